@@ -66,7 +66,7 @@ class IncrementalSource(Component):
 
     @classmethod
     def get_model_cls(cls) -> type[BaseModel]:
-        """For `dg check yaml`, `dg list components` and editors."""
+        """The model for `dg check yaml`, `dg list components` and editors."""
         return Attributes
 
     @classmethod
@@ -93,7 +93,7 @@ class IncrementalSource(Component):
 
     @classmethod
     def get_code_references_for_yaml(cls, *_: object, **__: object) -> Sequence[CodeReference]:
-        """None: everything here says by itself on which line it is configured, and Dagster's own would say the head of the file."""
+        """No references: everything here says by itself on which line it is configured, and Dagster's own would say the head of the file."""
         return ()
 
 

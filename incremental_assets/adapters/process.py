@@ -40,7 +40,7 @@ class ProcessIdentity:
 
     @property
     def text(self) -> str:
-        """On one line, for another process to read."""
+        """The identity on one line, for another process to read."""
         return "|".join((self.host, self.machine, str(self.pid), self.started))
 
     @property

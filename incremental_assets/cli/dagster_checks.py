@@ -20,7 +20,7 @@ class DagsterChecks(Observer):
         self._instance, self._say = instance, say
 
     def on_verdict(self, verdict: Verdict) -> None:
-        """As an event without a run."""
+        """Report a verdict as an event without a run."""
         if self._instance is None:
             return
         try:

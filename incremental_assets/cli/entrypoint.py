@@ -1,4 +1,4 @@
-"""Around every command: stdout is kept for the answer, an error is one sentence and an exit status, never a traceback."""
+"""Wraps every command: stdout is kept for the answer, an error is one sentence and an exit status, never a traceback."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Cohort:
         self._waits: Counter[Meeting] = Counter()
 
     def lane(self, works: int, at_once: int) -> Lane:
-        """So many works, of which a few at a time are under way from now on."""
+        """A lane of so many works, of which a few at a time are under way from now on."""
         with LOCK:
             begin = min(works, max(1, at_once))
             self._under_way += begin
@@ -61,7 +61,7 @@ class Cohort:
         self._under_way += 1
 
     def changed(self, by: int) -> None:
-        """So many more are under way. Under LOCK."""
+        """Count so many more works as under way. Under LOCK."""
         self._under_way += by
         if not self._under_way:
             for meeting in tuple(self._waits):

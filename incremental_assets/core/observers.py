@@ -43,7 +43,7 @@ class Observers(Observer):
 
     @contextmanager
     def joined_by(self, observer: Observer) -> Iterator[None]:
-        """Until the end of the block it is notified, too."""
+        """Notify this observer, too, until the end of the block."""
         with self._lock:
             self._observers = (*self._observers, observer)
         try:

@@ -91,7 +91,7 @@ def of_source(table: TableId, dialect: str, shape: TableShape | None) -> Metadat
 
 
 def of_place(file: Path, line: int) -> Metadata:
-    """Where the table is configured."""
+    """The place where the table is configured, as metadata."""
     with warnings.catch_warnings():
         # Skipped: once per table at every load is noise.
         warnings.simplefilter("ignore", BetaWarning)

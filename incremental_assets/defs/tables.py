@@ -77,7 +77,7 @@ class View:
 
     @property
     def place(self) -> metadata.Metadata:
-        """Where it is configured."""
+        """The place where the table is configured."""
         return metadata.of_place(self.home.file, self.config.line)
 
     @property

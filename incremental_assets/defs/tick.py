@@ -70,7 +70,7 @@ class Memory:
             return cls()
 
     def write(self) -> str:
-        """As one line of JSON."""
+        """The memory as one line of JSON."""
         document: dict[str, Any] = {
             "v": VERSION,
             "failures": self.failures,

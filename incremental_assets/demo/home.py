@@ -1,4 +1,4 @@
-"""Where the demo's server lives and which account runs it: PostgreSQL refuses root, and a data folder that others may enter."""
+"""Decides where the demo's server lives and which account runs it: PostgreSQL refuses root, and a data folder that others may enter."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class EmbeddedMariaDB:
         return self.folder / self._known().home / "mariadb"
 
     def start(self) -> Self:
-        """Up and answering. A server that already runs on this folder is used as it is."""
+        """Start the server; it is up and answers. One that already runs on this folder is used as it is."""
         if self.is_running():
             return self
         if self._state is None or not self.data.is_dir():
@@ -84,7 +84,7 @@ class EmbeddedMariaDB:
         return self
 
     def stop(self) -> None:
-        """In order: everything is written."""
+        """Stop the server in order: everything is written."""
         self._end(signal.SIGTERM)
 
     def crash(self) -> None:
@@ -113,7 +113,7 @@ class EmbeddedMariaDB:
         return row is not None and Path(row[0]) == self.data
 
     def connect(self, database: str | None = None, **settings: Any) -> pymysql.Connection:
-        """As the one who may do everything; in autocommit."""
+        """Connect as the one who may do everything; in autocommit."""
         wanted = {"user": self.user, "password": self.password, "connect_timeout": 10, "autocommit": True, **settings}
         return pymysql.connect(
             host=HOST, port=self.port, database=database, charset="utf8mb4", ssl_disabled=True, **wanted
@@ -221,7 +221,7 @@ class EmbeddedMariaDB:
                 server.wait(PATIENCE)
 
     def _pid(self) -> int | None:
-        """Of a server that stands in our data folder; None where there is none."""
+        """The pid of a server that stands in our data folder; None where there is none."""
         try:
             pid = int((self.data / "pid").read_text(encoding="ascii"))
             return pid if psutil.Process(pid).cwd() == str(self.data) else None
@@ -274,7 +274,7 @@ def _may_enter(folder: Path) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """To another account, no secret of root's."""
+    """The environment without any secret of root's, for another account."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
 
 

@@ -1,4 +1,4 @@
-"""By dialect, where the demo's shop lies and which configuration describes it."""
+"""The places of the demo's shop, and the configuration that describes it, by dialect."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ _BUCKET = re.compile(r"\{(\w+)\}")
 
 
 class Connection(Protocol):
-    """In autocommit unless a transaction was begun. Values are put in for each `?`."""
+    """A connection, in autocommit unless a transaction was begun. Values are put in for each `?`."""
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> int:
         """How many rows it changed."""
@@ -94,7 +94,7 @@ def tables(stamp: str) -> Iterator[str]:
 
 
 def indexes() -> Iterator[str]:
-    """Of the cursors."""
+    """The statements for the indexes of the cursors."""
     yield from (f"CREATE INDEX {name}_updated_at ON {name} (updated_at)" for name in STAMPED)
 
 

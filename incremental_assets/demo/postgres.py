@@ -77,7 +77,7 @@ class EmbeddedPostgres:
         )
 
     def start(self) -> Self:
-        """Up and answering. A server that already runs on this folder is used as it is."""
+        """Start the server; it is up and answers. One that already runs on this folder is used as it is."""
         if self.is_running():
             return self
         state = self._state

@@ -44,7 +44,7 @@ class Shop:
         return {"port": str(self._server.port), "reader.password": self._server.password_of(READER)}
 
     def loaded_scale(self) -> Decimal | None:
-        """As the schema's comment has it."""
+        """The scale in the schema's comment."""
         with psycopg.connect(self._server.dsn(DATABASE)) as connection:
             return loaded_scale(connection)
 
@@ -53,7 +53,7 @@ class Shop:
         return prepare_shop(self._server, scale, on_table)
 
     def late(self, seed: int) -> AbstractContextManager[LateTransaction]:
-        """On a connection of its own."""
+        """A late transaction on a connection of its own."""
         return LateTransaction(self._server.dsn(DATABASE), seed=seed)
 
     def open(self, seed: int) -> None:

@@ -88,7 +88,7 @@ class Shop:
         return {}
 
     def loaded_scale(self) -> Decimal | None:
-        """In thousandths, as the version that SQLite keeps for its users; it commits with the data."""
+        """The scale, kept in thousandths as the version that SQLite keeps for its users; it commits with the data."""
         if not self._file.is_file():
             return None
         with _Connection(self._file) as connection:
@@ -112,7 +112,7 @@ class Shop:
 
     @contextmanager
     def late(self, seed: int) -> Iterator[_Nothing]:  # noqa: ARG002 - of the protocol
-        """None."""
+        """No late transaction."""
         yield _Nothing()
 
     def open(self, seed: int) -> None:

@@ -1,4 +1,4 @@
-"""Which rows break a contract, and which of its rules each of them breaks: a pure function of rows in Arrow, for any process."""
+"""Finds which rows break a contract, and which of its rules each of them breaks: a pure function of rows in Arrow, for any process."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _passed(judge: Judge, check: pandera.Check, values: Any, rule: str) -> NDArr
 
 
 def _words(check: pandera.Check) -> str:
-    """As the user wrote it: pandera's own checks by the argument of a field with its constant, a user's by its name, or by the words given to it."""
+    """The rule as the user wrote it: pandera's own checks by the argument of a field with its constant, a user's by its name, or by the words given to it."""
     name = str(check.name)
     text = str(check.error or name)
     if check.is_builtin_check(name) and text.startswith(f"{name}("):

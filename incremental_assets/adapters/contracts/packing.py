@@ -16,7 +16,7 @@ from incremental_assets.core.model.table import TableSpec
 
 
 def judge_of(spec: TableSpec) -> Judge | None:
-    """None without a contract. Raises ConfigurationError for what is wrong with the contract, ContractBroken where the columns are other ones."""
+    """The judge of a table; None without a contract. Raises ConfigurationError for what is wrong with the contract, ContractBroken where the columns are other ones."""
     contract = spec.contract
     if contract is None:
         return None

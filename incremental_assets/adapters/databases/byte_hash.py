@@ -53,12 +53,12 @@ _SAFE = 19
 
 
 def row_hashes(columns: Sequence[pa.ChunkedArray]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Of each row, 64 bits."""
+    """The hash of each row, 64 bits."""
     return lookup3.of_row([_hashes(values.combine_chunks()) for values in columns])
 
 
 def _hashes(values: pa.Array) -> Hashes:
-    """Of each value; 0 of NULL."""
+    """The hash of each value; 0 of NULL."""
     if isinstance(values, pa.ChunkedArray):  # what combine_chunks() gives for some types, and for nothing at all
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
     found = _of_few(values) if pa.types.is_dictionary(values.type) or _are_few(values) else _of_any(values)
@@ -124,7 +124,7 @@ def _shortened(held: Bytes, starts: Lengths, lengths: Lengths, long: Lengths, *,
 
 
 def _of_decimals(values: pa.Array) -> Hashes:
-    """By their digits to the base without zeros at either end, and what is sent before them."""
+    """The hashes of decimals, by their digits to the base without zeros at either end, and what is sent before them."""
     precision, scale = values.type.precision, values.type.scale
     below = -(-scale // _DIGITS)
     places = below + -(-(precision - scale) // _DIGITS)

@@ -107,13 +107,13 @@ class Session(Protocol):
     def fingerprints(
         self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
     ) -> dict[int, Fingerprint]:
-        """Of the rows of each window: equal to another one only where nothing has changed in between."""
+        """The fingerprint of the rows of each window: equal to another one only where nothing has changed in between."""
 
     def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
         """Seconds since the oldest of the stamps; None where there is none."""
 
     def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
-        """Per table the partitions and children in which rows may lie, by numbers of the source's own; ascending."""
+        """The partitions and children of each table in which rows may lie, by numbers of the source's own; ascending."""
 
     def lowest_of_members(
         self, wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
@@ -149,7 +149,7 @@ class Discovering(Protocol):
         """Every schema with a table, but for the database's own."""
 
     def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
-        """Of each table what tells how fit its columns are as cursors, by light questions that read few rows."""
+        """What tells how fit the columns of each table are as cursors, by light questions that read few rows."""
 
 
 @runtime_checkable
@@ -160,7 +160,7 @@ class ByteHashing(Protocol):
         """BYTES where this very server hashes every kind of value as `byte_hash.py` does."""
 
     def measure_bytes(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
-        """As `measure`, by the hash of `byte_hash.py`."""
+        """The same as `measure`, by the hash of `byte_hash.py`."""
 
 
 @runtime_checkable
@@ -198,7 +198,7 @@ class Timekeeping(Protocol):
     """What a session may offer beside: without it `doctor` does not measure how late rows come."""
 
     def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
-        """Of each table's rows that were written last how long after their stamp they were committed; None where nothing tells."""
+        """How long after their stamp the rows of each table that were written last were committed; None where nothing tells."""
 
 
 @runtime_checkable

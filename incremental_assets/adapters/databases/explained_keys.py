@@ -20,27 +20,27 @@ class ExplainedKeys:
 
     @property
     def storage(self) -> tuple[tuple[int, int], ...]:
-        """As it is."""
+        """The storage; an error is explained."""
         with self.explained():
             return self.asked.storage
 
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
-        """As they are."""
+        """The sums; an error is explained."""
         with self.explained():
             return self.asked.sums(within, shift)
 
     def texts(self, within: KeyParts) -> frozenset[str]:
-        """As they are."""
+        """The texts; an error is explained."""
         with self.explained():
             return self.asked.texts(within)
 
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
-        """As it is."""
+        """The keys that are there; an error is explained."""
         with self.explained():
             return self.asked.present(texts)
 
     def by_bytes(self) -> SourceKeys | None:
-        """As they are."""
+        """The keys by bytes; their errors are explained as well."""
         with self.explained():
             found = self.asked.by_bytes()
         return ExplainedKeys(found, self.explained) if found else None
@@ -54,27 +54,27 @@ class ExplainedRows:
     explained: Callable[[], AbstractContextManager[None]]
 
     def spread(self) -> KeySpread:
-        """As it is."""
+        """The spread; an error is explained."""
         with self.explained():
             return self.asked.spread()
 
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
-        """As they are."""
+        """The sums; an error is explained."""
         with self.explained():
             return self.asked.sums(within, shift)
 
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
-        """As they are."""
+        """The hashes; an error is explained."""
         with self.explained():
             return self.asked.hashes(within)
 
     def windowed(self, within: KeyParts) -> Sequence[tuple[int, int, int]] | None:
-        """As they are."""
+        """The windows of hashes; an error is explained."""
         with self.explained():
             return self.asked.windowed(within) if isinstance(self.asked, Windowed) else None
 
     def by_bytes(self) -> PlacedRows | None:
-        """As they are."""
+        """The rows by bytes; their errors are explained as well."""
         with self.explained():
             found = self.asked.by_bytes() if isinstance(self.asked, ByteHashed) else None
         return ExplainedRows(found, self.explained) if found else None

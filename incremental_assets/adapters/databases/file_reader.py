@@ -23,7 +23,7 @@ class FileReader:
     __slots__ = ()
 
     def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
-        """Of the file that the snapshot has left."""
+        """The parts of the file that the snapshot has left."""
         return FilePart.of(Path(numbers.handle), plan.spec)
 
     @contextmanager

@@ -25,7 +25,7 @@ def with_host_clock(ask: Callable[[], T]) -> tuple[T, HostClock]:
 
 
 def _uptime() -> float:
-    """With the time that the machine slept, where the system counts it."""
+    """The uptime, with the time that the machine slept, where the system counts it."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if _LINUX else time.monotonic()
 
 

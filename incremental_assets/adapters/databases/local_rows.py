@@ -23,11 +23,11 @@ class LocalRow(Protocol):
 
     @property
     def cursor(self) -> Any:
-        """In a form that compares with those of other rows; None where it has none."""
+        """The cursor in a form that compares with those of other rows; None where it has none."""
 
     @property
     def column(self) -> str:
-        """Of the value that is not of its kind; empty where all are."""
+        """The column of the value that is not of its kind; empty where all are."""
 
     @property
     def reason(self) -> str:

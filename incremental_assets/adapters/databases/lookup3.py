@@ -26,18 +26,18 @@ _MASKS = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF], dtype=np.uint32)
 
 
 def of_words(words: Words) -> Hashes:
-    """Of values of four bytes."""
+    """The hashes of values of four bytes."""
     return _fixed(len(words), 4, lambda part: (words[part],))
 
 
 def of_longs(values: np.ndarray[Any, np.dtype[np.int64]]) -> Hashes:
-    """Of values of eight bytes, the highest first, as a server sends them."""
+    """The hashes of values of eight bytes, the highest first, as a server sends them."""
     words = values.astype(">i8").view("<u4").reshape(-1, 2)
     return _fixed(len(values), 8, lambda part: (words[part, 0], words[part, 1]))
 
 
 def of_texts(data: Bytes, starts: Lengths, lengths: Lengths) -> Hashes:
-    """Of bytes that lie in `data`, wherever each value begins there."""
+    """The hashes of bytes that lie in `data`, wherever each value begins there."""
     # Words begin at any byte, and the last one of a value may reach past the last byte.
     padded = np.concatenate([data, np.zeros(_BLOCK, dtype=np.uint8)])
     words = np.ndarray(len(data) + _BLOCK - 3, dtype="<u4", buffer=padded.data, strides=(1,))
@@ -52,7 +52,7 @@ def of_texts(data: Bytes, starts: Lengths, lengths: Lengths) -> Hashes:
 
 
 def of_row(columns: Sequence[Hashes]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Of rows, by the hash of each of their values (0 for NULL), as `hash_record_extended` combines them; then of this number.
+    """The hashes of rows by the hash of each of their values (0 for NULL), as `hash_record_extended` combines them; then of this number.
 
     The sum over rows of what it combines would be the same if two rows exchanged values; that of its own hash is not.
     """
@@ -82,7 +82,7 @@ def _of_some_texts(words: Words, starts: Lengths, lengths: Lengths, blocks: Leng
 
 
 def _fixed(rows: int, length: int, words: Callable[[slice], Sequence[Words]]) -> Hashes:
-    """Of values that all have `length` bytes, less than a block."""
+    """The hashes of values that all have `length` bytes, less than a block."""
     found = np.empty(rows, dtype=np.uint64)
     for begin in range(0, rows, _AT_ONCE):
         part = slice(begin, min(rows, begin + _AT_ONCE))

@@ -103,7 +103,7 @@ def _maxima(session: Session, looks: Sequence[ObserveRequest]) -> list[CursorVal
 
 
 def _held_back(session: Session, looks: Sequence[ObserveRequest], seen: list[Observation]) -> list[Observation]:
-    """With what open transactions have written below the bound; after it, as it lists them."""
+    """The observations with what open transactions have written below the bound; asked after it, as it lists them."""
     if not isinstance(session, DirtyReading):
         return seen
     windows = [

@@ -32,7 +32,7 @@ class OneByOne(ABC):
     def fingerprints(
         self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
     ) -> dict[int, Fingerprint]:
-        """Of what the rows of each window hold."""
+        """The fingerprints of what the rows of each window hold."""
         specs = {index: spec for index, (spec, _) in wanted.items()}
         return for_each_table(specs, lambda index: (self._fingerprint(*wanted[index]),), alone=alone)
 
@@ -42,13 +42,13 @@ class OneByOne(ABC):
         return for_each_table(specs, lambda index: (self._age(unread[index], clock),), alone=alone)
 
     def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
-        """None of any."""
+        """No members for any table."""
         return [() for _ in tables]
 
     def lowest_of_members(
         self, wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
     ) -> dict[int, CursorValue | None]:
-        """Of none."""
+        """No values, as there are no members."""
         return {}
 
     @abstractmethod

@@ -72,12 +72,12 @@ class SqlProbe:
             return observe.observe(session, looks)
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
-        """Per look: seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
+        """The seconds of each look, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
         with self._session(_only(looks)) as session:
             return observe.lag(session, looks)
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
-        """Per incremental table its smallest cursor; None where it has none, or where that takes too long to find."""
+        """The smallest cursor of each incremental table; None where it has none, or where that takes too long to find."""
         with self._session() as session:
             return observe.lowest(session, specs)
 
@@ -102,7 +102,7 @@ class SqlProbe:
             yield ExplainedKeys(found, partial(self._connections.explained, spec.id))
 
     def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
-        """By a light query, or None."""
+        """The ends of the key by a light query, or None."""
         with self._session(spec.id) as session:
             return session.key_ends(spec) if isinstance(session, Bounding) else None
 

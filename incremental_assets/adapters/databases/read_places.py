@@ -21,14 +21,14 @@ class ReadPlaces:
         return cls(tuple(pairs))
 
     def spread(self) -> KeySpread:
-        """Of what was read."""
+        """The spread of what was read."""
         places = [place for place, _ in self.pairs]
         return KeySpread(len(places), min(places, default=0), max(places, default=0))
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
-        """Of what was read."""
+        """The sums of what was read."""
         return summed(self.hashes(within), shift)
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
-        """Of what was read."""
+        """The hashes of what was read."""
         return [(place, digest) for place, digest in self.pairs if within.holds(place)]

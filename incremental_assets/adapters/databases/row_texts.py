@@ -83,7 +83,7 @@ def _canonical(column: Column, value: Any) -> str:
 
 
 def hexadecimal(value: float) -> str:
-    """As Java's `%a` writes it."""
+    """The value as Java's `%a` writes it."""
     if math.isnan(value) or math.isinf(value):
         return "NaN" if math.isnan(value) else "-Infinity" if value < 0 else "Infinity"
     mantissa, _, exponent = value.hex().partition("p")

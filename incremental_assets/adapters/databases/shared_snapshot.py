@@ -50,7 +50,7 @@ class SharedSnapshots:
 
     @contextmanager
     def numbers(self, plan: SyncPlan) -> Iterator[Numbers]:
-        """Of a plan, under a snapshot that is held until the block ends, at least."""
+        """The numbers of a plan, under a snapshot that is held until the block ends, at least."""
         ((numbers, held),) = self._together.ask([plan])
         try:
             yield numbers

@@ -18,7 +18,7 @@ _AT_ONCE = 10_000
 
 
 def arrow_schema(spec: TableSpec) -> pa.Schema:
-    """Of the file: the columns by place, then the four flags."""
+    """The schema of the file: the columns by place, then the four flags."""
     columns = [(f"c{index}", required_type(column.spark_type)) for index, column in enumerate(spec.columns)]
     flags = [(name, pa.string()) for name in (REJECT_COLUMN, REJECT_REASON, RAW)]
     return pa.schema([*columns, *flags, (LATE, pa.bool_())])

@@ -90,7 +90,7 @@ def trial_of(spec: TableSpec) -> Trial | None:
 
 
 def write_gone(spec: TableSpec, staged: Staged, keys: pa.Table, path: str) -> Staged:
-    """Behind the rows of a batch, one for each key that is gone, of which nothing else is known."""
+    """Write rows for keys that are gone behind the rows of a batch, one for each, of which nothing else is known."""
     schema = staged_schema([column.spark_type for column in spec.columns])
     known = {
         f"c{place}": keys.column(column.name) for place, column in enumerate(spec.columns) if column.name in spec.key
@@ -167,7 +167,7 @@ def _together_digest(digests: Sequence[str]) -> str:
 
 
 def _value(spec: TableSpec, number: int | Decimal) -> CursorValue | None:
-    """None, so that more is compared than need be, where Python has no such moment."""
+    """The cursor value; None, so that more is compared than need be, where Python has no such moment."""
     if spec.cursor is None:
         return None
     kind = spec.cursor.type

@@ -231,7 +231,7 @@ def _subtract(spec: TableSpec, rows: DataFrame, there: DataFrame, names: Sequenc
 
 
 def _reachable(plan: SyncPlan, target: DataFrame, present: Present) -> DataFrame:
-    """Only rows from the batch's lowest cursor on can be equal to one of its rows; the others are skipped by their files' statistics."""
+    """The rows of the target that can equal one of the batch: those from its lowest cursor on; the others are skipped by their files' statistics."""
     lower = present.overlap.lower if present.overlap else None
     condition = from_on(plan.spec, lower) if lower is not None else None
     return target if condition is None else target.where(condition)

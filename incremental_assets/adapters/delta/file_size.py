@@ -10,5 +10,5 @@ table's files; large enough that one of spread keys writes few lines of log."""
 
 
 def rows_per_file(spec: TableSpec) -> int | None:
-    """None where the source has not counted its rows yet."""
+    """How many rows a file should have; None where the source has not counted its rows yet."""
     return max(1, spec.shape.rows * FILE_BYTES // spec.shape.bytes) if spec.shape.rows > 0 else None

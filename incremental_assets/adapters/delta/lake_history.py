@@ -63,7 +63,7 @@ class LakeHistory(LakePart):
             return faults.overlapping(session, spec, self._paths(spec)[1])
 
     def layout_of_history(self, spec: TableSpec) -> Layout:
-        """As its log tells them, without Spark."""
+        """The layout that the history's log shows, without Spark."""
         return layout(self._paths(spec)[1])
 
     def compact_history(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:

@@ -1,4 +1,4 @@
-"""Where the rows of a copy lie on the line of `core.model.key_parts`, in Spark's words."""
+"""Finds where the rows of a copy lie on the line of `core.model.key_parts`, in Spark's words."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def check_types(spec: TableSpec, frame: DataFrame) -> None:
 
 
 def _lower(spec: TableSpec, text: str | None) -> CursorValue | None:
-    """None, so that more is compared than need be, where Spark's text is no value that a cursor can have."""
+    """The cursor value of a text; None, so that more is compared than need be, where Spark's text is no value that a cursor can have."""
     if text is None or spec.cursor is None:
         return None
     try:

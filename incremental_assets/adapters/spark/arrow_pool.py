@@ -1,4 +1,4 @@
-"""Which of Arrow's pools of memory a process takes: that is decided when pyarrow is first imported."""
+"""Decides which of Arrow's pools of memory a process takes: that is set when pyarrow is first imported."""
 
 from __future__ import annotations
 

@@ -39,12 +39,12 @@ class Archive:
 
     @property
     def driver_options(self) -> str:
-        """As Spark splits them: in quotes, as a path may hold spaces."""
+        """The options as Spark splits them: in quotes, as a path may hold spaces."""
         return f'-Xshare:auto {QUIET} "-XX:SharedArchiveFile={self.driver}"' if self.driver else ""
 
     @property
     def launcher_options(self) -> str:
-        """As a shell splits them, which leaves no way to quote: a path with spaces has to do without."""
+        """The options as a shell splits them, which leaves no way to quote: a path with spaces has to do without."""
         usable = self.launcher is not None and _is_one_word(self.launcher)
         return f"-Xshare:auto {QUIET} -XX:SharedArchiveFile={self.launcher}" if usable else ""
 
@@ -59,7 +59,7 @@ def find_archive(java: Java) -> Archive:
 
 
 def archive_folder(java: Java) -> Path:
-    """Beside the jars: first who it is for, then what it was made from."""
+    """The folder of archives, beside the jars: first who it is for, then what it was made from."""
     return jar_folder() / f"{_family(java)}{fingerprint(java)}"
 
 

@@ -173,7 +173,7 @@ def _taken_over(folder: Path, running: Announced, keeper: str, idle: timedelta) 
 
 
 def _ask(folder: Path, engine: Announced) -> None:
-    """As a run does. Raises EngineLost or SetupError."""
+    """Open and close a session as a run does. Raises EngineLost or SetupError."""
     from incremental_assets.adapters.spark import connect_client as remote
 
     remote.close(remote.open_remote(engine, partial(is_announced, folder, engine)))

@@ -81,7 +81,7 @@ def _tells_of_an_end(error: BaseException) -> bool:
 
 
 def _process() -> subprocess.Popen[bytes] | None:
-    """None where this process has started no JVM."""
+    """The process of the JVM; None where this process has started none."""
     core = sys.modules.get("pyspark.core.context")
     gateway = core.SparkContext._gateway if core is not None else None
     return getattr(gateway, "proc", None)

@@ -50,7 +50,7 @@ def main(folder: Path, idle: timedelta) -> None:
 
 
 def _keep(folder: Path, engine: Announced, at_end: ExitStack) -> None:
-    """Until nobody has used it for so long, or it has ended, or is not to end by itself any more."""
+    """Keep the engine until nobody has used it for so long, or it has ended, or is not to end by itself any more."""
     forks: control.Starting | None = None
     with _end_of(engine) as ended:
         while is_kept(folder, engine):

@@ -45,7 +45,7 @@ class LazySession:
             return begun.conf.getAll if begun else dict(self.sparkContext.getConf().getAll())
 
     def stop(self) -> None:
-        """As much as has begun."""
+        """Stop as much of the session as has begun."""
         context: Any = self.sparkContext
         with self._lock:
             # It hears of its end within half a second, for which nothing has to wait.

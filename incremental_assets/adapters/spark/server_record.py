@@ -34,7 +34,7 @@ class Announced:
 
     @property
     def address(self) -> str:
-        """As Spark Connect writes it, without the token."""
+        """The address as Spark Connect writes it, without the token."""
         return f"sc://127.0.0.1:{self.port}"
 
     @property

@@ -241,7 +241,7 @@ def _shipped() -> dict[str, str]:
 
 
 def _no_warehouse() -> str:
-    """Never used, and not to appear in the working directory."""
+    """A warehouse that is never used, and does not appear in the working directory."""
     return str(scratch_folder() / "warehouse")
 
 

@@ -32,7 +32,7 @@ class Use:
 
 
 def touch(folder: Path) -> None:
-    """As if it had been used just now."""
+    """Mark the engine as used just now."""
     with _opened(folder) as file:
         os.utime(file.fileno())
 

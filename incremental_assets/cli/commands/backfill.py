@@ -48,7 +48,7 @@ class Options:
 
     @classmethod
     def of(cls, *, pause: str | None, **options: object) -> Self:
-        """As the options are written. Raises SelectionError."""
+        """The request as the options are written. Raises SelectionError."""
         try:
             return cls(pause=None if pause is None else parse_duration(pause), **options)  # type: ignore[arg-type]
         except ValueError as error:

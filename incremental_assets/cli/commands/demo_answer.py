@@ -40,7 +40,7 @@ class Story:
 
 
 def answer(story: Story, site: Site, shop: Shop, config: Path) -> Answer:
-    """Both syncs, the proof, what was remarkable, and what to look at next."""
+    """The answer: both syncs, the proof, what was remarkable, and what to look at next."""
     first, second = ({report.table: report for report in part} for part in (story.first, story.second))
     done = (*story.first, *story.second, *story.mended)
     broken = [report for report in done if report.status not in (Status.LANDED, Status.IDLE)]

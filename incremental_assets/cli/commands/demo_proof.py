@@ -63,7 +63,7 @@ def document(proven: Proven) -> dict[str, Any]:
 
 
 def grid(proven: Sequence[Proven], source: str) -> Grid:
-    """Both sides, side by side."""
+    """A table with both sides, side by side."""
     rows = tuple(
         (
             each.table.name,

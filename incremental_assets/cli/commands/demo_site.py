@@ -70,7 +70,7 @@ class Site:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Until the end of the block no other demo works here; the lock ends with the process. Raises DemoBusy."""
+        """Keep other demos from working here until the end of the block; the lock ends with the process. Raises DemoBusy."""
         # Beside the folder, which a demo that starts from scratch removes.
         own_folder(self.folder.parent)
         file = self.folder.parent / f".demo-{self.source.dialect}.lock"

@@ -102,7 +102,7 @@ def _engine() -> Finding:
 
 
 def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Finding]:
-    """Where things are written."""
+    """The findings on the places that are written to."""
     tables = sum(len(source.tables) for source in configuration.sources)
     yield Finding(
         "configuration",
@@ -220,7 +220,7 @@ def _tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
 
 
 def _facts(runtime: Runtime, source: SourceConfig, wanted: Sequence[Wanted]) -> tuple[SourceFacts | None, str]:
-    """None where the source does not let this user in, and why it does not."""
+    """The facts; None where the source does not let this user in, and why it does not."""
     try:
         return runtime.probe(source.name).facts(wanted), ""
     except (SourceUnreachable, SourceRefused) as error:

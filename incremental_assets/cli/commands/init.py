@@ -55,7 +55,7 @@ def _anchored(url: SourceUrl, path: Path) -> SourceUrl:
 
 
 def _asked(url: SourceUrl, path: Path) -> tuple[tuple[str, ...], tuple[Proposal, ...]]:
-    """Which schemas there are, and what is proposed for their tables."""
+    """The schemas that there are, and what is proposed for their tables."""
     from resources.source import open_probe
 
     probe = open_probe(_drafted(_text(url, (), ()), path), path)
@@ -108,7 +108,7 @@ def _drafted(text: str, path: Path) -> SourceConfig:
 
 
 def _create(path: Path, text: str) -> None:
-    """Never over another file, not even one that has come meanwhile."""
+    """Create the file, never over another one, not even one that has come meanwhile."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

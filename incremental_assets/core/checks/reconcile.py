@@ -151,7 +151,7 @@ def settled_windows(
 
 
 def _reached(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[CursorValue | None, str]:
-    """Up to where the copy is verified when what was read is equal, which is where nothing was read; and the words for that."""
+    """The value up to which the copy is verified when what was read is equal, which is where nothing was read; and the words for that."""
     holes = state.unread(spec.start, upper)
     if not holes:
         return upper, ""
@@ -189,7 +189,7 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
 
 
 def _changed_since(spec: TableSpec, state: State, found: Comparison, held: HeldRows) -> Drift:
-    """Neither is drift: what a sync that is not due yet will bring, and older versions of rows that their contract holds."""
+    """The drift without what a sync that is not due yet will bring, and without older versions of rows that their contract holds."""
     but = f"{counted(held.rows, 'row')} {agreeing(held.rows, 'is', 'are')} held in quarantine" if held.rows else ""
     rows = found.missing + max(0, found.extra - held.stale)
     if not rows and but:

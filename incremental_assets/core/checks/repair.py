@@ -76,7 +76,7 @@ def told(rows: RowCounts) -> str:
 
 
 def _settled(spec: TableSpec, grid: Grid | None, drifted: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
-    """As far as they have settled; none where they are of another cursor than the table's."""
+    """The drifted windows as far as they have settled; none where they are of another cursor than the table's."""
     state = ports.checkpoints.position(spec.id).state
     ends = [end for window in drifted for end in (window.lower, window.upper) if end is not None]
     if state is None or spec.cursor is None or any(end.type is not spec.cursor.type for end in ends):

@@ -26,7 +26,7 @@ class Undeleted:
 
 
 def undeleted(spec: TableSpec, state: State, ports: Ports) -> Undeleted | None:
-    """None where deletes are not followed, and where there is no such row. The copy's version is chosen before the source is asked."""
+    """The rows of the copy whose deletion was not seen; None where deletes are not followed, and where there is no such row. The copy's version is chosen before the source is asked."""
     copy = ports.by_key.keys(spec) if spec.deletes.compares else None
     if copy is None:
         return None

@@ -126,7 +126,7 @@ def history(spec: TableSpec, terms: TableConfig, check: Check, found: FaultyKeys
 
 
 def nothing_landed(table: TableId, check: Check) -> Verdict:
-    """There is no table yet, which only the freshness check reports."""
+    """The verdict where there is no table yet, which only the freshness check reports."""
     return Verdict(table, check, passed=True, severity=Severity.WARN, detail="nothing has landed yet")
 
 

@@ -59,7 +59,7 @@ class Around:
 
 
 def strategy_of(table: TableDocument) -> Strategy:
-    """As written, else `append` with a cursor (as in LakeXpress) and `full_refresh` without."""
+    """The strategy as written, else `append` with a cursor (as in LakeXpress) and `full_refresh` without."""
     return table.strategy or (Strategy.FULL_REFRESH if table.cursor is None else Strategy.APPEND)
 
 

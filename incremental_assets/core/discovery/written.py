@@ -101,7 +101,7 @@ def _grid(cursor: Cursor, each: Proposal) -> str:
 
 
 def _day(value: CursorValue | None) -> date | None:
-    """None for a value that no grid should begin with, such as the year 1."""
+    """The day of a value; None for one that no grid should begin with, such as the year 1."""
     if value is None or not value.is_finite:
         return None
     try:

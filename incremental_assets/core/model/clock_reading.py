@@ -34,7 +34,7 @@ class ClockReading:
     host: HostClock | None
 
     def to_json(self) -> dict[str, Any]:
-        """As a part of a state's document."""
+        """The reading as a part of a state's document."""
         host = self.host
         return {
             "source": self.source.isoformat(),
@@ -60,7 +60,7 @@ class PutBack:
     """Whether it must have been; else the clocks of two of our own machines may just as well disagree."""
 
     def to_json(self) -> dict[str, Any]:
-        """As a part of a state's document."""
+        """The reading as a part of a state's document."""
         return {"low": self.low and self.low.isoformat(), "high": self.high.isoformat(), "proven": self.proven}
 
     @classmethod

@@ -114,7 +114,7 @@ class CursorValue:
 
 
 def dump_value(value: CursorValue | None) -> list[str] | None:
-    """As a part of a JSON document."""
+    """The value as a part of a JSON document."""
     return None if value is None else [value.type.value, value.text]
 
 

@@ -23,7 +23,7 @@ class Fingerprint:
     no rows, or where the digest is of what they hold."""
 
     def to_json(self) -> dict[str, Any]:
-        """As a part of a state's document."""
+        """The fingerprint as a part of a state's document."""
         return {
             "lower": dump_value(self.lower),
             "rows": self.rows,
@@ -54,7 +54,7 @@ class LastRead:
     """What was read of a row, and which rows for want of a cursor were not."""
 
     def to_json(self) -> dict[str, Any]:
-        """As a part of a state's document."""
+        """What was read as a part of a state's document."""
         return {
             "lower": dump_value(self.lower),
             "visible": self.visible,

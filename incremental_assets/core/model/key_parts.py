@@ -152,7 +152,7 @@ def rows_in(parts: KeyParts, *sides: Mapping[int, KeySum]) -> int:
 
 
 def lacking(copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> int:
-    """So many keys at least of the copy are not in the source."""
+    """How many keys of the copy, at least, are not in the source."""
     return sum(max(0, held.rows - _rows(source.get(part))) for part, held in copy.items())
 
 

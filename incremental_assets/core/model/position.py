@@ -46,7 +46,7 @@ class Position:
         return Position(watermark, self.max_cursor_read if same_cursor else None)
 
     def to_json(self) -> dict[str, Any]:
-        """As a part of a state's document."""
+        """The position as a part of a state's document."""
         return {
             "watermark": dump_value(self.watermark),
             "max_cursor_read": dump_value(self.max_cursor_read),

@@ -1,4 +1,4 @@
-"""Which types a column of a Delta table can take without a rewrite of its files: each value stays what it was. Pure.
+"""Decides which types a column of a Delta table can take without a rewrite of its files: each value stays what it was. Pure.
 
 Source: Delta's type widening, whose table of changes this is.
 """

@@ -33,14 +33,14 @@ class Verified:
         return sum(piece.rows for piece in self.drifted)
 
     def read_again(self, window: Window) -> Verified:
-        """After a sync that landed `window`: what it read is as the source showed it, but that has not been verified, so `through` stays."""
+        """What is verified after a sync that landed `window`: what it read is as the source showed it, but that has not been verified, so `through` stays."""
         known = self._of_cursor((window,))
         left = _outside(known.drifted, (window,))
         # Where drift was, nothing is verified until that window is looked at: `through` cannot pass it.
         return Verified(known.through, left, known.reached if left == known.drifted else None)
 
     def looked_at(self, windows: Sequence[Window], found: Sequence[Drifted]) -> Verified:
-        """After a check of only these windows of an incremental table, which does not affect the others."""
+        """What is verified after a check of only these windows of an incremental table, which does not affect the others."""
         known = self._of_cursor(windows)
         kept = (*_outside(known.drifted, windows), *found)
         reached = _reached(known.reached or known.through, windows)

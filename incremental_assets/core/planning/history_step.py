@@ -58,7 +58,7 @@ class Copy:
 
 
 def next_step(copy: Copy) -> Step | None:
-    """None where the history shows the copy as it is, and where there is nothing, or nothing of ours, to be followed."""
+    """The next step; None where the history shows the copy as it is, and where there is nothing, or nothing of ours, to be followed."""
     if not copy.landed or copy.shown == copy.version:
         return None
     after = -1 if copy.shown is None else copy.shown

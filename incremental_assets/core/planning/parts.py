@@ -17,7 +17,7 @@ def joined(state: State | None, parts: Parts | None) -> tuple[int, ...]:
 def reaching(
     lower: CursorValue | None, start: CursorValue | None, state: State | None, parts: Parts | None
 ) -> CursorValue | None:
-    """Where a sync begins that would begin at `lower`: at the smallest cursor of the new members, but not below `start`."""
+    """The lower end of a sync that would begin at `lower`: the smallest cursor of the new members, but not below `start`."""
     new = joined(state, parts)
     if parts is None or not new or lower is None:
         return lower

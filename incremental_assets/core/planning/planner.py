@@ -257,7 +257,7 @@ def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValu
 
 
 def _reached(spec: TableSpec, stands: CursorValue | None, settled: CursorValue | None) -> CursorValue | None:
-    """Where the watermark goes. It stays None until the source has settled up to `start`: nothing was read, and `start` may be a mistake."""
+    """The new watermark. It stays None until the source has settled up to `start`: nothing was read, and `start` may be a mistake."""
     if stands is None and settled is not None and spec.start is not None and settled < spec.start:
         return None
     return _later(stands, settled)

@@ -1,4 +1,4 @@
-"""Which columns a landing changes, and what decides it: for the ledger, from the plan and the copy as it was. Pure."""
+"""Decides which columns a landing changes: for the ledger, from the plan and the copy as it was. Pure."""
 
 from __future__ import annotations
 

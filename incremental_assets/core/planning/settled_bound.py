@@ -169,7 +169,7 @@ def _on_disk(pair: Settling, bound: Bound) -> bool:
 
 
 def _after(spec: TableSpec, highest: CursorValue, holdback: int) -> CursorValue:
-    """Behind the highest number, and at it if another row may still get that very number."""
+    """The bound behind the highest number, and at it if another row may still get that very number."""
     return highest.minus(holdback if spec.repeats else holdback - 1)
 
 

@@ -30,11 +30,11 @@ class CachedProbe:
         return tuple(observation for _, observation in known)
 
     def catalogue(self) -> tuple[TableShape, ...]:
-        """Not cached."""
+        """The catalogue, not cached."""
         return self._probe.catalogue()
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
-        """Not cached."""
+        """The missing schemas, not cached."""
         return self._probe.missing_schemas(schemas)
 
     def bound(self) -> Bound:
@@ -42,19 +42,19 @@ class CachedProbe:
         return self._probe.bound()
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
-        """Not cached."""
+        """The lags, not cached."""
         return self._probe.lag(looks)
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
-        """Not cached."""
+        """The smallest cursors, not cached."""
         return self._probe.lowest(specs)
 
     def row_hash(self) -> RowHash:
-        """Not cached."""
+        """The row hash, not cached."""
         return self._probe.row_hash()
 
     def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> tuple[Measure, ...]:
-        """Not cached."""
+        """The measures, not cached."""
         return self._probe.measure(spec, windows, by)
 
     def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:

@@ -136,7 +136,7 @@ def _files(spec: TableSpec) -> Iterator[Files]:
 
 
 def compact_table(files: Files, run_id: str, ports: Ports) -> Compacted | None:
-    """None if that does not pay, or if the next sync has to look at the table first. Raises Busy."""
+    """Compact a table; None if that does not pay, or if the next sync has to look at the table first. Raises Busy."""
     begun, spec = time.monotonic(), files.spec
     with ports.checkpoints.lease(spec.id, run_id):
         position = ports.checkpoints.position(spec.id)

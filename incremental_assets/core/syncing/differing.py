@@ -1,4 +1,4 @@
-"""Which rows differ between a copy and its source: counted and hashed by parts of the key's line, read as hashes only where few are left. Pure."""
+"""Finds which rows differ between a copy and its source: counted and hashed by parts of the key's line, read as hashes only where few are left. Pure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def bounds_of(spec: TableSpec, copy: PlacedRows, ports: Ports) -> KeySpread | No
 def differing(
     spec: TableSpec, copy: PlacedRows, source: PlacedRows, bounds: KeySpread | None = None
 ) -> Differing | None:
-    """None where more rows differ than are worth naming. The copy's version was chosen before the source's snapshot.
+    """What differs; None where more rows differ than are worth naming. The copy's version was chosen before the source's snapshot.
 
     `bounds`: see `bounds_of`; None: both sides are asked where they lie.
     """

@@ -1,4 +1,4 @@
-"""After a failed sync: records the reason in the checkpoint table, and removes staged rows.
+"""Cleans up after a failed sync: records the reason in the checkpoint table, and removes staged rows.
 
 Only requested syncs are recorded, not looks of a sensor: a source that is down for a weekend adds no rows.
 """

@@ -1,4 +1,4 @@
-"""Which keys of a copy a later snapshot of its source no longer has: those rows were deleted.
+"""Finds which keys of a copy a later snapshot of its source no longer has: those rows were deleted.
 
 Both sides count and hash their keys by parts; keys are read of parts alone that differ, and in which the sums do not tell which key is
 gone. What is then missing is looked for once more by its key, in the same snapshot, so that no slip in that arithmetic deletes a row.

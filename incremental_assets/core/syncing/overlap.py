@@ -19,7 +19,7 @@ class Overlap:
 
 
 def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
-    """None if no staged row can equal one of the target, or if all are written. `landed`: whether any sequence of ours ever committed there.
+    """The overlap; None if no staged row can equal one of the target, or if all are written. `landed`: whether any sequence of ours ever committed there.
 
     An equal row has an equal cursor, and no cursor of the target is above the highest that any landed sync has read.
     """

@@ -1,4 +1,4 @@
-"""Which tables need a sync now, and the partitions that it would touch: pure, from one look at the source."""
+"""Finds which tables need a sync now, and the partitions that it would touch: pure, from one look at the source."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def new_keys(grid: Grid | None, wanted: Sequence[str], known: Sequence[str]) -> 
 
 
 def _first(grid: IntegerGrid, lower: CursorValue | None, last: int, known: Sequence[str]) -> int:
-    """Where the touched keys begin: never below the first key there is, as keys are only ever added at the upper end."""
+    """The first of the touched keys: never below the first key there is, as keys are only ever added at the upper end."""
     begin = _bounds(known[0])[0] if known else None
     if lower is not None:
         if begin is None:

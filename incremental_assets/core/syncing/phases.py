@@ -25,7 +25,7 @@ class Phases:
 
     @property
     def seconds(self) -> float:
-        """Since the sync began."""
+        """The seconds since the sync began."""
         return time.monotonic() - self._begun
 
     def timed(self, report: SyncReport) -> SyncReport:

@@ -165,7 +165,7 @@ def _left_to_fill(state: State | None) -> tuple[str, ...]:
 
 
 def _files(plan: SyncPlan, layout: Layout, target: Target | None) -> FileStep:
-    """Where a row with a key lies, nothing but the rows can tell: of an upsert the most that may be marked."""
+    """The files that a sync touches. Where a row with a key lies, nothing but the rows can tell: of an upsert the most that may be marked."""
     there = len(layout.sizes)
     if target is None or not there:
         return FileStep(layout, 0, "new files")

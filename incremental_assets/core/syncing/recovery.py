@@ -1,4 +1,4 @@
-"""Before a sync: finish what a dead run left, and make the checkpoint table and the lake agree."""
+"""Recovers before a sync: finishes what a dead run left, and makes the checkpoint table and the lake agree."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def check_ours(spec: TableSpec, request: Request, position: Checkpoint, target: 
 
 
 def as_the_lake_knows(position: Checkpoint, target: Target) -> Checkpoint:
-    """Where the table stands by the lake, whose log knows more than the checkpoint table."""
+    """The position by the lake, whose log knows more than the checkpoint table."""
     state = target.state or (position.state.forgotten(target.seq) if position.state else None)
     return replace(
         position,

@@ -78,7 +78,7 @@ def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
 
 @contextmanager
 def listening(reports: Generator[Told]) -> Iterator[Iterator[Told]]:
-    """Until the end of the block. If the run is interrupted meanwhile, running syncs are cancelled."""
+    """Listen to the reports until the end of the block. If the run is interrupted meanwhile, running syncs are cancelled."""
     with closing(reports):
         try:
             yield reports

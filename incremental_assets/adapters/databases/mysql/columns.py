@@ -1,4 +1,4 @@
-"""From texts of the server to columns of Arrow: at once where every value is of its kind, one by one where one is not, so that its row is known."""
+"""Makes columns of Arrow of texts of the server: at once where every value is of its kind, one by one where one is not, so that its row is known."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DATED = ("date", "timestamp", "timestamp_ntz")
 
 
 def arrow_type(column: Column) -> pa.DataType:
-    """Of the column that holds its values."""
+    """The Arrow type of the column that holds its values."""
     if column.spark_type.startswith("decimal"):
         digits, scale = column.spark_type[8:-1].split(",")
         return pa.decimal128(int(digits), int(scale))
@@ -92,7 +92,7 @@ def _converter(kind: str) -> Callable[[bytes], Any]:
 
 
 def printed(sent: Sent) -> str | None:
-    """As people read what was sent, whatever it is."""
+    """What was sent as people read it, whatever it is."""
     if sent is None:
         return None
     try:

@@ -73,7 +73,7 @@ class Connection:
 
     @property
     def number(self) -> int:
-        """Of the connection, as the server's own lists show it."""
+        """The number of the connection, as the server's own lists show it."""
         return int(self._driver.thread_id())
 
     def limit(self, duration: timedelta | None) -> None:
@@ -136,7 +136,7 @@ class Connection:
                 self.execute("ROLLBACK")
 
     def abort(self) -> None:
-        """From another thread: whatever waits for an answer fails at once."""
+        """Abort from another thread: whatever waits for an answer fails at once."""
         with suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
 
@@ -153,7 +153,7 @@ class Connection:
         return len(received)
 
     def close(self) -> None:
-        """Without a word to the server, which may no longer listen."""
+        """Close without a word to the server, which may no longer listen."""
         self._driver._force_close()
         self._line.close()
 

@@ -17,13 +17,13 @@ class MySQL:
         self.name = name
 
     def connections(self, address: Address) -> Connections:
-        """Through PyMySQL."""
+        """Connections through PyMySQL."""
         from incremental_assets.adapters.databases.mysql.session import Connections as Opened
 
         return Opened(address)
 
     def reader(self, address: Address) -> Reader:
-        """Through files that the snapshot leaves."""
+        """A reader of files that the snapshot leaves."""
         from incremental_assets.adapters.databases.mysql.reader import MySqlReader
 
         return MySqlReader(address)

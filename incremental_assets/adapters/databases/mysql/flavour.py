@@ -39,5 +39,5 @@ MYSQL = Flavour(
 
 
 def flavour_of(version: str) -> Flavour:
-    """By what a server says of its version before anybody has logged in."""
+    """The flavour, by what a server says of its version before anybody has logged in."""
     return MARIADB if "mariadb" in version.lower() else MYSQL

@@ -30,12 +30,12 @@ class MySqlReader(FileReader):
     def row_hashes(
         self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
     ) -> DataFrame:
-        """In a statement of its own."""
+        """Reads the hashes in a statement of its own."""
         found = self._ask(spec, row_hashes_sql(spec, windows, places))
         return session.createDataFrame([(key, int(digest)) for key, digest in found], f"{KEY} string, {HASH} bigint")
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
-        """In a statement of its own."""
+        """Reads the keys in a statement of its own."""
         query = unholdable_keys_sql(spec, windows)
         keys = [] if query is None else self._ask(spec, query)
         return session.createDataFrame(keys, f"{KEY} string") if keys else None

@@ -49,7 +49,7 @@ class Session(OneByOne):
         return missing_schemas(self._connection, schemas)
 
     def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
-        """None: the server hides tables and columns, and no rows."""
+        """An empty set: the server hides tables and columns, and no rows."""
         return set()
 
     def bound(self, specs: Sequence[TableSpec]) -> Bound:
@@ -59,7 +59,7 @@ class Session(OneByOne):
     def lowest_uncommitted(
         self, wanted: Mapping[int, tuple[TableSpec, Window]], *, alone: bool
     ) -> dict[int, CursorValue | None]:
-        """By what a dirty read shows beside the committed rows."""
+        """The smallest cursors by what a dirty read shows beside the committed rows."""
         specs = {index: spec for index, (spec, _) in wanted.items()}
         return for_each_table(specs, lambda index: (lowest_uncommitted(self._connection, *wanted[index]),), alone=alone)
 
@@ -75,7 +75,7 @@ class Session(OneByOne):
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
-        """Likewise."""
+        """The rows by the places of their keys, read in one statement, which sees one view."""
         yield window_queries.placed_rows(self._connection, spec, windows)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
@@ -87,7 +87,7 @@ class Session(OneByOne):
         return open_snapshot(self._connection, plan)
 
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
-        """Likewise, of what differs from a copy."""
+        """The numbers of what differs from a copy, under a snapshot."""
         return open_snapshot(self._connection, plan, seek)
 
     def _end(self, spec: TableSpec, end: End) -> CursorValue | None:

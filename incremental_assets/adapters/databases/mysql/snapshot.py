@@ -84,7 +84,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
 
 
 def arrow_schema(spec: TableSpec) -> pa.Schema:
-    """Of the file: the columns by place, then the four flags."""
+    """The schema of the file: the columns by place, then the four flags."""
     columns = [(f"c{place}", arrow_type(column)) for place, column in enumerate(spec.columns)]
     flags = [(name, pa.string()) for name in (REJECT_COLUMN, REJECT_REASON, RAW)]
     return pa.schema([*columns, *flags, (LATE, pa.bool_())])
@@ -153,7 +153,7 @@ def _said(flags: pa.BinaryArray) -> pa.BooleanArray:
 def _rejects(
     spec: TableSpec, sent: Sequence[pa.BinaryArray], reasons: Mapping[int, tuple[str, str]]
 ) -> Iterator[pa.Array]:
-    """Of each row the column that is not of its kind, the reason, and the row as it was sent: a JSON object of texts."""
+    """Three columns for the rows that are rejected: the column that is not of its kind, the reason, and the row as it was sent, a JSON object of texts."""
     if not reasons:
         yield from [pa.nulls(len(sent[0]), pa.string())] * 3
         return

@@ -70,7 +70,7 @@ class Travel:
 
 
 def travel(column: Column) -> Travel:
-    """Of a column of a catalogue."""
+    """How a column of a catalogue travels."""
     own, name = identifier(column.name), _name(column.source_type)
     match column.spark_type:
         case "string":

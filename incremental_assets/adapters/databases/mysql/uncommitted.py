@@ -36,7 +36,7 @@ def lowest_uncommitted(connection: Connection, spec: TableSpec, window: Window) 
 
 
 def _groups(connection: Connection, spec: TableSpec, window: Window) -> _Groups:
-    """By hour, or by day where the cursor is a date: how many rows, and a digest of what they hold."""
+    """How many rows each hour has, or each day where the cursor is a date, and a digest of what they hold."""
     rows = inside(spec, window, nulls=False)
     sql = (
         f"SELECT LEFT(CAST({effective(spec)} AS CHAR), {_width(spec)}) AS hour, COUNT(*), SUM({printed_hash(spec.columns)}) "
@@ -71,5 +71,5 @@ def _within(spec: TableSpec, window: Window, hour: str) -> Window:
 
 
 def _width(spec: TableSpec) -> int:
-    """Of `2024-01-31`, or of `2024-01-31 10`."""
+    """The length of `2024-01-31`, or of `2024-01-31 10`."""
     return 10 if cursor_of(spec).type is CursorType.DATE else 13

@@ -143,7 +143,7 @@ def row_hash(columns: Sequence[Column]) -> str:
 
 
 def value_of(spec: TableSpec, found: str | None) -> CursorValue | None:
-    """As the server prints it."""
+    """The cursor value in the text that the server prints."""
     kind = cursor_of(spec).type
     if found is None:
         return None

@@ -80,12 +80,12 @@ class Connection:
                 self.execute("ROLLBACK")
 
     def abort(self) -> None:
-        """From another thread: whatever waits for an answer fails at once."""
+        """Abort from another thread: whatever waits for an answer fails at once."""
         with suppress(Exception):
             self._opened.cancel()
 
     def close(self) -> None:
-        """With or without the server."""
+        """Close with or without the server."""
         with suppress(Exception):
             self._opened.close()
 

@@ -19,7 +19,7 @@ class Oracle(RowDatabase):
     name = "oracle"
 
     def spoken(self) -> RowDialect:
-        """Through python-oracledb."""
+        """The dialect through python-oracledb."""
         from incremental_assets.adapters.databases.oracle.row_dialect import ORACLE
 
         return ORACLE

@@ -84,6 +84,6 @@ def _refused(number: int, words: str, address: Address, table: TableId | None) -
 
 
 def _words(error: BaseException) -> str:
-    """Without the lines that lead to pages on the web, and without the number of an attempt that nobody else knows."""
+    """The driver's words without the lines that lead to pages on the web, and without the number of an attempt that nobody else knows."""
     lines = [line.strip() for line in _ATTEMPT.sub("", str(error)).splitlines()]
     return " ".join(line for line in lines if line and not line.startswith("Help:")).rstrip(".")

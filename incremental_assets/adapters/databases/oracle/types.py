@@ -48,7 +48,7 @@ _FRACTION = re.compile(r"TIMESTAMP\((\d)\)")
 
 
 def declared(name: str, length: int, unit: str, precision: int | None, scale: int | None) -> str:
-    """As people write a column's type, by the numbers of ALL_TAB_COLS; `unit`: whether a length counts bytes (B) or characters (C)."""
+    """A column's type as people write it, by the numbers of ALL_TAB_COLS; `unit`: whether a length counts bytes (B) or characters (C)."""
     match name:
         case "NUMBER" if precision is not None or scale is not None:
             digits = "*" if precision is None else precision
@@ -129,7 +129,7 @@ def converter(column: Column) -> Callable[[Any], Any]:
 
 
 def _number(digits: int, scale: int) -> str:
-    """Of a NUMBER with some digits: those left of the point, and those right of it."""
+    """The Spark type of a NUMBER with some digits: those left of the point, and those right of it."""
     if 0 < digits <= 18 and not scale:
         return "bigint"
     whole, right = max(0, digits - scale), max(0, scale)

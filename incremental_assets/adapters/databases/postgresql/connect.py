@@ -69,7 +69,7 @@ def _shared(snapshot_id: str) -> str:
 
 
 def driver_arguments(address: Address) -> dict[str, str | int | None]:
-    """For psycopg. Where libpq would take a setting from a variable or a service, which the JDBC driver does not know, it is set here."""
+    """The arguments for psycopg. Where libpq would take a setting from a variable or a service, which the JDBC driver does not know, it is set here."""
     return {
         "host": address.host,
         "hostaddr": "",
@@ -95,7 +95,7 @@ def driver_arguments(address: Address) -> dict[str, str | int | None]:
 
 
 def jdbc_url(address: Address) -> str:
-    """With everything that the driver must know, but for user and password: an address ends up in logs and plans.
+    """The URL with everything that the driver must know, but for user and password: an address ends up in logs and plans.
 
     In the address a name keeps its case. Spark Connect sends the options of a reader in lower case, which the driver does not know.
     """

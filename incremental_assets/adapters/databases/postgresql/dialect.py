@@ -15,7 +15,7 @@ class PostgreSQL:
     java_package = "org.postgresql"
 
     def connections(self, address: Address) -> Connections:
-        """Through psycopg."""
+        """Connections through psycopg."""
         from incremental_assets.adapters.databases.postgresql.session import Connections as Pool
 
         return Pool(address)

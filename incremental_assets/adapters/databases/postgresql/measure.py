@@ -47,7 +47,7 @@ def measure(
 
 
 def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values, hashed: Hashed) -> str:
-    """Per window that has rows: its number, rows, and the sum of their hashes as text."""
+    """The SQL for the number, the rows and the sum of hashes, as text, of each window that has rows."""
     if not disjoint(windows):
         one_by_one = (
             measure_sql(spec, (window,), values, hashed).replace("SELECT 0", f"SELECT {number}", 1)
@@ -63,7 +63,7 @@ def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values, hash
 
 
 def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> str:
-    """For Spark's reader: the key of every row of the windows that cannot land; empty where none can be such."""
+    """The SQL by which Spark's reader gets the key of every row of the windows that cannot land; empty where none can be such."""
     rejected = _rejected(spec)
     if not rejected or not spec.key:
         return ""

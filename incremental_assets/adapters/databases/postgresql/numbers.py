@@ -174,7 +174,7 @@ def fingerprint_sql(spec: TableSpec, window: Window, values: Parameters, members
 
 
 def fingerprint(spec: TableSpec, lower: CursorValue | None, row: Sequence[Any], bound: Bound) -> Fingerprint:
-    """From the row of `fingerprint_sql`.
+    """The fingerprint in a row of `fingerprint_sql`.
 
     A replica never shows what its primary could still lose, and several behind one address have been started at several times.
     """

@@ -23,7 +23,7 @@ class Patient(psycopg.Connection[Any]):
     """None: forever, as the driver does by default."""
 
     def abort(self) -> None:
-        """From another thread: cancel the query on the server, then close the connection, so that no caller waits for a silent line."""
+        """Abort from another thread: cancel the query on the server, then close the connection, so that no caller waits for a silent line."""
         with suppress(psycopg.Error):
             self.cancel_safe(timeout=_CANCELLED_WITHIN)
         with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.fileno())) as line:

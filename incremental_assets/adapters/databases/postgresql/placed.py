@@ -35,7 +35,7 @@ def holdable(columns: Sequence[Column], words: str) -> str:
 
 
 def keys_within(spec: TableSpec, selected: str, within: KeyParts, values: Values, hashed: Hashed) -> str:
-    """As `rows_within`, of every row, where a key that has no value of its own lies at this hash."""
+    """The same as `rows_within`, for every row, where a key that has no value of its own lies at this hash."""
     if placed_by_value(spec):
         return rows_within(spec, selected, within, values)
     return _at_hashes(f"SELECT {selected} FROM {relation(spec.id)} WHERE TRUE", place(spec, hashed), within, values)
@@ -75,7 +75,7 @@ def numbers(found: Sequence[int], values: Values) -> str:
 
 
 def by_index(asked: psycopg.RawCursor[Any]) -> None:
-    """Until the transaction ends, have the planner see what keys cost that are read in their order, and count parts without sorting them."""
+    """Let the planner see, until the transaction ends, what keys cost that are read in their order, and count parts without sorting them."""
     # The leaves of an index are read one after the other, and are taken for pages at random: a scan of a narrow table seems to cost less than its index.
     asked.execute(
         "SELECT set_config('random_page_cost', current_setting('seq_page_cost'), true), set_config('enable_sort', 'off', true)"

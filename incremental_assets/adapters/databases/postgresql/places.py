@@ -41,13 +41,13 @@ class PlacedRows:
         self._hash = hashed(spec.columns)
 
     def by_bytes(self) -> PlacedRows | None:
-        """Where this very server hashes as the lake does."""
+        """The rows by bytes, where this very server hashes as the lake does."""
         if not hashes_alike(self._asked):
             return None
         return PlacedRows(self._asked, self._spec, self._windows, byte_hash)
 
     def spread(self) -> KeySpread:
-        """In one scan of the windows."""
+        """Finds the spread in one scan of the windows."""
         values = Parameters()
         ends = f"min({place(self._spec)}), max({place(self._spec)})" if placed_by_value(self._spec) else "NULL, NULL"
         sql = f"SELECT count(*), {ends} FROM {relation(self._spec.id)} WHERE {self._inside(values)}"
@@ -55,17 +55,17 @@ class PlacedRows:
         return KeySpread(rows, lowest or 0, (1 << HASH_BITS) - 1 if highest is None else highest)
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
-        """Of the ranges alone where the key's own order has them."""
+        """The sums, read from the ranges alone where the key's own order has them."""
         by_index(self._asked)
         rows = self._rows(f"placed >> {shift}, count(*), sum(hashed)", within, "GROUP BY 1")
         return {part: KeySum(count, int(digest)) for part, count, digest in rows}
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
-        """As `sums` finds them."""
+        """The place and hash of each row, as `sums` finds them."""
         return [(found, digest) for found, digest in self._rows("placed, hashed", within)]
 
     def windowed(self, within: KeyParts) -> list[tuple[int, int, int]]:
-        """Likewise."""
+        """The window, place and hash of each row, as `sums` finds them."""
         return [(found, digest, number) for found, digest, number in self._rows("placed, hashed, number", within)]
 
     def _rows(self, selected: str, within: KeyParts, grouped: str = "") -> list[tuple[Any, ...]]:
@@ -89,7 +89,7 @@ def key_ends(asked: psycopg.RawCursor[Any], spec: TableSpec) -> tuple[int, int] 
 
 
 def row_hashes_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> str:
-    """For Spark's reader: key and hash of every row of the windows, or of those alone whose keys lie at some places, to find the rows that differ."""
+    """The SQL by which Spark's reader gets key and hash of every row of the windows, or of those alone whose keys lie at some places, to find the rows that differ."""
     key = (
         key_text([column_of(spec, name) for name in spec.key])
         if spec.key

@@ -48,7 +48,7 @@ def lowest(asked: Asked, specs: Mapping[int, TableSpec], *, alone: bool) -> dict
 def fingerprints(
     asked: Asked, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
 ) -> dict[int, Fingerprint]:
-    """Of the rows of each window."""
+    """The fingerprint of the rows of each window."""
     found = answers(asked, {index: _fingerprint(*each) for index, each in wanted.items()}, alone=alone)
     made: dict[int, Fingerprint] = {}
     for index, answer in found.items():

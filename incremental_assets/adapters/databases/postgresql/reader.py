@@ -40,7 +40,7 @@ class JdbcReader:
         yield arrived(read, query.transports)
 
     def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
-        """By COPY, each part on a connection of its own that imports the snapshot."""
+        """The parts by COPY, each on a connection of its own that imports the snapshot."""
         query = self._query(plan, numbers)
         types = tuple(column.spark_type for column in plan.spec.columns)
         size = bytes_of(plan.spec.shape, numbers.rows) // max(1, len(query.parts))
@@ -53,11 +53,11 @@ class JdbcReader:
     def row_hashes(
         self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
     ) -> DataFrame:
-        """In a snapshot of its own."""
+        """Reads the hashes in a snapshot of its own."""
         return self._jdbc().read(session, row_hashes_sql(spec, windows, places))
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
-        """In a snapshot of its own."""
+        """Reads the keys in a snapshot of its own."""
         sql = unholdable_keys_sql(spec, windows)
         return self._jdbc().read(session, sql) if sql else None
 

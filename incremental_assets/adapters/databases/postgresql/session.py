@@ -87,7 +87,7 @@ class Session:
     def fingerprints(
         self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
     ) -> dict[int, Fingerprint]:
-        """Of the row versions of each window."""
+        """The fingerprints of the row versions of each window."""
         return questions.fingerprints(self._asked, wanted, bound, alone=alone)
 
     def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
@@ -95,7 +95,7 @@ class Session:
         return questions.ages(self._asked, unread, clock, alone=alone)
 
     def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
-        """Per table its partitions and inheritance children, by oid."""
+        """The partitions and inheritance children of each table, by oid."""
         return members.members(self._asked, tables)
 
     def lowest_of_members(
@@ -117,15 +117,15 @@ class Session:
         return measure(self._asked, spec, windows, byte_hash, RowHash.BYTES)
 
     def keys(self, spec: TableSpec) -> AbstractContextManager[HeldKeys]:
-        """In a transaction that holds their snapshot."""
+        """The keys, in a transaction that holds their snapshot."""
         return open_keys(self._asked, spec)
 
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows]:
-        """Likewise."""
+        """The placed rows, in a transaction that holds their snapshot."""
         return open_placed_rows(self._asked, spec, windows)
 
     def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
-        """By the index of the key."""
+        """The ends of the key, by its index."""
         return key_ends(self._asked, spec)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:

@@ -57,12 +57,12 @@ class Values(Protocol):
 
 
 def inline(text: str, kind: str) -> str:
-    """For the JDBC reader, which cannot bind."""
+    """A literal for the JDBC reader, which cannot bind."""
     return f"CAST({literal(text)} AS {kind})"
 
 
 class Parameters:
-    """For our own driver: every value is bound as `$n`."""
+    """The parameters of our own driver: every value is bound as `$n`."""
 
     def __init__(self) -> None:
         self.values: list[str] = []

@@ -36,7 +36,7 @@ WHERE o NOT IN (SELECT p.relid FROM pg_partition_tree($1::regclass) AS p)
 
 
 def check_unaltered(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec]) -> None:
-    """In the transaction of the snapshot, after its first question about each of them, which are of one source. Raises SourceRefused.
+    """Check in the transaction of the snapshot, after its first question about each of the tables, which are of one source. Raises SourceRefused.
 
     All are looked up at once, as one question of the catalogue costs many times what counting the rows of a small delta does.
     """
@@ -55,7 +55,7 @@ def check_unaltered(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec]) -
 
 
 def check_members(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
-    """In the same transaction: every partition and child that the plan counts on is in the table. Raises SourceRefused."""
+    """Check in the same transaction that every partition and child that the plan counts on is in the table. Raises SourceRefused."""
     if not plan.members:
         return
     table = f"{identifier(plan.spec.id.schema)}.{identifier(plan.spec.id.name)}"

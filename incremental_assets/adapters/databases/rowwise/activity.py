@@ -15,7 +15,7 @@ def earliest(wall: str, offset: int, clock: datetime) -> datetime:
 
 
 def zone_of(offset: int) -> str:
-    """In which the server's own functions stamp without a zone: a fixed offset; one of half an hour has no name there, and is to be named."""
+    """The zone in which the server's own functions stamp without one: a fixed offset; one of half an hour has no name there, and is to be named."""
     hours, minutes = divmod(abs(offset), 60)
     if minutes:
         return f"{'-' if offset < 0 else '+'}{hours:02d}:{minutes:02d}"

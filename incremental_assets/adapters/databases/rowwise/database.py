@@ -21,13 +21,13 @@ class RowDatabase(ABC):
         """How it is asked."""
 
     def connections(self, address: Address) -> Connections:
-        """Through its driver."""
+        """Connections through the dialect's driver."""
         from incremental_assets.adapters.databases.rowwise.session import Connections as Opened
 
         return Opened(self.spoken(), address)
 
     def reader(self, address: Address) -> Reader:
-        """Through files that the snapshot leaves."""
+        """A reader of files that the snapshot leaves."""
         from incremental_assets.adapters.databases.rowwise.reader import RowReader
 
         return RowReader(self.spoken(), address)

@@ -57,7 +57,7 @@ def without(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> 
 
 
 def fingerprint(dialect: RowDialect, connection: RowConnection, spec: TableSpec, window: Window) -> Fingerprint:
-    """Of what the rows hold, read and hashed here."""
+    """The fingerprint of what the rows hold, read and hashed here."""
     nulls = cursor_of(spec).nulls is not NullPolicy.SKIP
     rows, total, highest = 0, 0, None
     for row in read_rows(dialect, connection, spec, inside(dialect, spec, window, nulls=nulls)):
@@ -125,7 +125,7 @@ def read_keys(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -
 
 
 def value_of(spec: TableSpec, found: Any) -> CursorValue | None:
-    """From a converted value; a moment that stands for a day is its day."""
+    """The cursor value of a converted value; a moment that stands for a day is its day."""
     return None if found is None else CursorValue.of(cursor_of(spec).type, found)
 
 

@@ -33,13 +33,13 @@ class RowReader(FileReader):
     def row_hashes(
         self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
     ) -> DataFrame:
-        """In a snapshot of its own."""
+        """Reads the hashes in a snapshot of its own."""
         with self._asking(spec) as connection:
             rows = hashed(spec, queries.landable(self.dialect, connection, spec, windows), places)
         return session.createDataFrame(rows, f"{KEY} string, {HASH} bigint")
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
-        """In a snapshot of its own."""
+        """Reads the keys in a snapshot of its own."""
         if not spec.key:
             return None
         with self._asking(spec) as connection:

@@ -38,7 +38,7 @@ class RowConnection(Protocol):
         """What is asked in the block is answered from one view of every table, where the database gives one."""
 
     def abort(self) -> None:
-        """From another thread: whatever waits for an answer fails at once."""
+        """Abort from another thread: whatever waits for an answer fails at once."""
 
     def close(self) -> None:
         """End it."""

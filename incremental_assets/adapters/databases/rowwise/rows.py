@@ -65,5 +65,5 @@ def _printed(value: Any) -> str:
 
 
 def scaled(value: Decimal, scale: int) -> Decimal:
-    """With all digits that its column has after the point, exactly."""
+    """The value with all digits that its column has after the point, exactly."""
     return value.quantize(Decimal(1).scaleb(-scale), context=_DIGITS)

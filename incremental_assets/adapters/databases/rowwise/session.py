@@ -47,7 +47,7 @@ class Session(OneByOne):
         return self._dialect.missing_schemas(self._connection, schemas)
 
     def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
-        """As far as this user may see what hides them."""
+        """The tables that hide rows, as far as this user may see what hides them."""
         hiding = self._dialect.hiding(self._connection)
         return {table for table in tables if (table.schema, table.name) in hiding}
 
@@ -69,7 +69,7 @@ class Session(OneByOne):
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
-        """Likewise."""
+        """The rows by the places of their keys, read in one snapshot."""
         with self._connection.snapshot():
             found = queries.placed(self._dialect, self._connection, spec, windows)
         yield found

@@ -15,13 +15,13 @@ class SQLite:
     java_package = ""
 
     def connections(self, address: Address) -> Connections:
-        """Through the `sqlite3` of the standard library."""
+        """Connections through the `sqlite3` of the standard library."""
         from incremental_assets.adapters.databases.sqlite.session import Connections as Files
 
         return Files(address)
 
     def reader(self, address: Address) -> Reader:
-        """Through files that the snapshot leaves."""
+        """A reader of files that the snapshot leaves."""
         from incremental_assets.adapters.databases.sqlite.reader import SqliteReader
 
         return SqliteReader(address)
@@ -29,7 +29,7 @@ class SQLite:
     def missing_sql(
         self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()
     ) -> str:
-        """There are no users and no grants; what is missing are the indexes of cursors."""
+        """The indexes of cursors that are missing; there are no users and no grants."""
         from incremental_assets.adapters.databases.sqlite.sql import index_statements
 
         return index_statements(facts)

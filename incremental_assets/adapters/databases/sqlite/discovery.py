@@ -41,7 +41,7 @@ def _column(
 
 
 def _sample(connection: sqlite3.Connection, table: str, name: str, kind: CursorType) -> Sample | None:
-    """By the row's number, which grows with each insert. Of a table without such numbers, and of a view, nothing tells which rows are new."""
+    """A sample by the row's number, which grows with each insert. Of a table without such numbers, and of a view, nothing tells which rows are new."""
     if not connection.execute(_HAS_NUMBERS, (table,)).fetchone()[0]:
         return None
     value = comparable_sql(name, kind)

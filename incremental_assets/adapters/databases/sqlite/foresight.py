@@ -14,7 +14,7 @@ _SEARCH = re.compile(r"SEARCH .* USING (?:COVERING )?(?:INDEX (.+?) \(|(INTEGER 
 
 
 def foresee(connection: sqlite3.Connection, plan: SyncPlan) -> Estimate:
-    """By EXPLAIN QUERY PLAN."""
+    """The estimate of a plan by EXPLAIN QUERY PLAN."""
     condition = rows_of(plan)
     sql = select(plan.spec, condition)
     steps = [str(step[3]) for step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", condition.values)]
@@ -28,7 +28,7 @@ def foresee(connection: sqlite3.Connection, plan: SyncPlan) -> Estimate:
 
 
 def _filled(connection: sqlite3.Connection, sql: str, values: tuple[str | int, ...]) -> str:
-    """With the values in the places of their `?`, for people: a name may hold one too, in its quotes."""
+    """The SQL with the values in the places of their `?`, for people: a name may hold one too, in its quotes."""
     quoted = iter(connection.execute("SELECT quote(?)", (value,)).fetchone()[0] for value in values)
     return re.sub(
         r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'|\?', lambda found: next(quoted) if found[0] == "?" else found[0], sql

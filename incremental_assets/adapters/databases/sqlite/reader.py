@@ -31,7 +31,7 @@ class SqliteReader(FileReader):
     def row_hashes(
         self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
     ) -> DataFrame:
-        """In a transaction of its own."""
+        """Reads the hashes in a transaction of its own."""
         with explained(self.address, spec.id):
             connection = open_file(self.address)
             try:
@@ -42,7 +42,7 @@ class SqliteReader(FileReader):
         return session.createDataFrame(rows, f"{KEY} string, {HASH} bigint")
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
-        """In a transaction of its own."""
+        """Reads the keys in a transaction of its own."""
         with explained(self.address, spec.id):
             connection = open_file(self.address)
             try:

@@ -53,7 +53,7 @@ class Session(OneByOne):
         return tuple(schema for schema in schemas if schema != SCHEMA)
 
     def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
-        """None."""
+        """An empty set: a file hides no rows."""
         return set()
 
     def bound(self, specs: Sequence[TableSpec]) -> Bound:
@@ -75,7 +75,7 @@ class Session(OneByOne):
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
-        """Likewise."""
+        """The rows by the places of their keys, read in one statement, which is a transaction."""
         yield window_queries.placed(self._connection, spec, windows)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
@@ -99,7 +99,7 @@ class Session(OneByOne):
         return open_snapshot(self._connection, plan)
 
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
-        """Likewise, of what differs from a copy."""
+        """The numbers of what differs from a copy, in one transaction."""
         return open_snapshot(self._connection, plan, seek)
 
     def _end(self, spec: TableSpec, end: End) -> CursorValue | None:

@@ -75,7 +75,7 @@ def whole(value: Stored) -> int:
 
 
 def printed(value: Stored) -> str:
-    """As people read a stored value, whatever it is."""
+    """A stored value as people read it, whatever it is."""
     return f"x'{value.hex()}'" if isinstance(value, bytes) else str(value)
 
 

@@ -93,12 +93,12 @@ class Connection:
                 self.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
 
     def abort(self) -> None:
-        """From another thread: whatever waits for an answer fails at once."""
+        """Abort from another thread: whatever waits for an answer fails at once."""
         with suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """With or without the server."""
+        """Close with or without the server."""
         if self._opened is not None:
             with suppress(Exception):
                 self._opened.close()
@@ -114,7 +114,7 @@ class Connection:
 
 
 def settings(address: Address) -> tuple[str, ...]:
-    """Under which a statement means the same whatever the server's defaults are."""
+    """The settings under which a statement means the same whatever the server's defaults are."""
     return (
         "SET QUOTED_IDENTIFIER ON",
         "SET ANSI_NULLS ON",

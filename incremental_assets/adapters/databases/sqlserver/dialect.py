@@ -19,7 +19,7 @@ class SQLServer(RowDatabase):
     name = "sqlserver"
 
     def spoken(self) -> RowDialect:
-        """Through python-tds."""
+        """The dialect through python-tds."""
         from incremental_assets.adapters.databases.sqlserver.row_dialect import SQL_SERVER
 
         return SQL_SERVER

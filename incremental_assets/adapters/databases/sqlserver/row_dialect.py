@@ -12,7 +12,7 @@ _OVER = "SELECT CONVERT(bigint, MIN_ACTIVE_ROWVERSION())"
 
 
 def _settled_rows(column: Column) -> str:
-    """Below the smallest version that an open transaction holds, every one is committed."""
+    """The condition for settled rows: below the smallest version that an open transaction holds, every one is committed."""
     name = words.identifier(column.name)
     return f"{name} < MIN_ACTIVE_ROWVERSION()" if column.source_type == "rowversion" else ""
 

@@ -17,7 +17,7 @@ _FLOATING = ("float", "double")
 
 
 def new(unit: ApplyUnit, how: Adding, batch: StagedRows) -> Flags | None:
-    """Which rows of the batch; None for all. Of a key only its newest version counts; rows without one count as often as they are there."""
+    """The rows of the batch to add; None for all. Of a key only its newest version counts; rows without one count as often as they are there."""
     if not how.compares:
         return None
     held = pa.concat_tables([*bounded(_held(unit)), _nothing(unit)])

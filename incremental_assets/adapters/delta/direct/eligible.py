@@ -1,4 +1,4 @@
-"""Which commits we may write ourselves: decided by an exact list of what a table can have, and by what a batch asks for. Pure."""
+"""Decides which commits we may write ourselves: by an exact list of what a table can have, and by what a batch asks for. Pure."""
 
 from __future__ import annotations
 

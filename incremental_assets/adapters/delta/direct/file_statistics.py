@@ -60,7 +60,7 @@ class Told:
             self._ends.setdefault(name, []).append(_least_and_most(values))
 
     def text(self) -> str:
-        """As the log has it."""
+        """The text as the log has it."""
         lows, highs = {}, {}
         for name, pieces in self._ends.items():
             ends = _ends(pa.chunked_array(pieces))
@@ -113,7 +113,7 @@ def _ends(values: pa.ChunkedArray) -> tuple[str, str] | None:
 
 
 def _floats(values: pa.ChunkedArray) -> tuple[str, str] | None:
-    """None where a value is not finite: JSON has no word for it, and NaN lies above all others for Spark and nowhere for Arrow."""
+    """The ends of floats; None where a value is not finite: JSON has no word for it, and NaN lies above all others for Spark and nowhere for Arrow."""
     if not pc.all(pc.is_finite(values)).as_py():
         return None
     ends = pc.min_max(values).as_py()

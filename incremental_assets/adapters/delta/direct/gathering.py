@@ -47,7 +47,7 @@ class Compacting:
     key: tuple[str, ...] = ()
 
     def missing(self) -> CommitMissing:
-        """There is no such commit."""
+        """The error for a commit that is not there."""
         return CommitMissing(
             f"{self.table}: the log of {self.path} holds no such compaction: nothing was found to compact, or another writer was first"
         )

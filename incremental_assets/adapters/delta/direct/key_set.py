@@ -1,4 +1,4 @@
-"""Which rows have one of a batch's keys: values of any type are looked up in Arrow, and become numbers."""
+"""Finds which rows have one of a batch's keys: values of any type are looked up in Arrow, and become numbers."""
 
 from __future__ import annotations
 

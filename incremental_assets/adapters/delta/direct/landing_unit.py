@@ -74,7 +74,7 @@ def _how(
 
 
 def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, ...]) -> tuple[Reach, ...]:
-    """From where on the target's rows are compared, where the files' statistics order their cursor as a sync does; else nothing."""
+    """The value from which on the target's rows are compared, where the files' statistics order their cursor as a sync does; else nothing."""
     cursor = spec.cursor
     if cursor is None or lower is None or cursor.fallback is not None:
         return ()

@@ -29,7 +29,7 @@ _MOST_AMONG = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Which rows of the batch are to be written; per file, by its place among the unit's, the rows that are no more; and of those the ones without a row in their place. `flagged`: rows that come again, marked as gone."""
+    """The rows of the batch that are to be written; per file, by its place among the unit's, the rows that are no more; and of those the ones without a row in their place. `flagged`: rows that come again, marked as gone."""
 
     chosen: Flags | None
     gone: dict[int, BitMap64] = field(default_factory=dict)

@@ -51,7 +51,7 @@ def restore(spec: TableSpec, path: str, version: int, note: CommitMetadata) -> N
 
 
 def too_old(spec: TableSpec, version: int, why: str) -> Refused:
-    """There is no way back to this version."""
+    """The refusal where there is no way back to this version."""
     return Refused(
         f"{spec.id}: version {version} of the copy can no longer be restored: {why}, so nothing was changed; choose a later run, or read "
         f"everything again with {full_refresh(spec)}"

@@ -48,7 +48,7 @@ class Among:
     values: Numbers
 
     def meets(self, low: int | None, high: int | None, _nulls: int | None) -> bool:
-        """As of a reach: a file whose values lie between two neighbours has none of them."""
+        """Whether a file may have one of the values: none lies in a file whose values lie between two neighbours."""
         if low is None or high is None:
             return True
         # As Python's numbers, as what a file says may be too great for the values' type.

@@ -84,7 +84,7 @@ def _asked(unit: KeepUnit, groups: Sequence[StagedGroup]) -> pa.Table:
 
 
 def _in_order(values: pa.ChunkedArray) -> list[str] | None:
-    """None where a row may have none."""
+    """The values, each once, in order; None where a row may have none."""
     return None if values.null_count else sorted(values.unique().to_pylist())
 
 
@@ -96,7 +96,7 @@ def _unresolved(unit: KeepUnit, group: RowGroup) -> Flags:
 
 
 def _taken(there: Counter[str], hashes: Sequence[str]) -> Flags:
-    """Which rows are to be written: each as often as the quarantine has too few of it."""
+    """The rows to be written: each as often as the quarantine has too few of it."""
     new = np.ones(len(hashes), dtype=bool)
     for place, each in enumerate(hashes):
         if there[each] > 0:

@@ -91,7 +91,7 @@ def _actions(path: Path) -> Iterator[Action]:
 
 
 def _told(value: Any) -> Any:
-    """As JSON would have it, without what is absent."""
+    """The value as JSON would have it, without what is absent."""
     if isinstance(value, dict):
         return {name: _told(each) for name, each in value.items() if each is not None}
     return [_told(each) for each in value] if isinstance(value, list) else value

@@ -217,7 +217,7 @@ def _committed(version: int, entry: Mapping[str, Any]) -> Committed:
 
 
 def _reached(text: str | None) -> Reached | None:
-    """From `column:type=value`."""
+    """What `column:type=value` says."""
     cursor, separator, value = (text or "").rpartition("=")
     return Reached(cursor, value) if separator else None
 
