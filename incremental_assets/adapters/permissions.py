@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 UMASK = 0o027
-"""Of every JVM: a group may read the tables of a lake whose folder it may enter."""
+"""The umask of every JVM: a group may read the tables of a lake whose folder it may enter."""
 
 
 def own_folder(path: Path) -> Path:

@@ -63,7 +63,7 @@ SPEC = TableSpec(
     Cursor("at", CursorType.INTEGER),
     key=("id",),
 )
-"""Of a key that the source does not enforce: the longest way through the engine."""
+"""A table with a key that the source does not enforce: the longest way through the engine."""
 Row = tuple[Any, ...]
 
 

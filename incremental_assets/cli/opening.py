@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = _PACKAGE / "sources.yaml"
 HERE = Path("sources.yaml")
-"""Where `init` writes, and every command looks before it takes the shipped file."""
+"""The file that `init` writes, and that every command looks for before it takes the shipped one."""
 
 
 def config_path(config: Path | None) -> Path:

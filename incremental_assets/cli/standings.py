@@ -39,7 +39,7 @@ class Standing:
     last_at: datetime | None
     heartbeat: Heartbeat | None
     verified: Verified | None
-    """None until `check` has reconciled the whole table."""
+    """What was verified; None until `check` has reconciled the whole table."""
     lag: float | None
     bound: Bound | None
     error: str | None

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 Answer = TypeVar("Answer")
 
 LOCK = threading.Lock()
-"""Of all cohorts and all that they meet in: held for a few steps, never while anything works."""
+"""The lock of all cohorts and all that they meet in: held for a few steps, never while anything works."""
 
 
 class Rank(IntEnum):

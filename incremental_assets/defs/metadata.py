@@ -44,7 +44,7 @@ _DELETED_AT = TableColumn(
     type="timestamp",
     description="When it was found gone from the source; empty while it is there.",
 )
-"""Of a table whose deletes are marked."""
+"""The column of a table whose deletes are marked."""
 
 
 _VERSION_COLUMNS = {

@@ -46,7 +46,7 @@ class Memory:
     """Severity of each table that is not fresh."""
     told_at: float = 0.0
     vouched: Mapping[str, int] = field(default_factory=dict)
-    """Per copy whose log grew without a sync: the version up to which no other writer has changed its rows."""
+    """The version, for each copy whose log grew without a sync, up to which no other writer has changed its rows."""
 
     @classmethod
     def read(cls, text: str | None) -> Memory:

@@ -26,7 +26,7 @@ class Shop(Protocol):
     database: str
     """The database's name, for people."""
     schema: str
-    """In which the tables lie."""
+    """The schema in which the tables lie."""
     size: int
     """Bytes of TPC-H at scale 1, roughly."""
 

@@ -25,7 +25,7 @@ _ARGUMENTS = {
     "less_than": "lt",
     "less_than_or_equal_to": "le",
 }
-"""Of pandera's fields, where a check has another name."""
+"""The names of the arguments of pandera's fields, where a check has another name."""
 _LONGEST = 120
 """Characters of a rule that a reason shows."""
 

@@ -68,7 +68,7 @@ class Numbers:
     handle: Any
     """How the reader of the same dialect finds the snapshot."""
     keys: SourceKeys | None = None
-    """Of the whole table, where the plan compares them."""
+    """The keys of the whole table, where the plan compares them."""
     sought: Sought | None = None
     """What was asked for once its rows were compared with a copy; the numbers and the read are of that."""
 
@@ -271,7 +271,7 @@ class Dialect(Protocol):
     """One database. It is found without loading its driver."""
 
     name: str
-    """As `dialect` in sources.yaml names it."""
+    """The name that `dialect` in sources.yaml has."""
     java_package: str
     """Where the classes of its JDBC driver lie; empty where Spark needs none."""
 

@@ -17,7 +17,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 
 _ROWS = 64 * 1024
 _BYTES, _MOST = 32 << 20, 8
-"""Of a file for each part at the least, and how many parts at the most: each becomes a file of its own."""
+"""How many bytes of a file a part has at the least, and how many parts there are at the most: each becomes a file of its own."""
 
 
 @dataclass(frozen=True, slots=True)

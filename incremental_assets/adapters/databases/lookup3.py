@@ -22,7 +22,7 @@ _BLOCK = 12
 _AT_ONCE = 1 << 15
 """Values whose numbers stay in a processor's cache."""
 _MASKS = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF], dtype=np.uint32)
-"""By the number of bytes that a word still has."""
+"""The mask by the number of bytes that a word still has."""
 
 
 def of_words(words: Words) -> Hashes:

@@ -13,7 +13,7 @@ from incremental_assets.core.model.table import Column, TableSpec
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_PLACE = -1 << 63
-"""Where no copy has a key."""
+"""A place at which no copy has a key."""
 
 
 def row_hash(columns: Sequence[Column], values: Sequence[Any]) -> int:

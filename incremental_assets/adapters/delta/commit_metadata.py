@@ -15,7 +15,7 @@ from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack,
 MARK = "incremental_assets"
 VERSION = 1
 QUARANTINE_SUFFIX = "/quarantine"
-"""After the table's own app id: that of its quarantine."""
+"""What follows the table's own app id in that of its quarantine."""
 
 
 class Kind(StrEnum):
@@ -68,7 +68,7 @@ class CommitMetadata:
     clock: datetime | None = None
     """The source's, before the snapshot of a batch."""
     rolled_back_to: int | None = None
-    """Of a rollback: the sequence whose rows are there again."""
+    """The sequence whose rows are there again, for a rollback."""
 
     @property
     def landable(self) -> int:

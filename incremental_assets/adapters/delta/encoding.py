@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 _WHOLE_DIGITS = 18
-"""Of a decimal, at the most, whose values fit into a whole number of 64 bits."""
+"""The most digits of a decimal whose values fit into a whole number of 64 bits."""
 _DICTIONARY_BYTES = 64 * 1024
-"""Of the values of a text, at the most: where there are more, most of them are there once, and to look for each takes longer than to write it."""
+"""The most bytes of a text's values: where there are more, most of them are there once, and to look for each takes longer than to write it."""
 
 
 def encoding(schema: pa.Schema) -> dict[str, Any]:

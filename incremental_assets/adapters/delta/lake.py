@@ -62,7 +62,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
     ) -> None:
         super().__init__(lake, session, source, tasks)
         self._seen: dict[TableId, int] = {}
-        """Per table the version that `inspect` last returned: its caller knows what other writers did up to it."""
+        """The version of each table that `inspect` last returned: its caller knows what other writers did up to it."""
 
     def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
         """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""

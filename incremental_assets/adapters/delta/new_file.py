@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _MODE = 0o640
-"""As a JVM of ours makes its files, see `adapters.permissions`."""
+"""The mode with which a JVM of ours makes its files, see `adapters.permissions`."""
 
 
 @contextmanager

@@ -50,7 +50,7 @@ MARKS = (
     (RESOLVED_AT, "timestamp"),
     (RESOLUTION, "string"),
 )
-"""Of a table with a contract."""
+"""The columns that the quarantine of a table with a contract has besides."""
 _TEXTS = own("texts")
 _COPY = own("copy")
 _KEPT = own("kept")

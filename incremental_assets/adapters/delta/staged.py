@@ -29,7 +29,7 @@ class Staged:
     future: int
     keys: tuple[KeyRange, ...]
     held: int = 0
-    """Of those rejected: by a contract."""
+    """The rejected rows that a contract holds."""
     breaches: Breaches = Breaches()
 
 

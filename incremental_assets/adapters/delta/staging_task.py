@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.contracts.judge import Judge
 
 _GROUP_BYTES = 16 * 2**20
-"""Of rows in memory, which become one row group: of four times as many a task needs twice the memory, and a third more time to get it."""
+"""The bytes of rows in memory that become one row group: of four times as many a task needs twice the memory, and a third more time to get it."""
 _BLOCK = 2**20
 
 

@@ -36,7 +36,7 @@ _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestam
 """Types whose statistics take next to no time; those of texts and decimals took a sixth of a first load."""
 _DEAR = ("float", "double", "decimal", "string")
 _MOST = 32
-"""As many columns as Delta takes by itself."""
+"""The most columns with statistics: as many as Delta takes by itself."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _AWKWARD = re.compile(r"[ ,;{}()\n\t=]")
 """Delta takes names with these only under column mapping, which not every reader knows, so it is not turned on for nothing."""

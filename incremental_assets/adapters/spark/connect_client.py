@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
-"""By this variable pyspark's functions know which kind of session they build for."""
+"""The variable by which pyspark's functions know which kind of session they build for."""
 _RELEASE = "SPARK_CONNECT_RELEASE_SESSION_ON_EXIT"
 _ANSWERS_WITHIN = 10
 """Seconds; a living engine is there in a few milliseconds, a stopped process takes connections and says nothing."""

@@ -23,7 +23,7 @@ from incremental_assets.adapters.spark.use import last_use, touch
 from incremental_assets.core.errors import SetupError
 
 _LOOKS_AFTER = timedelta(hours=1)
-"""At the latest: the engine may have been made one that stays."""
+"""How long to wait for the next look at the most: the engine may have been made one that stays."""
 
 
 def main(folder: Path, idle: timedelta) -> None:

@@ -29,7 +29,7 @@ _NAME = "incremental-assets"
 _UTC = "-Duser.timezone=UTC"
 _QUIET = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
 _LAUNCHER = "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a JVM that lives a quarter of a second."""
+"""The options of a JVM that lives a quarter of a second."""
 _LATE_C2 = (
     "-XX:Tier4InvocationThreshold=25000",
     "-XX:Tier4MinInvocationThreshold=3000",
@@ -55,7 +55,7 @@ class Work(StrEnum):
     TICK = "tick"
     LOAD = "load"
     SERVE = "serve"
-    """Both, for hours, and idle most of the time: as a load, and memory that is not needed is given back."""
+    """The work of both, for hours, and idle most of the time: as a load, and memory that is not needed is given back."""
 
     @classmethod
     def ahead(cls, size: int) -> Work:

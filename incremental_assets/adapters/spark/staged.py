@@ -11,9 +11,9 @@ from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, RE
 from incremental_assets.core.model.table import TableSpec
 
 FLAGS = READ_FLAGS
-"""Of a read."""
+"""The flags of a read."""
 STAGED = (*FLAGS, OPERATION)
-"""Of a staged batch."""
+"""The flags of a staged batch."""
 
 
 def positions(spec: TableSpec) -> tuple[str, ...]:

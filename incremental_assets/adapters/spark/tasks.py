@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SHARE_BYTES = 32 * 2**20
-"""Of units, at least, before they are spread over more tasks."""
+"""The bytes of units, at least, before they are spread over more tasks."""
 _TASK_BYTES = 2**20
 """What a unit costs beside its bytes, expressed in bytes."""
 _ALONE_BYTES = 64 * 2**20
 """From here on units are a job of their own at once: others would wait for it, and it for the one that is at work."""
 _TASKS = 2
-"""Of several units, at least."""
+"""The tasks of several units, at least."""
 
 
 class Unit(Protocol):
@@ -48,7 +48,7 @@ class TasksUnavailable(Exception):
 
 
 _Answers = Callable[[Iterable[int]], Iterator[tuple[int, bytes]]]
-"""In a task: the answers of the units that it has, by the task's number, each with its place."""
+"""A function that runs in a task: the answers of the units that it has, by the task's number, each with its place."""
 
 _LACKING = "No module named"
 _DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Cannot run program")

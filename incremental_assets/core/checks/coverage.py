@@ -21,7 +21,7 @@ class Coverage:
     grid: Grid
     covered: tuple[Window, ...]
     gaps: tuple[Window, ...]
-    """Between the table's `start` and its watermark."""
+    """The gaps between the table's `start` and its watermark."""
     announced: tuple[str, ...]
     """Partitions of the table's grid that the orchestrator shows as materialized."""
     not_covered: tuple[str, ...]

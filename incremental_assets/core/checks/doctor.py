@@ -36,7 +36,7 @@ class TableFacts:
     """Whether neither a default nor a trigger of the database stamps the cursor, so that an application's clock does."""
     rows: int = 0
     bytes: int = 0
-    """Both are 0 if the catalogue has no such number, as for a view."""
+    """The bytes; 0, like the rows, if the catalogue has no such number, as for a view."""
     partitioned: bool = False
 
 

@@ -18,7 +18,7 @@ class Lateness:
     rows: int
     median: float
     nearly_all: float
-    """Of 99 in 100 rows."""
+    """The seconds that 99 in 100 rows stay below."""
     longest: float
 
 

@@ -20,7 +20,7 @@ class Look:
     windows: tuple[Window, ...] = ()
     """Those among which all that differs lies; none where both sides are equal."""
     found: Differing | None = None
-    """None where its rows cannot be told apart by their keys."""
+    """What differs; None where its rows cannot be told apart by their keys."""
     over: tuple[Window, ...] = ()
     """What was looked at."""
     version: int | None = None

@@ -54,7 +54,7 @@ ConstantText = Annotated[
 
 BoundText = Annotated[ConstantText, AfterValidator(_bound)]
 MOST_CHARACTERS = 2**31 - 1
-"""In a text that Arrow holds."""
+"""The most characters in a text that Arrow holds."""
 
 
 class ColumnRulesDocument(Strict):

@@ -24,7 +24,7 @@ _SCHEMAS = {"sqlite": "main", "sqlserver": "dbo"}
 _ALIASES = {"postgres": "postgresql", "sqlite3": "sqlite", "mssql": "sqlserver"}
 """Other beginnings of a URL that people know."""
 _KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
-"""Where Dagster's word for a database, and so its picture, is another one than ours."""
+"""Dagster's word for a database, and so its picture, where it is another one than ours."""
 
 
 def known_dialects() -> tuple[str, ...]:

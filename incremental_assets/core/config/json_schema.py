@@ -23,7 +23,7 @@ class _Written(GenerateJsonSchema):
 
 
 _REACHED = {"if": {"properties": {"dialect": {"enum": [*FILES]}}}, "else": {"required": ["host", "user"]}}
-"""Of a source: a server is reached by host and user."""
+"""How a source is reached: a server by host and user."""
 
 
 def schema() -> dict[str, Any]:

@@ -86,7 +86,7 @@ class BackfillTerms:
 
     windows: int = 12
     connections: int | None = None
-    """None: as many as a sync has."""
+    """The connections of a check; None: as many as a sync has."""
     pause: timedelta = timedelta(0)
 
 
@@ -107,12 +107,12 @@ class TableConfig:
     strategy: Strategy
     cursor: Cursor | None = None
     primary_key: tuple[str, ...] | None = None
-    """None: found in the source's catalogue."""
+    """The columns of the key; None: found in the source's catalogue."""
     lookback: Span = 0
     holdback: Span = 0
     future: FuturePolicy = FuturePolicy.LAND
     partitions: Grid | None = None
-    """None: the single key `current`."""
+    """The grid of the partitions; None: the single key `current`."""
     start: CursorValue | None = None
     schema_changes: Literal["evolve", "widen", "freeze", "discard"] = "evolve"
     freshness: Freshness = Freshness()
@@ -188,7 +188,7 @@ class SourceConfig:
     tables: tuple[TableConfig, ...] = ()
     line: int = 0
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Of the keys that are REFERABLE."""
+    """The lines of the keys that are REFERABLE."""
 
     def line_of(self, key: str) -> int:
         """Where a key is written, else the source."""

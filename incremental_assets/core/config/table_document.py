@@ -36,7 +36,7 @@ from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.strategies import Strategy
 
 LARGEST = 10**18
-"""Of whole numbers: more than any table has, and less than a column of 64 bits holds."""
+"""The largest whole number: more than any table has, and less than a column of 64 bits holds."""
 
 
 class CursorKind(StrEnum):

@@ -51,7 +51,7 @@ class CheckedSource:
     tables: tuple[CheckedTable, ...]
     line: int
     lines: Mapping[str, int]
-    """Of the keys that are REFERABLE."""
+    """The lines of the keys that are REFERABLE."""
 
 
 @dataclass(frozen=True, slots=True)

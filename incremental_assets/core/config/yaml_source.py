@@ -42,7 +42,7 @@ class Document:
     root: yaml.Node | None
     data: Data
     first: int = 1
-    """Where the configuration begins, and so the place of what is missing altogether."""
+    """The line where the configuration begins, and so the place of what is missing altogether."""
 
     def problem(self, path: Path, cure: str) -> Problem:
         """A mistake at `path`; parts of it that the file does not have are passed over, so a missing key is placed at its parent."""

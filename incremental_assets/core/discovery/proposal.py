@@ -14,9 +14,9 @@ from incremental_assets.core.strategies import Strategy
 from incremental_assets.core.words import counted
 
 _FEW_ROWS, _FEW_BYTES = 10_000, 8 * 2**20
-"""Below both, a table is read whole sooner than one would notice, and is then right whatever its columns tell."""
+"""Sizes below which a table is read whole sooner than one would notice, and is then right whatever its columns tell."""
 _LARGE = 256 * 2**20
-"""From here on a look that reads all rows is felt in the source: it takes seconds of it, every minute."""
+"""The size from which on a look that reads all rows is felt in the source: it takes seconds of it, every minute."""
 _APPLICATION_LAG = timedelta(minutes=15)
 """What clocks of application servers and their transactions are taken to lag behind at most, until a person knows better."""
 

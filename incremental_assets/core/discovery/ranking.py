@@ -19,7 +19,7 @@ _OF_BIRTHS = re.compile(
     re.IGNORECASE,
 )
 _MONOTONE = 0.02
-"""Of the rows written last so many may have a smaller value than the one before: transactions overlap, and freed space is used again."""
+"""The share of the rows written last that may have a smaller value than the one before: transactions overlap, and freed space is used again."""
 
 
 class Tells(IntEnum):

@@ -47,10 +47,10 @@ class Batch:
     duplicates: int = 0
     """Rows beyond the first of a declared key that is not unique."""
     keys: tuple[KeyRange, ...] = ()
-    """For an upsert: no row of the target outside of them is replaced, so those files need not be read."""
+    """The keys of an upsert: no row of the target outside of them is replaced, so those files need not be read."""
     warnings: tuple[str, ...] = ()
     new_columns: tuple[str, ...] = ()
-    """Of rows that were read in part: the columns beside key and cursor; the others are as the target has them. Empty for whole rows."""
+    """The columns beside key and cursor of rows that were read in part; the others are as the target has them. Empty for whole rows."""
     in_target: bool = False
     """Whether the rows are in the target already, without a position: those of a first load."""
 

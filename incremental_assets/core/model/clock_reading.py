@@ -54,7 +54,7 @@ class PutBack:
     """A span of time that the source's clock shows twice, since it was put back from somewhere up to `high` to somewhere from `low` on."""
 
     low: datetime | None
-    """None where it cannot be known: the watermark then stays where it is."""
+    """The lowest stamp; None where it cannot be known: the watermark then stays where it is."""
     high: datetime
     proven: bool
     """Whether it must have been; else the clocks of two of our own machines may just as well disagree."""

@@ -24,7 +24,7 @@ START = 1.0
 PER_BYTE = 1 / (20 * 2**20)
 """The fixed cost of a compaction in seconds, and the cost of each byte."""
 DEAD_SHARE = 1 / 3
-"""Of rows that are only marked as deleted, from which on they are removed: two that live are written for one that is dead, at the most."""
+"""The share of rows that are only marked as deleted from which on they are removed: two that live are written for one that is dead, at the most."""
 
 
 class How(StrEnum):

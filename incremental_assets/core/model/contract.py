@@ -41,7 +41,7 @@ class ColumnRules:
     column: str
     nullable: bool = True
     unique: bool = False
-    """Within the rows that one sync reads."""
+    """Whether values are unique within the rows that one sync reads."""
     matches: str | None = None
     """A regular expression, from the beginning of the text."""
     ge: Constant | None = None
@@ -68,7 +68,7 @@ class Contract:
     rules: tuple[ColumnRules, ...] = ()
     on_breach: OnBreach = OnBreach.QUARANTINE
     max_fraction: float | None = None
-    """Of the rows that one sync reads: if more of them break the contract, a person decides."""
+    """The share of the rows that one sync reads: if more of them break the contract, a person decides."""
     file: str = ""
     """The configuration; modules are looked for in its folder too."""
     line: int = 0

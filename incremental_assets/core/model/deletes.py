@@ -37,7 +37,7 @@ class Deletes:
     then: Then = Then.REMOVE
     every: timedelta = timedelta(days=1)
     max_fraction: float = 0.2
-    """Of the copy's rows: if more of them are gone, a person decides."""
+    """The share of the copy's rows: if more of them are gone, a person decides."""
     column: str = ""
     value: str | None = None
     """What the column holds in a row that is gone, as text; None: anything but NULL."""

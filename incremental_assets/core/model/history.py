@@ -9,7 +9,7 @@ from enum import StrEnum
 from incremental_assets.core.model.rename import RenamedAt
 
 SUFFIX = "__history"
-"""Of the name of the table, and of the asset, that holds the versions."""
+"""The end of the name of the table, and of the asset, that holds the versions."""
 VALID_FROM, VALID_TO, IS_CURRENT = "_valid_from", "_valid_to", "_is_current"
 DELETED = "_sync_deleted"
 
@@ -48,7 +48,7 @@ class Step:
     landed_at: int | None = None
     """The version of the one commit that is to be followed; None where there is more."""
     restores: int | None = None
-    """Of a copy that was rolled back: the sequence whose rows are there again."""
+    """The sequence whose rows are there again, for a copy that was rolled back."""
     renames: tuple[RenamedAt, ...] = ()
     """Columns of the versions that are to have other names first, by the copy's commits, oldest first."""
     has_rows: bool = True
@@ -64,7 +64,7 @@ class HistoryRows:
     """Versions that say that their row is gone."""
     ended: int = 0
     version: int | None = None
-    """Of the history's table."""
+    """The version of the history's table."""
     rows: int | None = None
     """All versions that it holds then."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 HASH_BITS = 60
-"""Of the hash in `adapters/databases/measure.py`, and of what is taken of the one in `byte_hash.py`."""
+"""The bits of the hash in `adapters/databases/measure.py`, and of what is taken of the one in `byte_hash.py`."""
 FEW = 5_000
 """Rows of a copy whose keys are read at once: for fewer of them a count by parts costs more than it spares."""
 MOST_PARTS = 20_000
@@ -20,7 +20,7 @@ _FIRST = 8_192
 _SMALLEST = 32
 """Keys in a part of the first look, at least."""
 _MOST_BITS = 63
-"""By which a number of 64 bits is shifted: by more of them each database and Java does something else."""
+"""The most bits by which a number of 64 bits is shifted: by more of them each database and Java does something else."""
 _FINER = 8
 """Bits by which a look is finer at most."""
 _HASHES = 8_192
@@ -88,7 +88,7 @@ class Sought:
 
     places: KeyParts | None
     rows: int
-    """As many as the snapshot shows of those that a copy can hold."""
+    """The rows that the snapshot shows of those that a copy can hold."""
     vanished: KeyParts | None = None
     """Those of the places where the copy alone has a row; None where that is not known."""
 

@@ -13,9 +13,9 @@ class RowHash(StrEnum):
     """What stands for a row: both sides have to take the same."""
 
     TEXT = "text"
-    """Of the row as one text: every source and every lake computes it."""
+    """The hash of the row as one text: every source and every lake computes it."""
     BYTES = "bytes"
-    """Of the bytes of its values: several times cheaper, where both sides know it."""
+    """The hash of the bytes of its values: several times cheaper, where both sides know it."""
 
 
 @dataclass(frozen=True, slots=True)

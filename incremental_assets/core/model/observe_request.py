@@ -14,7 +14,7 @@ class ObserveRequest:
 
     spec: TableSpec
     state: State | None
-    """None as well where it is of other terms: its values then belong to another cursor."""
+    """The state; None as well where it is of other terms: its values then belong to another cursor."""
 
     def __post_init__(self) -> None:
         if self.state is not None and self.state.terms != self.spec.terms:

@@ -24,7 +24,7 @@ MOST_KEYS = 25_000
 """Past this Dagster's pages and status queries stop being usable."""
 
 WEEK_BEGINS_ON = "Sunday"
-"""As Dagster's weeks do by default; a `from` in the middle of a week means the Sunday before it."""
+"""The first day of a week, as Dagster's weeks have it by default; a `from` in the middle of a week means the Sunday before it."""
 
 _DIGITS = 19  # those of a bigint, so that keys of one table sort as text; longer numbers only make longer keys
 _INTEGER_KEY = re.compile(r"(m?\d{19,})-(m?\d{19,})")

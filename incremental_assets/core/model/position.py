@@ -26,7 +26,7 @@ class Position:
     """Where the next sync continues; empty at first, and for a table without a cursor."""
 
     watermark: CursorValue | None = None
-    """Below it everything has settled and was read."""
+    """The value below which everything has settled and was read."""
     max_cursor_read: CursorValue | None = None
     """The highest cursor of any row that landed: none of the target lies above it."""
     settling: Settling | None = None

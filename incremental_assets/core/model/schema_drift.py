@@ -13,7 +13,7 @@ from incremental_assets.core.model.type_widening import widens
 OWN_PREFIX = "_sync_"
 """Columns that a sync adds to a target begin with it."""
 HIDDEN = "_metadata"
-"""Where Spark keeps the file of each row, by which Delta finds the rows to be replaced."""
+"""The column where Spark keeps the file of each row, by which Delta finds the rows to be replaced."""
 
 _DELTA_WORDS = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte", "real": "float"}
 

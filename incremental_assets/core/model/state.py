@@ -53,7 +53,7 @@ class State:
     members: tuple[int, ...] | None = None
     """The partitions and children whose rows have been read, by the source's own numbers; None: not known."""
     zones: tuple[str, ...] = ()
-    """In which zone stamps without one are read, and behind it every other in which they were since the last reset."""
+    """The zone in which stamps without one are read, and behind it every other in which they were since the last reset."""
 
     columns: tuple[tuple[str, str], ...] = ()
     """Every column that landed, by name, and the source's identity of it (empty where it has none); see `Column.identity`."""

@@ -89,7 +89,7 @@ class Column:
     nullable: bool = True
     comment: str = ""
     identity: str = ""
-    """By which the source knows the column whatever it is called (PostgreSQL: numbers of table and column); empty where it has none."""
+    """What the source knows the column by, whatever it is called (PostgreSQL: numbers of table and column); empty where it has none."""
     sequence: Sequence | None = None
     """The one sequence from which its default, or its identity, draws: in the table and in every partition or child of it."""
 

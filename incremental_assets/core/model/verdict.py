@@ -25,9 +25,9 @@ class Check(StrEnum):
     SCHEMA = "schema"
     CONTRACT = "contract"
     CURRENT = "current"
-    """Of a history: its current versions are the rows of the copy."""
+    """A check of a history: its current versions are the rows of the copy."""
     OVERLAP = "overlap"
-    """Of a history: the versions of a key follow each other."""
+    """A check of a history: the versions of a key follow each other."""
 
     @property
     def is_of_history(self) -> bool:

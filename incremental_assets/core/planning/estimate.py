@@ -12,7 +12,7 @@ class Estimate:
     sql: str = ""
     """The SELECT, as the source gets it."""
     rows: int | None = None
-    """As many as its planner expects; None where it does not say."""
+    """The rows that its planner expects; None where it does not say."""
     indexes: tuple[str, ...] = ()
     """Those that answer the condition on the cursor."""
     scans: bool = False

@@ -8,9 +8,9 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.window import Window
 
 MOST_ROWS = 500_000
-"""Of one range, as far as cursors differ."""
+"""The most rows of one range, as far as cursors differ."""
 MOST_RANGES = 8
-"""Of one sync; the next goes on."""
+"""The most ranges of one sync; the next goes on."""
 _SLICES = 256
 
 

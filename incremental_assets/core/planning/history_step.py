@@ -41,9 +41,9 @@ class CopyCommit:
     zone: str
     effect: Effect
     rolled_back_to: int | None = None
-    """Of a rollback: the sequence whose rows are there again."""
+    """The sequence whose rows are there again, for a rollback."""
     renames: tuple[Rename, ...] = ()
-    """Of columns of the copy, by this commit."""
+    """The renames of columns of the copy, by this commit."""
 
 
 @dataclass(frozen=True, slots=True)

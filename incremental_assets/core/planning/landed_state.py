@@ -26,9 +26,9 @@ class Shown:
     due: CursorValue | None = None
     visible: str = ""
     compared: KeysCompared | None = None
-    """Where keys were compared in it."""
+    """What the comparison of keys found, where they were compared in it."""
     changed: tuple[SchemaChange, ...] = ()
-    """In which columns it differs from the copy that the plan was made for."""
+    """The columns in which it differs from the copy that the plan was made for."""
 
 
 def landed_state(plan: SyncPlan, shown: Shown) -> State:

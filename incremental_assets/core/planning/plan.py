@@ -52,7 +52,7 @@ class Request:
     resolves: Resolution = Resolution.SUPERSEDED
     """What becomes of a row that is held, once a later version of it is read."""
     places: KeyParts | None = None
-    """Of a repair: the window's rows with keys at these places are read; None: all of its rows."""
+    """The places of a repair: the window's rows with keys at these are read; None: all of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class CommitIds:
     seq: int
     batch_id: str
     load_seq: int | None = None
-    """Below `seq`, for the rows of a first load, which may go to the target before their position does; see `core.syncing.first_load`."""
+    """The sequence below `seq` for the rows of a first load, which may go to the target before their position does; see `core.syncing.first_load`."""
 
 
 @dataclass(frozen=True, slots=True)

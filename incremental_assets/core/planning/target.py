@@ -38,4 +38,4 @@ class Commit:
     state: State | None = None
     warnings: tuple[str, ...] = ()
     rolled_back_to: int | None = None
-    """Of a rollback: the sequence whose rows are there again."""
+    """The sequence whose rows are there again, for a rollback."""

@@ -46,9 +46,9 @@ class Differing:
     vanished: KeyParts
     """Those of the places where the copy alone has a row."""
     rows: int
-    """Of the source, those that are equal included."""
+    """The rows of the source, those that are equal included."""
     there: int
-    """Of these, the ones at the places."""
+    """The rows among these that are at the places."""
     windows: Mapping[int, int] | None
     """How many rows of the source are missing in each window that lacks any, by its number; None where the source does not tell."""
 
@@ -122,7 +122,7 @@ def _differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows, bounds: Ke
 _Row = tuple[int, int]
 """Its place and its hash."""
 _Numbers = Mapping[_Row, int] | None
-"""Of the window of each row of the source, where it tells."""
+"""The number of the window of each row of the source, where it tells."""
 _Rows = tuple[Counter[_Row], tuple[Counter[_Row], _Numbers]]
 """How often each side has each row."""
 _NO_ROWS: _Rows = (Counter(), (Counter(), {}))

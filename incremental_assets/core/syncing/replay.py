@@ -23,7 +23,7 @@ from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.sync_many import attempt
 
 MOST_WINDOWS = 20
-"""Of one replay, each a read and a commit: of more, neighbours are read together."""
+"""The most windows of one replay, each a read and a commit: of more, neighbours are read together."""
 
 
 def replay_table(spec: TableSpec, run_id: str, ports: Ports) -> Iterator[SyncReport]:

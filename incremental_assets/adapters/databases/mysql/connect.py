@@ -20,7 +20,7 @@ Value = str | int
 Text = str | None
 
 UTC = "+00:00"
-"""As the server takes it: names of zones are known to it only where somebody has loaded them."""
+"""UTC as the server takes it: names of zones are known to it only where somebody has loaded them."""
 _SETTINGS = (
     # The modes of the server or of a user would change what a backslash, a quote or a zero date means.
     "SET SESSION sql_mode = '', time_zone = '+00:00', sql_auto_is_null = 0, net_write_timeout = 600",

@@ -12,7 +12,7 @@ class Flavour:
     limit: str
     """The setting of a session that ends a statement which takes too long."""
     limit_unit: int
-    """Of that setting, in milliseconds."""
+    """The unit of that setting, in milliseconds."""
     elapsed: str
     """Microseconds since a statement of `processlist` began; rather too many than too few."""
     server: str

@@ -12,7 +12,7 @@ _FIRST = {
     CursorType.DATETIME: "0001-01-01 00:00:00",
     CursorType.TIMESTAMP: "1970-01-01 00:00:01",
 }
-"""Below it lie the zero dates, which are none."""
+"""The first values: below them lie the zero dates, which are none."""
 
 
 def identifier(name: str) -> str:

@@ -41,11 +41,11 @@ IDENTITY = "SELECT DBID, CON_DBID, RESETLOGS_CHANGE#, CURRENT_SCN FROM V$DATABAS
 VIEWS = ("SYS.V_$SESSION", "SYS.V_$TRANSACTION", "SYS.V_$ACTIVE_INSTANCES", "SYS.DBA_2PC_PENDING", "SYS.V_$DATABASE")
 """What a user must be granted to see all of it."""
 _COUNTED = timedelta(seconds=4)
-"""By so much the counter of a call may be behind."""
+"""How far the counter of a call may be behind."""
 _WHOLE = timedelta(seconds=1)
-"""By so much the start of a transaction, which has no fraction, may be too late."""
+"""How much too late the start of a transaction, which has no fraction, may be."""
 _Rows = Sequence[Row] | None
-"""None where the view is not granted."""
+"""The rows of a view; None where it is not granted."""
 
 
 @dataclass(frozen=True, slots=True)

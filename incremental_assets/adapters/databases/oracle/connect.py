@@ -23,7 +23,7 @@ SETTINGS = (
     "ALTER SESSION SET NLS_COMP = BINARY",
     "ALTER SESSION SET NLS_SORT = BINARY",
 )
-"""Under which a statement means the same whatever the server's defaults are."""
+"""The settings under which a statement means the same whatever the server's defaults are."""
 
 
 class Lost(Exception):

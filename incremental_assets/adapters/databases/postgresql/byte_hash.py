@@ -18,7 +18,7 @@ from incremental_assets.core.model.table import Column, Fidelity
 
 _LIMITED = re.compile(r"character( varying)?\((\d+)\)")
 _BYTES = 4
-"""Of a character, at the most."""
+"""The bytes of a character, at the most."""
 _WORDS = ("tinyint", "smallint", "int", "boolean")
 _FLOATS = ("float", "double")
 
@@ -38,7 +38,7 @@ _KNOWN: tuple[tuple[str, str, Any], ...] = (
     ("bytea", "binary", bytes(range(256)) * 5),
     ("text", "string", None),
 )
-"""Of each kind one value: its type here and in a copy."""
+"""One value of each kind: its type here and in a copy."""
 
 
 def byte_hash(columns: Sequence[Column]) -> str:

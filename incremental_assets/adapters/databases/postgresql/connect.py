@@ -13,7 +13,7 @@ from incremental_assets.adapters.databases.dialect import Address
 READER = "incremental-assets"
 """The application name of every session of ours, by which the bound leaves our own readers out."""
 OLDEST_VERSION = 140000
-"""Before PostgreSQL 14 extract() was a float and blocks could not be read in ranges."""
+"""The oldest version: before it extract() was a float and blocks could not be read in ranges."""
 
 _SETTINGS = {
     "TimeZone": "UTC",

@@ -51,7 +51,7 @@ WHERE c.relkind IN ('r', 'p') GROUP BY w.schema, w.name
 """
 
 _BLOCKS, _ROWS = 64, 1_000
-"""Of each table half a megabyte is looked at, and so many rows of it."""
+"""How much of each table is looked at: half a megabyte, and so many rows of it."""
 
 _Table = tuple[str, str]
 

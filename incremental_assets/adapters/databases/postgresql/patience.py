@@ -20,7 +20,7 @@ class Patient(psycopg.Connection[Any]):
     """Closes itself when a question is not answered within `patience` seconds. Raises OperationalError, without an SQLSTATE."""
 
     patience: float | None = None
-    """None: forever, as the driver does by default."""
+    """How long a query may take; None: forever, as the driver does by default."""
 
     def abort(self) -> None:
         """Abort from another thread: cancel the query on the server, then close the connection, so that no caller waits for a silent line."""

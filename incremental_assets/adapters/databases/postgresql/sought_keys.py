@@ -19,7 +19,7 @@ _KINDS = {
     "uuid": ("text", "CAST({} AS uuid)"),
     "text": ("text", "{}"),
 }
-"""Of types of which equal texts are equal values: how a part travels, and what of it is compared with the column, as an index can."""
+"""Types of which equal texts are equal values: how a part travels, and what of it is compared with the column, as an index can."""
 _VARYING = re.compile(r"character varying(\(\d+\))?")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

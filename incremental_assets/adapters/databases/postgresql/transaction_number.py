@@ -22,7 +22,7 @@ NUMBERING = Column(
 
 CIRCLE = 2**32
 FIRST_NORMAL = 3
-"""Below it are numbers with a meaning of their own: of initdb, and of rows that were frozen before PostgreSQL 9.4."""
+"""The first usual number: below it are numbers with a meaning of their own, of initdb, and of rows that were frozen before PostgreSQL 9.4."""
 
 OVER = "SELECT CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text)"
 """The number below which every transaction of the server is over."""

@@ -64,7 +64,7 @@ class RowDialect:
     beyond: Callable[[Column, str, str, CursorValue], str]
     """A condition: the column's value, given as SQL, compared by a sign with a finite cursor."""
     catalogue: Callable[[RowConnection, str, Sequence[str], str], tuple[TableShape, ...]]
-    """Of a source: every table and view of the schemas, or those of one name."""
+    """The catalogue of a source: every table and view of the schemas, or those of one name."""
     missing_schemas: Callable[[RowConnection, Sequence[str]], tuple[str, ...]]
     """Those of the schemas that are not there."""
     hiding: Callable[[RowConnection], set[tuple[str, str]]]

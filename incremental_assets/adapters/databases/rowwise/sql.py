@@ -11,7 +11,7 @@ from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.plan import SyncPlan
 
 EVERY, NONE = "1 = 1", "1 = 0"
-"""There are databases without a word for truth."""
+"""Conditions for all rows and for none: there are databases without a word for truth."""
 
 
 def both(one: str, other: str) -> str:

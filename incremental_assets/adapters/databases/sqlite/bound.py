@@ -29,7 +29,7 @@ for path, byte in zip(sys.argv[1::2], map(int, sys.argv[2::2])):
             break
 """
 _RESERVED = 0x40000001
-"""Of a file with a rollback journal: the byte that a writer locks."""
+"""The byte of a file with a rollback journal that a writer locks."""
 _WAL_WRITE = 120
 """The same in the index of a write-ahead log."""
 PATIENCE = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)

@@ -21,9 +21,9 @@ from incremental_assets.adapters.spark.arrow_types import required_type
 _ROWS_PER_GROUP = 256 * 1024
 """Small enough that a reader who looks for a few keys leaves most of a file out."""
 _GROUP_BYTES = 16 * 2**20
-"""Of rows in memory, which become one row group, as in a batch that is staged: a task holds one at a time."""
+"""The bytes of rows in memory that become one row group, as in a batch that is staged: a task holds one at a time."""
 _OF_SPARK = {"org.apache.spark.version": pyspark.version.__version__}
-"""By which Spark knows, whatever it is set to, that dates are those of today's calendar: without it, Spark 3 refuses old ones."""
+"""The metadata by which Spark knows, whatever it is set to, that dates are those of today's calendar: without it, Spark 3 refuses old ones."""
 _NUMBER = "PARQUET:field_id"
 
 

@@ -16,12 +16,12 @@ from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.planning.plan import SyncPlan
 
 MOST_ROWS = 4_000_000
-"""Of a batch that one task holds as a whole, and the bytes of it as it is staged; above, Spark's own writer spills to disk what it cannot hold."""
+"""The most rows of a batch that one task holds as a whole, and the bytes of it as it is staged; above, Spark's own writer spills to disk what it cannot hold."""
 MOST_BYTES = 64 * 1024**2
 SHARED = 16
-"""So many times as much may be in a batch that tasks share: of their rows they hold the key, the cursor, and one row group at a time."""
+"""How many times as much may be in a batch that tasks share: of their rows they hold the key, the cursor, and one row group at a time."""
 _SHARED = (Way.REPLACE, Way.OVERWRITE)
-"""Where no task needs more of a batch than its share."""
+"""The ways in which no task needs more of a batch than its share."""
 
 _VERSIONS = (3, 7)
 _READER_FEATURES = frozenset({"deletionVectors", "timestampNtz", "columnMapping", "typeWidening"})
@@ -37,7 +37,7 @@ _PROPERTIES = frozenset(
         "delta.setTransactionRetentionDuration", "delta.targetFileSize", "delta.tuneFileSizesForRewrites",
     }
 )  # fmt: skip
-"""Of Delta's, those that ask nothing of whoever writes rows, or nothing that is not done here."""
+"""Delta's properties that ask nothing of whoever writes rows, or nothing that is not done here."""
 _SWITCHES = ("delta.appendOnly", "delta.enable")
 """Those that ask nothing while they are off begin so."""
 _TYPE_CHANGES = "delta.typeChanges"

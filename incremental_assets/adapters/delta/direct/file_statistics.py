@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from incremental_assets.adapters.delta.log.column_mapping import STATISTICS, listed_columns
 
 _TEXT_SIGNS = 32
-"""Of a text, as many are kept."""
+"""How many characters of a text are kept."""
 _LAST_SIGN = "\U0010ffff"
 """Nothing that follows in a text comes after it."""
 _COUNT = "delta.dataSkippingNumIndexedCols"

@@ -13,7 +13,7 @@ from incremental_assets.adapters.delta.direct.gather_unit import GatherUnit
 from incremental_assets.adapters.delta.direct.stored_rows import row_groups
 
 _RUN_BYTES = 64 * 2**20
-"""Of rows in memory that are sorted together, and of their copy in that order."""
+"""The bytes of rows in memory that are sorted together, and of their copy in that order."""
 
 
 def apply(unit: GatherUnit) -> Mapping[str, Any] | None:

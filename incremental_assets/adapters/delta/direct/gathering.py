@@ -25,12 +25,12 @@ from incremental_assets.core.model.table import TableId
 
 _TASK = "incremental_assets.adapters.delta.direct.gather_task"
 _ATTEMPTS = 10
-"""To commit, each after other writers whose commits do not concern the files."""
+"""How often to try to commit, each time after other writers whose commits do not concern the files."""
 _OPERATIONS: Mapping[How, tuple[str, Mapping[str, Any]]] = {
     How.GATHER: ("OPTIMIZE", {"predicate": "[]", "auto": False, "clusterBy": "[]", "zOrderBy": "[]"}),
     How.PURGE: ("REORG", {"predicate": "[]", "applyPurge": True}),
 }
-"""In Delta's words, by which readers of the history know that no row was changed."""
+"""The operations in Delta's words, by which readers of the history know that no row was changed."""
 
 Action = Mapping[str, Any]
 

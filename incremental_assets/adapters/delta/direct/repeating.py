@@ -15,9 +15,9 @@ from incremental_assets.core.model.table import Column, TableSpec
 
 _TASK = "incremental_assets.adapters.delta.direct.repeat_task"
 _SHARE_ROWS = 8_000_000
-"""Whose hashes one task sorts, in 64 MB."""
+"""The rows whose hashes one task sorts, in 64 MB."""
 _SHARES = 8
-"""At the most, as each of them reads the whole key."""
+"""The most shares, as each of them reads the whole key."""
 _FLOATING = ("float", "double")
 
 

@@ -22,7 +22,7 @@ from incremental_assets.adapters.delta.direct.whole_numbers import Numbers
 
 _FLOATING = ("float", "double")
 _HELD_ROWS = 2**20
-"""Of a file, whose keys are looked up together: to make keys ready for that takes as long as to look as many up."""
+"""The rows of a file whose keys are looked up together: to make keys ready for that takes as long as to look as many up."""
 _MOST_AMONG = 128 * 1024
 """Keys by each of which files and row groups are chosen; where there are more, one lies in nearly each of them, and to sort them takes longer."""
 

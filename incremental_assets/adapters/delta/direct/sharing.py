@@ -14,15 +14,15 @@ from incremental_assets.adapters.delta.direct.unit import Adding, ApplyUnit, Rep
 from incremental_assets.adapters.delta.log.not_direct import readable
 
 LEAST_ROWS = 256 * 1024
-"""Of a batch that is shared: below, more tasks cost more than they save."""
+"""The fewest rows of a batch that is shared: below, more tasks cost more than they save."""
 SHARE_ROWS = 2**20
-"""Of a share, where there are many: each of them looks through the target's keys, which takes longest where keys lie anywhere."""
+"""The rows of a share, where there are many: each of them looks through the target's keys, which takes longest where keys lie anywhere."""
 _FILES_BYTES = 32 * 2**20
-"""Of files whose rows are read as a whole, at least for one task."""
+"""The bytes, at least, of files whose rows are read as a whole, for one task."""
 _STAYING_BYTES = 8 * 2**20
-"""Of files whose rows are written along: to read and write rows takes longer than to read them, and each core is to have some."""
+"""The bytes of files whose rows are written along, for one task: to read and write rows takes longer than to read them, and each core is to have some."""
 SHARES = 16
-"""At the most."""
+"""The most shares."""
 
 
 @dataclass(frozen=True, slots=True)

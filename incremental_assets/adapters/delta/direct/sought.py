@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from incremental_assets.adapters.delta.direct.whole_numbers import Numbers, whole_numbers
 
 _RUN_ROWS = 1024
-"""Of a stretch that ascends, on average: to look through many shorter ones takes longer than to hash them all."""
+"""The rows of a stretch that ascends, on average: to look through many shorter ones takes longer than to hash them all."""
 _CLOSE = 8
 """Numbers from the least to the most, for each that is looked up: as many entries of four bytes take a table as much as the order of all values does."""
 _NOWHERE = -1

@@ -23,7 +23,7 @@ from incremental_assets.adapters.spark.arrow_types import required_type
 _MOST_HELD = 512 * 1024**2
 """Bytes in memory of the target's rows that are compared, or written along, in one task."""
 _FEW_BYTES = 2
-"""Of a row's text in a file, at the most, where the same ones come again and again."""
+"""The bytes of a row's text in a file, at the most, where the same ones come again and again."""
 _OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 """What Spark writes of a file whose dates are not those of the calendar that is used today."""
 

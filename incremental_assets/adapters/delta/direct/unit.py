@@ -121,7 +121,7 @@ class Share:
     flagged: int = 0
     """Rows of the target that were written again, marked as gone."""
     late: int = 0
-    """Of the batch's rows that were written."""
+    """The late rows among those of the batch that were written."""
     left: int = 0
     """Rows that left without one in their place."""
     unfit: int = 0

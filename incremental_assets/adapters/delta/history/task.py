@@ -41,7 +41,7 @@ from incremental_assets.adapters.spark.own_names import own
 
 _FLOATING = ("float", "double")
 _SEEN, _FILE, _ROW = own("seen"), own("file"), own("row")
-"""Of a version that is there: the number of the batch's row with its key, and its place."""
+"""Columns of a version that is there: the number of the batch's row with its key, and its place."""
 _SINCE = own("since")
 
 

@@ -36,7 +36,7 @@ from incremental_assets.core.planning.plan import SyncPlan
 _KEEP_TASK = "incremental_assets.adapters.delta.holding.keep_task"
 _SETTLE_TASK = "incremental_assets.adapters.delta.holding.settle_task"
 MOST_ROWS = 1_000_000
-"""Of a batch that cannot land: the task that writes them remembers a hash of each."""
+"""The most rows of a batch that cannot land: the task that writes them remembers a hash of each."""
 _log = logging.getLogger(__name__)
 
 

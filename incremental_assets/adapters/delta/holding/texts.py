@@ -25,7 +25,7 @@ _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f":
 _ESCAPES = MappingProxyType(
     {ord(sign): text for sign, text in ({chr(code): f"\\u{code:04X}" for code in range(0x20)} | _SHORT).items()}
 )
-"""As the writer of JSON has them that Spark uses: Python's writes the digits of other signs in small letters."""
+"""The escapes of the JSON writer that Spark uses: Python's writes the digits of other signs in small letters."""
 
 
 def refused(types: Iterable[str]) -> str:

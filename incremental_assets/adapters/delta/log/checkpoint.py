@@ -22,9 +22,9 @@ _LAST = "_last_checkpoint"
 _READ = ("protocol", "metaData", "add", "txn")
 """What makes the state; the others are only kept for readers of older versions."""
 _OF_ANOTHER_KIND = ("checkpointMetadata", "sidecar")
-"""Of a checkpoint that is in several files, of which this is the first."""
+"""Actions of a checkpoint that is in several files, of which this is the first."""
 _NAME_PARTS = 3
-"""Of a checkpoint in one file: version, `checkpoint`, `parquet`."""
+"""The parts of the name of a checkpoint in one file: version, `checkpoint`, `parquet`."""
 _INTERVAL = "delta.checkpointInterval"
 _EVERY = 10
 """Delta's own."""

@@ -18,7 +18,7 @@ from incremental_assets.adapters.delta.log.plain_file import plain_text
 _TABLES = 1024
 """Kept at the most; the one that was looked at longest ago goes first."""
 _COMMITS = 64
-"""Whose words are kept; older ones are read again where somebody asks."""
+"""How many commits are kept with their content; older ones are read again where somebody asks."""
 _NEWEST = 2**63 - 1
 _Stamp = tuple[int, int, int]
 

@@ -21,11 +21,11 @@ from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Column
 
 _MODE = 0o750
-"""As a JVM of ours makes its folders, see `adapters.permissions`."""
+"""The mode with which a JVM of ours makes its folders, see `adapters.permissions`."""
 _NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 """Types that a schema in the log calls otherwise than SQL does."""
 _ALWAYS = ("invariants", "appendOnly")
-"""Of writers; both are properties of every table that names its features, and ask nothing until a column or a property makes use of them."""
+"""Features of writers that are properties of every table that names its features, and ask nothing until a column or a property makes use of them."""
 
 
 @dataclass(frozen=True, slots=True)

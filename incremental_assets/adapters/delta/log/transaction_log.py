@@ -53,7 +53,7 @@ class Committed:
     engine: str
     note: CommitMetadata | None
     at: datetime = _EPOCH
-    """By the clock of the machine that wrote it."""
+    """The time by the clock of the machine that wrote it."""
 
     @property
     def changed_rows(self) -> bool:

@@ -25,7 +25,7 @@ class Way(StrEnum):
     REWRITE = "rewrite"
     """The same where that is most of the target: the others are written along with them."""
     MERGE = "merge"
-    """As REPLACE, and rows go though none takes their place."""
+    """The same as REPLACE, and rows go though none takes their place."""
 
 
 @dataclass(frozen=True, slots=True)
