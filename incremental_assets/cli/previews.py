@@ -74,7 +74,7 @@ def _questions(reads: Sequence[Preview]) -> list[Note]:
     return [Note(f"-- {table}\n{sql};", "dim", wrap=False) for table, sql in asked]
 
 
-# --- for eyes ---------------------------------------------------------------------------------------
+# --- for people ---------------------------------------------------------------------------------------
 
 
 def _row(each: Preview) -> tuple[Cell | str, ...]:

@@ -147,7 +147,7 @@ def _load(connection: _Connection, table: str, file: Path) -> int:
 
 def _stamped(rows: Iterable[list[str]]) -> Iterator[list[str]]:
     """Spread over the sixty days before yesterday, the same ones every time."""
-    yesterday, drawn = datetime.now(UTC) - timedelta(days=1), random.Random(5)  # noqa: S311 - dice
+    yesterday, drawn = datetime.now(UTC) - timedelta(days=1), random.Random(5)  # noqa: S311 - no secret
     for row in rows:
         stamp = yesterday - timedelta(days=60) * drawn.random()
         yield [*row, stamp.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]]

@@ -182,7 +182,7 @@ class Desk:
         ]
 
     def sql(self, statement: str, spec: TableSpec) -> None:
-        """What another hand does; `{t}` is the target."""
+        """What another writer does; `{t}` is the target."""
         self.spark.sql(statement.replace("{t}", f"delta.`{self.path(spec)}`")).collect()
 
     def other_hand(self, operation: str, spec: TableSpec) -> None:

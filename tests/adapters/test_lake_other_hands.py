@@ -1,4 +1,4 @@
-"""What does the lake notice of what another hand has done, and what does it leave alone?"""
+"""What does the lake notice of what another writer has done, and what does it leave alone?"""
 
 from __future__ import annotations
 

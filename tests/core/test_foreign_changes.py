@@ -1,4 +1,4 @@
-"""What a look says of copies that other hands have been in, while their tables stand still."""
+"""What a look says of copies that other writers have been in, while their tables stand still."""
 
 from __future__ import annotations
 

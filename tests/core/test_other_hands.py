@@ -1,4 +1,4 @@
-"""What does a sync do about a copy that another hand has changed, replaced or removed?"""
+"""What does a sync do about a copy that another writer has changed, replaced or removed?"""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_a_table_of_another_maker_is_left_alone() -> None:
 
 
 def test_a_copy_that_was_changed_while_the_source_stood_still_stops_the_sync() -> None:
-    """An older version restored, rows deleted by another hand: nothing moved in the source, and the copy is not what it was."""
+    """An older version restored, rows deleted by another writer: nothing moved in the source, and the copy is not what it was."""
     world = opened()
     world.sync(UPSERT)
     world.database.tick(60)

@@ -1,4 +1,4 @@
-"""Delta tables in memory: what their logs tell, commits, and upkeep."""
+"""Delta tables in memory: what their logs show, commits, and maintenance."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
         columns = self.known.get(spec.id, spec.columns) if spec.id in self.tables else ()
         return tuple((column.name, column.spark_type) for column in columns)
 
-    # --- what a test asks, and what other hands do ---------------------------------------------------
+    # --- what a test asks, and what other writers do ---------------------------------------------------
 
     def sequences(self, table: TableId) -> list[int]:
         """The sequence of each commit of ours, in the log's order."""
@@ -204,7 +204,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
         return [entry.commit_ids.seq for entry in log if entry.commit_ids is not None]
 
     def foreign(self, table: TableId, operation: str, rows: Sequence[Row] | None = None) -> None:
-        """A commit of another hand: its rows, or none changed (OPTIMIZE)."""
+        """A commit of another writer: its rows, or none changed (OPTIMIZE)."""
         there = self.tables[table]
         there.log.append(
             LogEntry(there.rows if rows is None else tuple(rows), operation, ours=False, changes_rows=rows is not None)

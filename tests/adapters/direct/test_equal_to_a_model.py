@@ -1,4 +1,4 @@
-"""Random batches and what other hands do in between: a table written by our own commits is what a list of rows says it must be."""
+"""Random batches and what other writers do in between: a table written by our own commits is what a list of rows says it must be."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def one_per_key(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass
 class Model:
-    """Rows with the sequence that brought them, -1 for those of another hand."""
+    """Rows with the sequence that brought them, -1 for those of another writer."""
 
     rows: list[tuple[Row, int]] = field(default_factory=list)
 
@@ -106,7 +106,7 @@ def foreign_append(table: Table, rows: Sequence[Row]) -> None:
 
 
 def meddle(table: Table, model: Model, step: tuple[str, list[Row]]) -> None:
-    """What another hand does between two batches."""
+    """What another writer does between two batches."""
     what, rows = step
     if what == "append" and rows:
         foreign_append(table, rows)

@@ -26,7 +26,7 @@ class KeepUnit:
     """One batch some of whose rows cannot land, and the quarantine that takes them.
 
     `names`, `types`: of the source's columns; `key`: places of those of its key. `columns`: the quarantine's, in the order in which they are written; the
-    first of them, `texts` in number, are those that make a row what it is, and by those at the places of `telling` it is told from most others. `held`: whether it says which rows a contract holds; `told`: whether it
+    first of them, `texts` in number, are those that make a row what it is, and by those at the places of `telling` it is distinguished from most others. `held`: whether it says which rows a contract holds; `told`: whether it
     says more of them. `copy`: where older versions of the rows that are held are looked for; None where there can be none.
     """
 
