@@ -19,7 +19,7 @@ from sqlalchemy.event import listen
 from sqlalchemy.pool import QueuePool
 
 _FOLDER = ("history", "runs")
-"""Below `home`, as Dagster places it."""
+"""The folders below `home`, as Dagster places them."""
 _KEPT = 4
 """Files that stay open: the index of all runs, and those of the last runs."""
 _BUSY_SECONDS = 5
@@ -115,7 +115,7 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
 
 
 def _unhurried(connection: Any, _: Any) -> None:
-    """Not on disk before each event goes on: after a power cut the last events of a run may be missing, and never what landed.
+    """Do not wait for the disk before each event goes on: after a power cut the last events of a run may be missing, and never what landed.
 
     Dagster asks for the log of changes (WAL) too, after it has made the tables of a new run, each of which it would then have on disk first.
     """

@@ -22,5 +22,5 @@ def home_folder() -> Path:
 
 
 def engine_folder() -> Path:
-    """Of this machine's engine: the home may be on a disk that several machines share."""
+    """The folder of this machine's engine: the home may be on a disk that several machines share."""
     return home_folder() / "engine" / socket.gethostname()

@@ -13,13 +13,13 @@ _from_config = ScriptDirectory.from_config
 
 
 def read_once() -> None:
-    """From now on. The scripts of others, as our checkpoints', are read as before."""
+    """Read Dagster's scripts once, from now on. The scripts of others, as our checkpoints', are read as before."""
     ScriptDirectory.from_config = _known  # type: ignore[method-assign]
 
 
 @cache
 def of_dagster() -> ScriptDirectory:
-    """With the last one's name already known."""
+    """Dagster's scripts, with the last one's name already known."""
     config = Config()
     config.set_main_option(_PLACE, ALEMBIC_SCRIPTS_LOCATION)
     scripts = _from_config(config)

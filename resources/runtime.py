@@ -61,7 +61,7 @@ class Runtime:
 
     @property
     def spark(self) -> SparkResource:
-        """Where the session comes from. Imported here: it is a Dagster resource, and a look at the checkpoints needs no Dagster."""
+        """The resource that the session comes from. Imported here: it is a Dagster resource, and a look at the checkpoints needs no Dagster."""
         from resources.spark import SparkResource
 
         with self._lock:

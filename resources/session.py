@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def session_of(given: SparkSettings, *, own: bool, keep: Keep | None = None) -> Session:
-    """Not opened yet. With settings of one's own, or `own`, an engine that runs is left alone, and none is left behind."""
+    """The session, not opened yet. With settings of one's own, or `own`, an engine that runs is left alone, and none is left behind."""
     from incremental_assets.adapters.spark.session import SparkSettings
 
     alone = own or given != SparkSettings()
@@ -25,7 +25,7 @@ def session_of(given: SparkSettings, *, own: bool, keep: Keep | None = None) -> 
 
 @cache
 def _session(settings: SparkSettings, engines: Path | None, keep: Keep | None) -> Session:
-    """Per process and not per resource: Dagster copies a resource for each run, and a JVM holds one session's settings."""
+    """The session of a process, not of a resource: Dagster copies a resource for each run, and a JVM holds one session's settings."""
     from incremental_assets.adapters.spark.session_provider import Session
 
     return Session(settings, engines, keep)

@@ -37,7 +37,7 @@ def open_reader(probe: SqlProbe, where: Address, session: Callable[[], SparkSess
 
 
 def address(source: SourceConfig, file: Path) -> Address:
-    """Where the source is and who asks. ConfigurationError holds every reference that leads nowhere, at its line of `file`."""
+    """The address of the source, and the user who asks. ConfigurationError holds every reference that leads nowhere, at its line of `file`."""
     from incremental_assets.adapters.databases.dialect import Address
 
     problems: list[Problem] = []

@@ -27,7 +27,7 @@ def own_file(path: Path) -> None:
 
 
 def scratch_folder() -> Path:
-    """Where Spark stores shuffles and spills: a folder of this user in the temporary folder."""
+    """The folder in which Spark stores shuffles and spills: one of this user in the temporary folder."""
     shared = Path(tempfile.gettempdir()) / f"incremental-assets-{os.geteuid()}"
     with suppress(FileExistsError):
         shared.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""Which process holds a lease, and whether it is still running."""
+"""Tells which process holds a lease, and whether it is still running."""
 
 from __future__ import annotations
 

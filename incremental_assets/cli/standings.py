@@ -1,4 +1,4 @@
-"""Where every table stands: from the checkpoints, the lake, and one light look at each source."""
+"""Reports where every table stands: from the checkpoints, the lake, and one light look at each source."""
 
 from __future__ import annotations
 

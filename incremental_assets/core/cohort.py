@@ -23,7 +23,7 @@ class Rank(IntEnum):
 
 
 class Meeting(Protocol):
-    """Where works of a cohort wait for each other. Called under LOCK."""
+    """A meeting, where works of a cohort wait for each other. Called under LOCK."""
 
     rank: Rank
 

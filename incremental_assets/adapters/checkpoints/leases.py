@@ -63,7 +63,7 @@ class Leases:
             raise LeaseLost(table)
 
     def held(self, connection: Connection, tables: Iterable[TableId]) -> dict[TableId, Busy | None]:
-        """Who writes each of the tables now, of those that anybody ever wrote; None where nobody does or can before the transaction ends."""
+        """The holder of each of the tables that anybody ever wrote; None where nobody does or can before the transaction ends."""
         return {table_of(row): _holder(row) for row in self._all_locked(connection, among(heartbeats.c, tables))}
 
     def _take(self, table: TableId, run_id: str, token: str) -> None:

@@ -54,7 +54,7 @@ def position_of(connection: Connection, table: TableId) -> Checkpoint:
 
 
 def positions_of(connection: Connection, tables: Iterable[TableId]) -> dict[TableId, Checkpoint]:
-    """Where those of the tables stand that have an event."""
+    """The positions of those of the tables that have an event."""
     asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
     return dict(_positions(connection, _marks(asked.where(among(heartbeats.c, tables)).subquery("asked"))))
 

@@ -53,7 +53,7 @@ KEEP_IDLE = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Who writes a table now; None if no run does."""
+    """The run that writes a table now; None if there is none."""
 
     owner: str | None
     run_id: str | None
@@ -142,7 +142,7 @@ class SqlCheckpoints:
         return recorded(reversed(self._read(latest(table, limit))))
 
     def heartbeats(self) -> dict[TableId, Heartbeat]:
-        """Who writes which table now."""
+        """The run that writes each table now."""
         alive = (heartbeats.c.expires_at > self._database.now()).label("alive")
         return {table_of(row): _heartbeat(row) for row in self._read(select(heartbeats, alive))}
 

@@ -73,7 +73,7 @@ def breaches(judge: Judge, rows: pa.Table) -> tuple[Breach, ...]:
 
 
 def reasons(found: Sequence[Breach], rows: int) -> tuple[NDArray[np.bool_], pa.Array, pa.Array]:
-    """Which of so many rows break anything; of each that does every reason in one text, and the first column of them."""
+    """Flags for the rows that break anything; for each that does, every reason in one text, and the first column of them."""
     if not found:
         nothing = pa.nulls(rows, pa.string())
         return np.zeros(rows, dtype=bool), nothing, nothing

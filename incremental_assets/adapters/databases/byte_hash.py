@@ -151,7 +151,7 @@ def _of_decimals(values: pa.Array) -> Hashes:
 
 
 def _magnitudes(values: pa.Array, *, small: bool) -> tuple[Any, list[Any]]:
-    """Which of the unscaled values are below 0, and all of them without their sign: one number of 64 bits, or limbs of 32, the lowest first."""
+    """Flags for the unscaled values that are below 0, and all of them without their sign: one number of 64 bits, or limbs of 32, the lowest first."""
     data = values.buffers()[1]
     wide = np.frombuffer(data, dtype="<i8").reshape(-1, 2)[values.offset : values.offset + len(values)]
     if values.null_count:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a source is and who asks; the password never shows."""
+    """The address of a source, and the user who asks; the password never shows."""
 
     dialect: str
     host: str

@@ -31,7 +31,7 @@ def _uptime() -> float:
 
 @cache
 def _boot() -> str:
-    """Whose uptime it is: a time namespace may have its own. A digest, as it is kept with the table and need not lead to the machine."""
+    """A name for the boot that the uptime belongs to: a time namespace may have its own. A digest, as it is kept with the table and need not lead to the machine."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         whose = f"{boot}/{Path('/proc/self/ns/time').readlink()}"

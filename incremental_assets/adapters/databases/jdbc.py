@@ -44,7 +44,7 @@ class ReadQuery:
 
 @dataclass(frozen=True, slots=True)
 class Jdbc:
-    """Where Spark's connections lead, and with what settings."""
+    """The target of Spark's connections, and their settings."""
 
     url: str
     properties: Mapping[str, str]

@@ -149,7 +149,7 @@ def _kept_window(look: ObserveRequest, seen: Observation) -> Window | None:
 
 
 def _narrowed_window(look: ObserveRequest, seen: Observation) -> Window | None:
-    """Above the watermark of now, where the kept fingerprint begins below it: else every look would count all that landed before."""
+    """The window above the watermark of now, where the kept fingerprint begins below it: else every look would count all that landed before."""
     lower = narrower(look.spec, look.state)
     return None if lower is None else _from(lower, look, seen)
 

@@ -32,11 +32,11 @@ def dialect_of(name: str) -> Dialect:
 
 
 def folder_of(name: str) -> str:
-    """Where a dialect of ours lies, beside this file."""
+    """The folder of a dialect of ours, beside this file."""
     folder, _ = _SHARED.get(name, (name, "DIALECT"))
     return folder
 
 
 def java_packages() -> Iterator[str]:
-    """Where the classes lie of the JDBC drivers that come with this package."""
+    """The packages of the classes of the JDBC drivers that come with this package."""
     yield from (package for name in BUILT_IN if (package := dialect_of(name).java_package))

@@ -47,7 +47,7 @@ def key_text(spec: TableSpec, values: Sequence[Any]) -> str:
 
 
 def place(spec: TableSpec, values: Sequence[Any]) -> int:
-    """Where its key lies on the line of `core.model.key_parts`; a key that Spark cannot hold lies where no copy's does."""
+    """The place of the row's key on the line of `core.model.key_parts`; a key that Spark cannot hold lies where no copy's does."""
     if not spec.key:
         return row_hash(spec.columns, values)
     columns, parts = _key(spec, values)

@@ -133,7 +133,7 @@ def conflicts_explained(to: Write) -> Iterator[None]:
 
 
 def matching(replacing: Sequence[str], within: Sequence[KeyRange]) -> str:
-    """Which rows of the target a row of the batch replaces, as SQL."""
+    """The condition, as SQL, for the rows of the target that a row of the batch replaces."""
     # The names are quoted here: `replaceUsing` could not name a column with a space in it.
     equal = [f"{TARGET}.{quoted(name)} <=> {BATCH}.{quoted(name)}" for name in replacing]
     # Follows from the equality, but only from numbers can a reader of Parquet tell which row groups to leave out.

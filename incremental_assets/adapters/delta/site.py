@@ -1,4 +1,4 @@
-"""Where rows are written to a lake, and by what."""
+"""The place where rows are written to a lake, and what writes them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _BLOCK = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where the source says of a row that it is gone: the place of the column, and what it holds there as text; None: anything but NULL."""
+    """The mark by which the source says of a row that it is gone: the place of the column, and what it holds there as text; None: anything but NULL."""
 
     place: int
     value: str | None

@@ -75,7 +75,7 @@ _OF_CLIENTS = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE", "
 
 
 def answering_port(process: subprocess.Popen[bytes], log: Path) -> int:
-    """Where it answers, once it does."""
+    """The port at which the server answers, once it does."""
     deadline = time.monotonic() + _READY_WITHIN
     while time.monotonic() < deadline:
         output = log.read_text(encoding="utf-8", errors="replace")
@@ -116,5 +116,5 @@ def end_process(owner: ProcessIdentity) -> None:
 
 
 def scratch(folder: Path) -> Path:
-    """Where it spills, and what it must not leave behind."""
+    """The folder into which the server spills, and which it must not leave behind."""
     return folder / "scratch"

@@ -1,4 +1,4 @@
-"""Where the demo lives: its own database and lake, as the configuration names them."""
+"""The place of the demo: its own database and lake, as the configuration names them."""
 
 from __future__ import annotations
 

@@ -45,12 +45,12 @@ def checked_dialect(name: str) -> str:
 
 
 def port_of(name: str) -> int:
-    """Where its servers listen unless configured otherwise."""
+    """The port at which its servers listen unless configured otherwise."""
     return _PORTS.get(name, 5432)
 
 
 def schema_of(name: str) -> str:
-    """Where its tables lie unless other schemas are written."""
+    """The schema in which its tables lie unless other schemas are written."""
     return _SCHEMAS.get(name, "public")
 
 

@@ -49,7 +49,7 @@ REFERABLE = ("host", "port", "database", "user", "password")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Where a value is to be found: an environment variable, or a file (an absolute path). It never holds the value itself."""
+    """A reference to a value: an environment variable, or a file (an absolute path). It never holds the value itself."""
 
     kind: Literal["env", "file"]
     name: str
@@ -191,7 +191,7 @@ class SourceConfig:
     """The lines of the keys that are REFERABLE."""
 
     def line_of(self, key: str) -> int:
-        """Where a key is written, else the source."""
+        """The line where a key is written, else that of the source."""
         return self.lines.get(key, self.line)
 
     def require_tls(self, host: str, file: Path) -> Tls:
@@ -203,7 +203,7 @@ class SourceConfig:
 
 @dataclass(frozen=True, slots=True)
 class SparkConfig:
-    """Where sessions come from: a cluster's `master` when there is one, else `remote`: `auto` or `sc://…`."""
+    """The source of sessions: a cluster's `master` when there is one, else `remote`: `auto` or `sc://…`."""
 
     remote: str = "auto"
     master: str | None = None

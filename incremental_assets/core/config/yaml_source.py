@@ -64,7 +64,7 @@ class Document:
         return tuple(found)
 
     def line(self, path: Path) -> int:
-        """Where `path` begins, counted from 1."""
+        """The line where `path` begins, counted from 1."""
         return _locate(self.root, path, self.first).line
 
 

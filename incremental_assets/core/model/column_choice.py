@@ -1,4 +1,4 @@
-"""Which of a table's columns are read, as configured."""
+"""The choice of a table's columns that are read, as configured."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Settling:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where the next sync continues; empty at first, and for a table without a cursor."""
+    """The place where the next sync continues; empty at first, and for a table without a cursor."""
 
     watermark: CursorValue | None = None
     """The value below which everything has settled and was read."""

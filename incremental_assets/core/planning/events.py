@@ -62,7 +62,7 @@ class OpenIntent:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where one table stands, from its events alone."""
+    """The state of one table, from its events alone."""
 
     app_id: str = ""
     last_seq: int = -1

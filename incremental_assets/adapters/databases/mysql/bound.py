@@ -112,7 +112,7 @@ def _blind(connection: Connection, *, is_replica: bool) -> str:
 
 
 def _positions(connection: Connection) -> tuple[int | None, int | None]:
-    """Up to where the log is written, and up to where it is on disk; None of a server that tells only those who have PROCESS."""
+    """The positions up to which the log is written, and is on disk; None of a server that tells only those who have PROCESS."""
     try:
         found = connection.rows(connection.flavour.positions)
     except pymysql.OperationalError as error:

@@ -68,7 +68,7 @@ class Connection:
 
     @property
     def flavour(self) -> Flavour:
-        """Which of the two kinds of server this is."""
+        """The kind of server that this is."""
         return flavour_of(self._driver.get_server_info())
 
     @property

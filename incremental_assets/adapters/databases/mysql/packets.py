@@ -121,7 +121,7 @@ class _Received:
         return None
 
     def _joined(self, end: int) -> int | None:
-        """Where a row ends that goes on in the packets behind `end`, once their headers are out of the way; None where one has not arrived."""
+        """The end of a row that goes on in the packets behind `end`, once their headers are out of the way; None where one has not arrived."""
         headers, size = [], _FULL
         while size == _FULL:
             if end + _HEADER > self.filled:
@@ -138,7 +138,7 @@ class _Received:
 
 
 def _measured(data: npt.NDArray[np.uint8], at: _Places) -> tuple[_Places, _Places, npt.NDArray[np.bool_]]:
-    """Where the values begin whose lengths stand at some places, how long they are, and which are NULL."""
+    """The places where the values begin whose lengths stand at some places, their lengths, and which are NULL."""
     heads = data[at]
     begins, sizes, missing = at + 1, heads.astype(np.int64), heads == _NULL
     sizes[missing] = 0

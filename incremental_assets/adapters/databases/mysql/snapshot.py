@@ -184,7 +184,7 @@ def _query(plan: SyncPlan) -> Condition:
 
 
 def _where(plan: SyncPlan) -> Condition:
-    """Which rows the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
+    """The condition for the rows that the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
     spec = plan.spec
     places = plan.request.places
     if not spec.is_incremental:

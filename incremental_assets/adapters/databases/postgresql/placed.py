@@ -1,4 +1,4 @@
-"""Where the rows of a table lie on the line of `core.model.key_parts`, and how some of its parts are read without the others."""
+"""SQL for the places of a table's rows on the line of `core.model.key_parts`, and for some of its parts without the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which transactions a snapshot shows, and which rows a later snapshot adds."""
+"""Finds which transactions a snapshot shows, and which rows a later snapshot adds."""
 
 from __future__ import annotations
 

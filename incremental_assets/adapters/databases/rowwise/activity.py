@@ -1,4 +1,4 @@
-"""Who is at work in a server, and since when: its own local readings as moments, and its sessions as people call them."""
+"""Reads who is at work in a server, and since when: its own local readings as moments, and its sessions as people call them."""
 
 from __future__ import annotations
 

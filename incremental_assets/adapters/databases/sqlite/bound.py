@@ -88,7 +88,7 @@ def _holder(path: Path) -> int | None:
 
 
 def _identity(path: Path) -> SourceIdentity | None:
-    """Which file it is, and how often it was changed, which a copy from before has been more seldom."""
+    """An identity of the file, and how often it was changed: a copy from before has been changed less often."""
     try:
         with path.open("rb") as file:
             header = os.pread(file.fileno(), 28, 0)

@@ -66,7 +66,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
 
 
 def rows_of(plan: SyncPlan) -> Condition:
-    """Which rows the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
+    """The condition for the rows that the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
     spec = plan.spec
     if not spec.is_incremental:
         return EVERY

@@ -49,7 +49,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 def declared(name: str, length: int, precision: int, scale: int) -> str:
-    """As people write a column's type, by the numbers of `sys.columns`."""
+    """A column's type as people write it, by the numbers of `sys.columns`."""
     match name:
         case "timestamp":
             # The old name of a type that is no moment.

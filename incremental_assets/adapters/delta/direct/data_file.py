@@ -44,7 +44,7 @@ class Adds(Writes, Protocol):
 
     @property
     def table(self) -> str:
-        """Where the table lies."""
+        """The path of the table."""
 
     @property
     def statistics(self) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ def _found(unit: PlacedUnit) -> Iterator[_Placed]:
 
 
 def _reach(unit: PlacedUnit) -> tuple[Reach, ...]:
-    """Where keys lie that are asked for, where files tell of theirs."""
+    """The reach of the keys that are asked for, where files tell of theirs."""
     if not unit.by_value or unit.within is None or not unit.within.ranges:
         return ()
     column, ranges = unit.measured.columns[unit.key[0]], unit.within.ranges

@@ -95,7 +95,7 @@ def _flagged(unit: ApplyUnit, how: Replacing, group: RowGroup, rows: Numbers) ->
 
 
 def _alike(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> tuple[Reach | Among, ...]:
-    """Where rows lie that may be there as they are: near the cursors of the batch, so that of most row groups no cursor is read."""
+    """The reach of rows that may be there as they are: near the cursors of the batch, so that of most row groups no cursor is read."""
     if not how.compares or how.cursor is None:
         return ()
     return reaches([unit.columns[how.cursor]], [batch.column(how.cursor)])
@@ -112,7 +112,7 @@ def replaced(unit: ApplyUnit, how: Staying) -> dict[int, BitMap64]:
 
 
 def reaches(columns: list[Stored], values: list[pa.ChunkedArray]) -> tuple[Reach | Among, ...]:
-    """Where keys lie, in each of their columns whose ends a file tells."""
+    """The reach of keys, in each of their columns whose ends a file tells."""
     return tuple(found for column, each in zip(columns, values, strict=True) if (found := _reach(column, each)))
 
 

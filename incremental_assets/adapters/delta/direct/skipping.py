@@ -103,7 +103,7 @@ def has_nulls(stats: str | None, column: str) -> bool:
 
 
 def places(file: Any) -> dict[str, int]:
-    """Where a Parquet file has which column, for all of its row groups."""
+    """The place of each column of a Parquet file, for all of its row groups."""
     return {file.schema.column(place).path: place for place in range(len(file.schema))}
 
 

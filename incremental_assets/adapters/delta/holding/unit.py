@@ -13,7 +13,7 @@ from incremental_assets.core.model.table import TableSpec
 
 @dataclass(frozen=True, slots=True)
 class CopyKeys:
-    """Where a copy has its keys: in these columns of its files. `gone`: the column in which it marks rows as gone."""
+    """The columns of a copy's files that hold its keys. `gone`: the column in which it marks rows as gone."""
 
     table: str
     columns: tuple[Stored, ...]

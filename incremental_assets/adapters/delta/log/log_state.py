@@ -46,12 +46,12 @@ class LogState:
 
 
 def commit_path(path: str, version: int) -> Path:
-    """Where a version of a table is committed."""
+    """The path at which a version of a table is committed."""
     return Path(path) / LOG / f"{version:020d}.json"
 
 
 def file_path(path: str, written: str) -> Path:
-    """Where a file lies whose path is written so in the log. Raises NotDirect where that is not below the table."""
+    """The path of a file that is written so in the log. Raises NotDirect where that is not below the table."""
     decoded = _decoded(written)
     if Path(decoded).is_absolute() or ":/" in decoded or ".." in Path(decoded).parts:
         raise NotDirect("a file lies outside of the table")

@@ -48,7 +48,7 @@ class Landing:
 
     @property
     def path(self) -> str:
-        """Where the table lies."""
+        """The path of the table."""
         return self.present.path
 
     def rows(self, session: SparkSession) -> DataFrame:
