@@ -115,7 +115,7 @@ def _ask_spark(ivy: Path) -> None:
         ]
         raise SetupError(
             "Spark could not fetch its jars; check the network, or name your mirror in DEFAULT_ARTIFACT_REPOSITORY and run it again"
-            f"(it reported: {'; '.join(unresolved[:3]) or answer.stderr[-300:]})."
+            f" (it reported: {'; '.join(unresolved[:3]) or answer.stderr[-300:]})."
         )
 
 

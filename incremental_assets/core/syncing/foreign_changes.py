@@ -96,7 +96,7 @@ def look_for(
     """Tables whose log grew without a sync: its version, and what another writer did there, if anything.
 
     Maintenance moves a version as well, and a log takes a while to read: one that was found in order up to a version (`vouched`) is not read
-        again, and what does not fit into so many seconds is left to the next look.
+    again, and what does not fit into so many seconds is left to the next look.
     """
     ends = time.monotonic() + seconds
     for spec in specs:
