@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.delta import settling
+from incremental_assets.adapters.delta import commit, settling
 from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.core.errors import CommitMissing, Refused
+from incremental_assets.core.errors import CommitMissing, LakeRefused, Refused
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.quarantine import NOTHING_HELD
 from incremental_assets.core.model.table import Strategy, TableSpec
@@ -180,4 +181,20 @@ def test_a_sequence_that_a_later_one_has_overtaken_takes_nothing_back(
         monkeypatch.setattr(eligible, "refused_by_table", lambda _: "it is to be Spark's")
     with pytest.raises(CommitMissing):
         back(desk, ORDERS, first, seq=5)
+    assert desk.rows(ORDERS) == rows
+
+
+def test_a_disk_that_is_full_is_told_and_not_taken_for_a_version_that_is_gone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    first = desk.land(ORDERS, FIRST)
+    desk.land(ORDERS, [(2, "B", 40)])
+    rows = desk.rows(ORDERS)
+    monkeypatch.setattr(eligible, "refused_by_table", lambda _: "it is to be Spark's")
+    monkeypatch.setattr(commit, "write", full)
+    with pytest.raises(LakeRefused, match="its disk is full; make room there"):
+        back(desk, ORDERS, first)
     assert desk.rows(ORDERS) == rows

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import confirmed
-from incremental_assets.adapters.delta.direct.restore import restore, too_old
+from incremental_assets.adapters.delta.direct.restore import VersionGone, restore
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
-from incremental_assets.core.errors import Overtaken, TargetChanged
+from incremental_assets.adapters.spark.error_text import words
+from incremental_assets.core.errors import Refused, TargetChanged
+from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -26,6 +29,17 @@ if TYPE_CHECKING:
 
 Session = Callable[[], "SparkSession"]
 
+_GONE = (
+    "[FAILED_READ_FILE.FILE_NOT_EXIST]",
+    "[DELTA_NO_RECREATABLE_HISTORY_FOUND]",
+    "[DELTA_STATE_RECOVER_ERROR]",
+    "[DELTA_TRUNCATED_TRANSACTION_LOG]",
+    "[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION]",
+    "[DELTA_VERSIONS_NOT_CONTIGUOUS]",
+    "[DELTA_VERSION_NOT_FOUND]",
+)
+"""How Spark and Delta say that files or the log of a version are no longer there; whatever else they say may pass."""
+
 
 def roll_back(session: Session, lake: str, spec: TableSpec, back: RollBack, state: State) -> Commit:
     """See `core.ports.LakeWriter`."""
@@ -34,7 +48,8 @@ def roll_back(session: Session, lake: str, spec: TableSpec, back: RollBack, stat
         log = open_log(path)
         if log is None or log.app_id != names.app_id:
             raise TargetChanged(f"{spec.id}: the table at {path} is not the one that was to be rolled back")
-        take_back(session, spec, path, back.version, CommitMetadata.of_rollback(back, state, log.version))
+        with _gone_explained(spec, back.version):
+            take_back(session, spec, path, back.version, CommitMetadata.of_rollback(back, state, log.version))
         after, done = confirmed(spec, path, log.version, names.batch_id)
     return Commit(after.table_id, done.version, RowCounts(), state, rolled_back_to=back.seq)
 
@@ -49,29 +64,41 @@ def roll_back_quarantine(session: Session, lake: str, spec: TableSpec, commit_id
         if log is None or version is None:
             return
         back = RollBack(names, "", version, to_seq)
-        take_back(session, spec, path, version, CommitMetadata.of_rollback(back, None, log.version))
+        with _gone_explained(spec, version):
+            take_back(session, spec, path, version, CommitMetadata.of_rollback(back, None, log.version))
         confirmed(spec, path, log.version, names.batch_id)
 
 
 def take_back(session: Session, spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
-    """The version's rows and columns again. What we may not commit ourselves, Spark writes: all of the rows. Raises Refused, Overtaken."""
+    """The version's rows and columns again. What we may not commit ourselves, Spark writes: all of the rows. Raises VersionGone, Overtaken."""
     try:
         restore(spec, path, version, note)
     except NotDirect:
-        _written_again(session(), spec, path, version, note)
+        _written_again(session(), path, version, note)
 
 
-def _written_again(session: SparkSession, spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
+def _written_again(session: SparkSession, path: str, version: int, note: CommitMetadata) -> None:
     from incremental_assets.adapters.delta.commit import Write, write
 
     try:
         rows = session.read.format("delta").option("versionAsOf", str(version)).load(path)
         write(rows, Write(path, note, overwrites=True, evolves=True))
-    except Overtaken:
-        raise
     except Exception as error:
-        # Of what Spark says only this is known: that it could not read the version.
-        raise too_old(spec, version, f"its files or its log are no longer whole ({type(error).__name__})") from error
+        if not any(gone in words(error) for gone in _GONE):
+            raise
+        raise VersionGone(f"its files or its log are no longer whole ({type(error).__name__})") from error
+
+
+@contextmanager
+def _gone_explained(spec: TableSpec, version: int) -> Iterator[None]:
+    """Raises Refused where there is no way back to the version."""
+    try:
+        yield
+    except VersionGone as gone:
+        raise Refused(
+            f"{spec.id}: version {version} of the copy can no longer be restored: {gone}, so nothing was changed; choose a later run, or read "
+            f"everything again with {full_refresh(spec)}"
+        ) from gone
 
 
 def _quarantine_version(log: TableLog, app_id: str, to_seq: int) -> int | None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from incremental_assets.adapters.delta import commit
 from incremental_assets.adapters.delta.commit_metadata import Kind
+from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.history import writing
 from incremental_assets.adapters.delta.history.table import Tables
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.spark.tasks import Tasks
-from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.errors import EngineLost, TargetChanged
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.history import FaultyKeys, History, HistoryRows
@@ -26,7 +28,7 @@ from tests.fakes.history import overlaps
 from tests.spark_jobs import jobs
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def assert_as_the_rule_says(desk: Chronicle) -> None:
@@ -181,6 +183,36 @@ def test_a_copy_that_is_rolled_back_takes_its_history_back(tmp_path: Path, spark
     assert (done.added, done.ended, done.rows) == (0, 0, 3)
     assert desk.versions() == then
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
+
+
+def test_a_history_that_cannot_be_taken_back_for_now_waits_for_the_next_run(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its versions of then are there: to write them anew would leave those that the rollback took away."""
+    desk = Chronicle(tmp_path, spark)
+    desk.sync([(1, "new", 2.5, 1, at(0.5))])
+    then, state, log = desk.versions(), desk.previous, open_log(desk.path(desk.spec))
+    assert state is not None
+    assert log is not None
+    desk.sync([(1, "sent", 2.5, 2, at(1.5))])
+    seq = next(desk.sequences)
+    names = RollBack(CommitIds(log.app_id, seq, "back"), "the-rollback", log.version, state.seq)
+    desk.lake.roll_back(desk.landing, names, replace(state, seq=seq, batch_id="back"))
+
+    write, ends = commit.write, iter([EngineLost(7, "engine.log")])
+
+    def lost_once(rows: DataFrame, to: commit.Write) -> None:
+        for error in ends:
+            raise error
+        write(rows, to)
+
+    with monkeypatch.context() as hiccup:
+        hiccup.setattr(eligible, "refused_by_table", lambda _: "it is to be Spark's")
+        hiccup.setattr(commit, "write", lost_once)
+        with pytest.raises(EngineLost):
+            follow(desk.spec, "the-rollback", desk.lake)
+    follow(desk.spec, "the-rollback", desk.lake)
+    assert desk.versions() == then
 
 
 @pytest.mark.acceptance

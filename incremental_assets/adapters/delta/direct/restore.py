@@ -14,8 +14,6 @@ from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import column_mapping, log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from incremental_assets.core.errors import Refused
-from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import TableSpec
 
@@ -24,8 +22,12 @@ _KEPT = ("path", "size", "modificationTime", "tags", "stats", "deletionVector")
 Action = Mapping[str, Any]
 
 
+class VersionGone(Exception):
+    """There is no way back to a version; the message is half a sentence that says why."""
+
+
 def restore(spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
-    """Raises NotDirect where the commit is Spark's, Refused where a file of then is gone, Overtaken where another writer was first."""
+    """Raises NotDirect where the commit is Spark's, VersionGone where a file of then is, Overtaken where another writer was first."""
     if not is_local(path):
         raise NotDirect("its lake is in a store")
     seen = log_cache.latest(path)
@@ -36,7 +38,7 @@ def restore(spec: TableSpec, path: str, version: int, note: CommitMetadata) -> N
         raise NotDirect(why)
     gone = [name for name in _files(path, then) if not name.exists()]
     if gone:
-        raise too_old(spec, version, f"{len(gone)} of its files have been removed (VACUUM)")
+        raise VersionGone(f"{len(gone)} of its files have been removed (VACUUM)")
     actions = [*_metadata(now, then), *_differing(now, then, time.time_ns() // 1_000_000)]
     info = {
         "operation": "RESTORE",
@@ -48,14 +50,6 @@ def restore(spec: TableSpec, path: str, version: int, note: CommitMetadata) -> N
         "isBlindAppend": False,
     }
     NextVersion(path, now, note, info, actions, ()).commit(spec)
-
-
-def too_old(spec: TableSpec, version: int, why: str) -> Refused:
-    """The refusal where there is no way back to this version."""
-    return Refused(
-        f"{spec.id}: version {version} of the copy can no longer be restored: {why}, so nothing was changed; choose a later run, or read "
-        f"everything again with {full_refresh(spec)}"
-    )
 
 
 def _differing(now: LogState, then: LogState, at: int) -> Iterator[Action]:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta import commit
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
+from incremental_assets.adapters.delta.direct.restore import VersionGone
 from incremental_assets.adapters.delta.history import direct
 from incremental_assets.adapters.delta.history.following import is_shown
 from incremental_assets.adapters.delta.history.table import Tables, made
@@ -20,7 +21,7 @@ from incremental_assets.adapters.delta.renaming import Named, by_hand, rename
 from incremental_assets.adapters.delta.rollback import take_back
 from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ, own
 from incremental_assets.adapters.spark.tasks import Tasks
-from incremental_assets.core.errors import CommitMissing, Refused
+from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.history import DELETED, VALID_FROM, VALID_TO, History, HistoryRows, Step
 from incremental_assets.core.model.rename import RenamedAt
 from incremental_assets.core.model.table import TableSpec
@@ -62,7 +63,7 @@ def _taken_back(session: SparkSession, tables: Tables, step: Step, run_id: str) 
     if version is None:
         return
     note = CommitMetadata(Kind.ROLLBACK, tables.copy.app_id, step.seq, step.batch_id, run_id, log.version)
-    with suppress(Refused):
+    with suppress(VersionGone):
         take_back(lambda: session, tables.spec, tables.path, version, note)
 
 
