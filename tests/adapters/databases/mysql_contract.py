@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pymysql
 import pytest
@@ -22,14 +22,18 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql import transactions
 from incremental_assets.adapters.databases.mysql.zone import server_zone
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.strategies import Strategy
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from tests.adapters.databases import contract
 from tests.adapters.databases.contract import Words, observe, orders, planned, spec_of, synced
 
 if TYPE_CHECKING:
-    pass
+    from pyspark.sql import SparkSession
 
 NUMBERED = "bigint AUTO_INCREMENT PRIMARY KEY"
 TEXT = "varchar(20) COLLATE utf8mb4_bin"
@@ -421,3 +425,20 @@ def contract_wanted(spec: contract.TableSpec) -> Any:
     from incremental_assets.core.checks.doctor import Wanted
 
     return Wanted(spec.id, ("updated_at",))
+
+
+def test_a_comparison_ends_when_it_is_interrupted(shop: Shop) -> None:
+    orders(shop, rows=1)
+    shop.execute("CREATE VIEW slow AS SELECT id, SLEEP(20) AS waited FROM orders")
+    spec = spec_of(shop, "slow", strategy=Strategy.FULL_REFRESH)
+    reader = dialect_of(shop.address.dialect).reader(shop.address)
+    with ThreadPoolExecutor(1) as pool:
+        began = time.monotonic()
+        comparing = pool.submit(reader.row_hashes, cast("SparkSession", None), spec, (Window(None, None),))
+        while not comparing.done() and time.monotonic() < began + 10:
+            this_process.ask()
+            time.sleep(0.1)
+        this_process.go_on()
+        with pytest.raises(contract.SourceUnreachable, match="the connection was lost"):
+            comparing.result()
+    assert time.monotonic() - began < 10

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -20,6 +20,7 @@ from incremental_assets.cli.findings import Health, of_source, of_table
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
 from incremental_assets.core.model.window import Window
@@ -28,6 +29,9 @@ from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases.oracle_recorded import ADDRESS, IDENTITY, NOW, ORDERS, TEN, refused
 from tests.adapters.databases.recorded import Recorded, decided, planned, synced
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 GOLDEN = Path(__file__).with_name("golden") / "oracle.sql"
 NUMBERS = ("ISEQ$$_1", "ALWAYS", 1, "N")
@@ -302,6 +306,23 @@ def test_another_error_than_a_missing_grant_is_not_taken_for_one(server: Recorde
     server.answers = {**server.answers, "V$TRANSACTION": refused(1410)}
     with pytest.raises(SourceRefused, match="refused the question"):
         SqlProbe(ADDRESS, "shop").bound()
+
+
+def test_a_comparison_ends_when_it_is_interrupted(server: Recorded) -> None:
+    spec = spec_of(BY_NUMBER)
+
+    def interrupted(sql: str) -> list[Any]:
+        this_process.ask()
+        deadline = time.monotonic() + 5
+        while "abort" not in server.events and time.monotonic() < deadline:
+            time.sleep(0.01)
+        this_process.go_on()
+        return []
+
+    server.answers = {'FROM "SHOP"."ORDERS"': interrupted, **server.answers}
+    reader = dialect_of("oracle").reader(ADDRESS)
+    reader.unholdable_keys(cast("SparkSession", None), spec, (Window(None, None),))
+    assert server.events[-4:] == ["snapshot", "abort", "over", "close"]
 
 
 # --- doctor -------------------------------------------------------------------------------------------

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.row_texts import hexadecimal
-from incremental_assets.adapters.databases.sqlite import bound
+from incremental_assets.adapters.databases.sqlite import bound, window_queries
 from incremental_assets.adapters.databases.sqlite.types import Unfit, converter, spark_type
 from incremental_assets.core.discovery.traits import Sample
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor, Fidelity, NullPolicy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases import contract
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, orders, planned, spec_of
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 WORDS = Words("INTEGER PRIMARY KEY AUTOINCREMENT", "timestamp", CursorType.DATETIME, "integer", "'many'")
 
@@ -226,3 +234,42 @@ def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
     other.write_text("these are no tables" * 100)
     with pytest.raises(contract.SourceUnreachable, match="not a SQLite file"):
         SqlProbe(Address("sqlite", "", 0, str(other), "", "", schemas=("main",)), "shop").catalogue()
+
+
+ENDLESS = "CREATE VIEW endless AS WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 0 FROM n) SELECT id FROM n WHERE id = 2"
+
+
+def test_a_comparison_ends_when_it_is_interrupted(world: File) -> None:
+    world.execute(ENDLESS)
+    spec = spec_of(world, "endless", strategy=Strategy.FULL_REFRESH)
+    reader, told = dialect_of("sqlite").reader(world.address), []
+
+    def compare() -> None:
+        with pytest.raises(contract.SourceRefused) as ended:
+            reader.row_hashes(cast("SparkSession", None), spec, (Window(None, None),))
+        told.append(str(ended.value))
+
+    comparing = threading.Thread(target=compare, daemon=True)
+    comparing.start()
+    deadline = time.monotonic() + 10
+    while comparing.is_alive() and time.monotonic() < deadline:
+        this_process.ask()
+        comparing.join(0.1)
+    this_process.go_on()
+    assert told == [
+        "shop.main.endless: the query was cancelled (interrupted); the next sync resumes where this one stopped"
+    ]
+
+
+def test_keys_that_cannot_land_are_read_in_one_transaction(world: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read of many windows is many statements, and somebody may write between two of them."""
+    spec, within = orders(world), []
+
+    def unfit(connection: sqlite3.Connection, *_: object) -> Iterator[Any]:
+        within.append(connection.in_transaction)
+        yield from ()
+
+    monkeypatch.setattr(window_queries, "unfit", unfit)
+    reader = dialect_of("sqlite").reader(world.address)
+    assert reader.unholdable_keys(cast("SparkSession", None), spec, (Window(None, None),)) is None
+    assert within == [True]

@@ -13,6 +13,7 @@ from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.errors import explained
 from incremental_assets.adapters.databases.mysql.window_queries import row_hashes_sql, unholdable_keys_sql
 from incremental_assets.adapters.spark.own_names import HASH, KEY
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -44,6 +45,7 @@ class MySqlReader(FileReader):
         with explained(self.address, spec.id):
             connection = Connection(self.address)
             try:
-                return list(connection.rows(query.sql, query.values))
+                with this_process.cancelling(connection.abort):
+                    return list(connection.rows(query.sql, query.values))
             finally:
                 connection.close()

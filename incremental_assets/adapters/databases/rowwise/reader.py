@@ -15,6 +15,7 @@ from incremental_assets.adapters.databases.rowwise import queries
 from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect
 from incremental_assets.adapters.databases.rowwise.session import explained
 from incremental_assets.adapters.spark.own_names import HASH, KEY
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -51,7 +52,7 @@ class RowReader(FileReader):
         with explained(self.dialect, self.address, spec.id):
             connection = self.dialect.connect(self.address)
             try:
-                with connection.snapshot():
+                with this_process.cancelling(connection.abort), connection.snapshot():
                     yield connection
             finally:
                 connection.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.session import open_file
 from incremental_assets.adapters.spark.own_names import HASH, KEY
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -32,25 +35,24 @@ class SqliteReader(FileReader):
         self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
     ) -> DataFrame:
         """Reads the hashes in a transaction of its own."""
-        with explained(self.address, spec.id):
-            connection = open_file(self.address)
-            try:
-                connection.execute("BEGIN")
-                rows = hashed(spec, window_queries.landable(connection, spec, windows), places)
-            finally:
-                connection.close()
+        with self._asking(spec) as connection:
+            rows = hashed(spec, window_queries.landable(connection, spec, windows), places)
         return session.createDataFrame(rows, f"{KEY} string, {HASH} bigint")
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
         """Reads the keys in a transaction of its own."""
-        with explained(self.address, spec.id):
-            connection = open_file(self.address)
-            try:
-                keys = (
-                    [(key_text(spec, row.values),) for row in window_queries.unfit(connection, spec, windows)]
-                    if spec.key
-                    else []
-                )
-            finally:
-                connection.close()
+        if not spec.key:
+            return None
+        with self._asking(spec) as connection:
+            keys = [(key_text(spec, row.values),) for row in window_queries.unfit(connection, spec, windows)]
         return session.createDataFrame(keys, f"{KEY} string") if keys else None
+
+    @contextmanager
+    def _asking(self, spec: TableSpec) -> Iterator[sqlite3.Connection]:
+        with (
+            explained(self.address, spec.id),
+            closing(open_file(self.address)) as connection,
+            this_process.cancelling(connection.interrupt),
+        ):
+            connection.execute("BEGIN")
+            yield connection
