@@ -57,20 +57,22 @@ def explain(error: pymysql.Error, address: Address, table: TableId | None) -> In
 
 
 def _unreachable(number: int, words: str, address: Address) -> str:
+    # A host may be called anything.
+    low = words.lower().replace(f"'{address.host.lower()}'", "")
     if number == _PASSWORD:
         return f"the password of {address.user} is refused, or this user may not come from here; check `user` and the secret that `password` refers to"
     if number in (_NO_DATABASE, _NOT_IN_DATABASE):
         return f"there is no database {address.database!r} on this server, or {address.user} may not use it; check `database`, `doctor --sql` prints the grants"
     if number in _FULL:
         return f"the server has no connection left ({words}); try again, or lower `parallel: {{connections: …}}`"
-    if number == _TLS or "ssl" in words.lower() or "certificate" in words.lower():
+    if number == _TLS or "ssl" in low or "certificate" in low:
         return (
             f"no connection under `tls: {address.tls}` ({words}); switch TLS on in the server, and name its authority in SSL_CERT_FILE; "
             "a source on this machine may have `tls: disable`"
         )
     if number in _LOST:
         return f"the connection was lost ({words}); the next sync goes on where this one stopped"
-    if "name or service not known" in words.lower() or "resolution" in words.lower():
+    if "name or service not known" in low or "resolution" in low:
         return f"the host {address.host!r} is not known; check `host`"
     return f"the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
 

@@ -21,6 +21,7 @@ _TOO_OLD = 1555
 _BUSY = (54, 4021, 30006)
 _DRIVERS, _SERVERS = re.compile(r"DPY-\d{4}"), re.compile(r"ORA-(\d{5})")
 _ATTEMPT = re.compile(r"DPY-6005: cannot connect to database \(CONNECTION_ID=[^)]*\)\.?")
+_QUOTED = re.compile(r'"[^"]*"')
 _FULL = (18, 20, 2391, 12516, 12519, 12520)
 
 
@@ -32,8 +33,9 @@ def explain(error: BaseException, address: Address, table: TableId | None) -> In
         return None
     place, number, words = place_of(address), number_of(error), _words(error)
     kinds = set(_DRIVERS.findall(str(error)))
-    # The server's own errors quote names of tables and columns, which may be called anything.
-    of_tls = "certificate" in words.lower() or "ssl" in words.lower()
+    # Hosts, services, tables and columns, which are quoted, may be called anything.
+    told = _QUOTED.sub("", words).lower()
+    of_tls = "certificate" in told or "ssl" in told
     if kinds & _NOT_TRUSTED or (kinds and of_tls):
         return SourceUnreachable(
             f"{place}: no connection under `tls: {address.tls}` ({words}); have the server listen by TCPS on this port, and name its authority in SSL_CERT_FILE; "

@@ -21,6 +21,9 @@ _JDBC = re.compile(r"org\.postgresql\.util\.PSQLException[:)] (.+)")
 _JDBC_REFUSED = re.compile(r"\[FAILED_JDBC\.CONNECTION\].*")
 """Spark's own, where the very first of its connections fails; the driver's words are only in the Java that lies behind it."""
 
+_QUOTED = re.compile(r'"[^"]*"')
+_TLS = ("ssl error", "certificate", "does not support ssl")
+
 
 def explain(error: Exception, address: Address, table: TableId | None) -> IncrementalAssetsError:
     """One sentence for one error of the driver."""
@@ -115,7 +118,8 @@ def _grant(address: Address, table: TableId | None) -> str:
 
 def _not_connected(address: Address, place: str, words: str) -> IncrementalAssetsError:
     # libpq gives no SQLSTATE for a connection that never was; the server's words may be in any language, so the rest is quoted.
-    low = words.lower()
+    # Quoted are names and files, which may be called anything.
+    low = _QUOTED.sub('""', words).lower()
     if "no password supplied" in low and not address.password:
         return SourceUnreachable(
             f"{place}: the server asks {address.user} for a password, and the source has none; write `password: {{env: NAME}}` or `{{file: path}}`"
@@ -134,10 +138,10 @@ def _not_connected(address: Address, place: str, words: str) -> IncrementalAsset
         return SourceUnreachable(
             f"{place}: the server rejects this connection ({words}); add a line for it to pg_hba.conf, or change `tls`"
         )
-    if "ssl" in low or "certificate" in low:
-        return SourceUnreachable(f"{place}: no connection under `tls: {address.tls}` ({words}); {_tls_cure(low)}")
     if "could not translate host name" in low or "failed to resolve host" in low or "name or service not known" in low:
         return SourceUnreachable(f"{place}: the host {address.host!r} is not known; check `host`")
+    if any(each in low for each in _TLS):
+        return SourceUnreachable(f"{place}: no connection under `tls: {address.tls}` ({words}); {_tls_cure(low)}")
     return SourceUnreachable(
         f"{place}: the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
     )

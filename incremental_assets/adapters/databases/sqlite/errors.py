@@ -6,6 +6,15 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import (
+    SQLITE_BUSY,
+    SQLITE_CANTOPEN,
+    SQLITE_INTERRUPT,
+    SQLITE_LOCKED,
+    SQLITE_NOTADB,
+    SQLITE_PERM,
+    SQLITE_READONLY,
+)
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
@@ -22,29 +31,31 @@ def explained(address: Address, table: TableId | None = None) -> Iterator[None]:
 
 
 def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> IncrementalAssetsError:
-    """One sentence for one error of the library."""
+    """One sentence for one error of the library. By its code, as the words quote names of tables and columns, which may be called anything."""
     words, place = str(error), address.database
-    if "unable to open" in words or "readonly database" in words:
+    # What is further said is in its upper bytes.
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY):
         return SourceUnreachable(
             f"{place}: there is no SQLite file here that can be read ({words}); check `database`, which is relative to the configuration file. "
             "One with a write-ahead log is read by a user who may write to its folder, or where an application has it open"
         )
     if Path(place).is_dir():
         return SourceUnreachable(f"{place}: this is a folder and no SQLite file; check `database`")
-    if "not a database" in words or "encrypted" in words:
+    if code == SQLITE_NOTADB:
         return SourceUnreachable(f"{place}: this is not a SQLite file, or it is encrypted ({words}); check `database`")
-    if "locked" in words or "busy" in words:
+    if code in (SQLITE_BUSY, SQLITE_LOCKED):
         return SourceUnreachable(
             f"{place}: another process has locked the file for longer than {address.socket_timeout.total_seconds():.0f} s; the next sync resumes "
             "where this one stopped"
         )
-    if table is not None and "no such table" in words:
+    if table is not None and words.startswith("no such table"):
         return TableMissing(table)
-    if table is not None and "no such column" in words:
+    if table is not None and words.startswith("no such column"):
         return SourceRefused(
             f"{table}: a column disappeared while the table was queried ({words}); run the sync again, it reads the catalogue again"
         )
-    if "interrupted" in words:
+    if code == SQLITE_INTERRUPT:
         return SourceRefused(
             f"{table or place}: the query was cancelled ({words}); the next sync resumes where this one stopped"
         )
