@@ -8,6 +8,7 @@ ALTERED = (
     "the table was altered in the source while this sync was about to read it ({}), so nothing was written; "
     "run the sync again, it reads the catalogue again"
 )
+BUSY = "another session holds a lock on it"
 NO_COLUMN = "a column went away while the table was asked ({}); run the sync again, it reads the catalogue again"
 
 
@@ -24,8 +25,3 @@ def unreachable(words: str, address: Address) -> str:
     if "timed out" in lower or "timeout" in lower:
         return f"there was no answer in time ({words}); check `host` and `port`, or raise `options: {{statement_timeout: …}}` above {address.statement_timeout}"
     return f"the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
-
-
-def busy(address: Address) -> str:
-    """What to say where another session holds a lock."""
-    return f"another session holds a lock on it for longer than {address.socket_timeout}"

@@ -139,7 +139,7 @@ def test_the_driver_itself_refuses_a_certificate_that_the_mode_does_not_trust(
         (refusal(1031), SourceRefused, 'GRANT SELECT ON "SHOP"."ORDERS"'),
         (refusal(1466), SourceRefused, "was altered"),
         (refusal(1555), SourceRefused, "UNDO_RETENTION"),
-        (refusal(54), SourceRefused, "holds a lock"),
+        (refusal(54), SourceRefused, "holds a lock on it (ORA-00054"),
         (refusal(1), SourceRefused, "refused the question"),
         (refusal(904, '"LOSSLESS": invalid identifier'), SourceRefused, "a column went away"),
         (refusal(942, 'table or view "SHOP"."CERTIFICATES" does not exist'), TableMissing, "SHOP.ORDERS"),

@@ -95,6 +95,23 @@ def test_while_somebody_writes_the_run_is_best_effort_and_names_the_process(
     assert "has held the file's write lock" in settled.reason
 
 
+@pytest.mark.parametrize(
+    ("look", "said"),
+    [
+        ("print(0)", "a process that is not seen from here has held the file's write lock for longer than"),
+        ("raise PermissionError('not yours')", "could not be seen (PermissionError: not yours); let this user read"),
+    ],
+)
+def test_a_writer_that_is_not_seen_has_no_number(
+    world: File, monkeypatch: pytest.MonkeyPatch, look: str, said: str
+) -> None:
+    monkeypatch.setattr(bound, "PATIENCE", (0.0, 0.01))
+    monkeypatch.setattr(bound, "_LOOK", look)
+    settled = planned(SqlProbe(world.address, "shop"), orders(world)).settled
+    assert settled.guarantee is Guarantee.BEST_EFFORT
+    assert said in settled.reason
+
+
 def test_the_look_at_the_lock_takes_none_and_gives_none_up(world: File) -> None:
     """Whoever closes a file gives up every lock of its process on it: the writer of this very process would lose its own."""
     orders(world)

@@ -75,7 +75,8 @@ def test_tls_checks_the_certificate_and_no_weaker_one_is_pretended() -> None:
         (207, SourceRefused, "a column went away"),
         (229, SourceRefused, "GRANT SELECT ON [dbo].[orders]"),
         (3961, SourceRefused, "was altered"),
-        (1222, SourceRefused, "holds a lock"),
+        (1222, SourceRefused, "holds a lock on it for longer than 1m ("),
+        (1205, SourceRefused, "waited for each other, and the server ended this one"),
         (1, SourceRefused, "refused the question"),
     ],
 )

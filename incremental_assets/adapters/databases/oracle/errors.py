@@ -7,7 +7,7 @@ import re
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.oracle.connect import Lost
 from incremental_assets.adapters.databases.oracle.words import relation
-from incremental_assets.adapters.databases.sentences import ALTERED, NO_COLUMN, busy, place_of, unreachable
+from incremental_assets.adapters.databases.sentences import ALTERED, BUSY, NO_COLUMN, place_of, unreachable
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
 
@@ -18,7 +18,7 @@ _NO_LINE = {"DPY-1001", "DPY-3010", "DPY-4011", "DPY-4024", "DPY-6000", "DPY-600
 _NO_TABLE, _NO_COLUMN, _NOT_GRANTED = 942, 904, 1031
 _ALTERED = (1466, 8103)
 _TOO_OLD = 1555
-_BUSY = (54, 4021, 30006)
+_LOCKED = (54, 4021, 30006)
 _DRIVERS, _SERVERS = re.compile(r"DPY-\d{4}"), re.compile(r"ORA-(\d{5})")
 _ATTEMPT = re.compile(r"DPY-6005: cannot connect to database \(CONNECTION_ID=[^)]*\)\.?")
 _QUOTED = re.compile(r'"[^"]*"')
@@ -80,8 +80,8 @@ def _refused(number: int, words: str, address: Address, table: TableId | None) -
         return f"the user {address.user} lacks a privilege ({words}); {cure}"
     if number == _TOO_OLD:
         return f"the server no longer has the rows as they were when the read began ({words}); raise UNDO_RETENTION and the undo tablespace, or read less at once"
-    if number in _BUSY:
-        return f"{busy(address)} ({words}); run the sync again when it is free"
+    if number in _LOCKED:
+        return f"{BUSY} ({words}); run the sync again when it is free"
     return f"the source refused the question: {words or f'error {number}'}"
 
 

@@ -39,13 +39,13 @@ PATIENCE = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
 def take_bound(path: Path) -> Bound:
     """Ask after the highest numbers and before any snapshot."""
     clock, host = with_host_clock(lambda: datetime.now(UTC))
-    writer = _writer(path)
+    blind = _blind(path)
     return Bound(
         clock=clock,
         oldest=None,
         holder="",
         prepared=None,
-        blind=_blind(writer) if writer is not None else "",
+        blind=blind,
         # As CURRENT_TIMESTAMP and datetime('now') write it.
         zone="UTC",
         identity=_identity(path),
@@ -54,37 +54,37 @@ def take_bound(path: Path) -> Bound:
     )
 
 
-def _blind(writer: int) -> str:
+def _blind(path: Path) -> str:
+    """Why somebody may be writing; empty where the lock was free once."""
     if not sys.platform.startswith("linux"):
         return "whether another process is writing the file can be seen on Linux only; set a `holdback`"
-    return (
-        f"process {writer} has held the file's write lock for longer than {sum(PATIENCE):.1f} s, and it is not known since when; "
-        "end its transaction, or set a `holdback`"
-    )
-
-
-def _writer(path: Path) -> int | None:
-    """The process that holds the lock each time; None where it was free once."""
-    if not sys.platform.startswith("linux"):
-        return 0
-    writer = None
+    why = ""
     for pause in PATIENCE:
         time.sleep(pause)
-        writer = _holder(path)
-        if writer is None:
-            return None
-    return writer
+        why = _held(path)
+        if not why:
+            break
+    return why
 
 
-def _holder(path: Path) -> int | None:
+def _held(path: Path) -> str:
+    """By whom, or why that cannot be told; empty where nobody holds the lock."""
     index = path.with_name(f"{path.name}-shm")
     places = [str(path), str(_RESERVED)] + ([str(index), str(_WAL_WRITE)] if index.exists() else [])
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _LOOK, *places], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        return 0
-    return int(done.stdout) if done.stdout else None
+        reason = "".join(done.stderr.strip().splitlines()[-1:])
+        return f"whether another process is writing the file could not be seen ({reason}); let this user read the file and what lies beside it, or set a `holdback`"
+    if not done.stdout:
+        return ""
+    # Of a process in another container Linux tells no number.
+    pid = int(done.stdout)
+    return (
+        f"{f'process {pid}' if pid > 0 else 'a process that is not seen from here'} has held the file's write lock for longer than {sum(PATIENCE):.1f} s, "
+        "and it is not known since when; end its transaction, or set a `holdback`"
+    )
 
 
 def _identity(path: Path) -> SourceIdentity | None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.sentences import ALTERED, NO_COLUMN, busy, place_of, unreachable
+from incremental_assets.adapters.databases.sentences import ALTERED, BUSY, NO_COLUMN, place_of, unreachable
 from incremental_assets.adapters.databases.sqlserver.connect import Lost
 from incremental_assets.adapters.databases.sqlserver.words import relation
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.words import age
 
 _NO_LOGIN = (18452, 18456, 18470, 18486, 18487, 18488)
 _NO_DATABASE = (4060, 4064, 911)
 _NO_TABLE, _NO_COLUMN = 208, 207
 _ALTERED = (3961, 3962, 4891)
 _NOT_GRANTED = (229, 230, 297, 300, 916, 6004)
-_BUSY = (1222, 1205)
+_LOCKED, _DEADLOCK = 1222, 1205
 _FULL = (10928, 10929, 17809, 40501)
 
 
@@ -58,10 +59,11 @@ def _refused(number: int, words: str, address: Address, table: TableId | None) -
     if number in _NOT_GRANTED:
         cure = f"GRANT SELECT ON {relation(table)}" if table else "`doctor --sql` prints the grants"
         return f"the user {address.user} lacks a permission ({words}); {cure}"
-    if number in _BUSY:
-        return (
-            f"{busy(address)} ({words}); run the sync again when it is free, or raise `options: {{socket_timeout: …}}`"
-        )
+    if number == _LOCKED:
+        waited = age(address.socket_timeout.total_seconds())
+        return f"{BUSY} for longer than {waited} ({words}); run the sync again when it is free, or raise `options: {{socket_timeout: …}}`"
+    if number == _DEADLOCK:
+        return f"this session and another one waited for each other, and the server ended this one ({words}); run the sync again"
     return f"the source refused the question: {words or f'error {number}'}"
 
 
