@@ -114,7 +114,7 @@ def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(
             rows_read(snapshot, by)
 
     with pytest.raises(
-        SourceUnreachable, match=r"slow: .* sent nothing for 1 s while .* raise `options: \{socket_timeout"
+        SourceUnreachable, match=r"slow: .* sent nothing for 1s while .* raise `options: \{socket_timeout"
     ):
         read()
 

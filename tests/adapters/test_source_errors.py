@@ -198,7 +198,7 @@ def test_a_part_whose_server_falls_silent_before_its_first_question_is_given_up(
 
         monkeypatch.setattr(Patient, "connect", connected)
         sentence = refused(lambda: list(part.batches()), SourceUnreachable)
-    assert "sent nothing for 1 s while the table was read" in sentence
+    assert "sent nothing for 1s while the table was read" in sentence
 
 
 def test_many_tables_and_a_lost_server_is_an_error_and_not_a_move(source: Source) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.core.words import age
 
 ALTERED = (
     "the table was altered in the source while this sync was about to read it ({}), so nothing was written; "
@@ -23,5 +24,6 @@ def unreachable(words: str, address: Address) -> str:
     if "name or service not known" in lower or "resolution" in lower:
         return f"the host {address.host!r} is not known; check `host`"
     if "timed out" in lower or "timeout" in lower:
-        return f"there was no answer in time ({words}); check `host` and `port`, or raise `options: {{statement_timeout: …}}` above {address.statement_timeout}"
+        waited = age(address.statement_timeout.total_seconds())
+        return f"there was no answer in time ({words}); check `host` and `port`, or raise `options: {{statement_timeout: …}}` above {waited}"
     return f"the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"

@@ -12,6 +12,7 @@ from incremental_assets.adapters.databases.mysql.sql import relation
 from incremental_assets.adapters.databases.sentences import ALTERED, NO_COLUMN, place_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.words import age
 
 _PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE = 1045, 1049, 1044
 _NO_TABLE, _NO_COLUMN, _ALTERED = 1146, 1054, 1412
@@ -51,7 +52,7 @@ def explain(error: pymysql.Error, address: Address, table: TableId | None) -> In
     if number in _TOO_LONG:
         cure = "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"
         return SourceRefused(
-            f"{subject}: the source gave up on the question after {address.statement_timeout} ({words}); {cure}"
+            f"{subject}: the source gave up on the question after {age(address.statement_timeout.total_seconds())} ({words}); {cure}"
         )
     return SourceRefused(f"{subject}: the source refused the question: {words}")
 

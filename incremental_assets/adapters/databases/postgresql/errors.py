@@ -16,6 +16,7 @@ from incremental_assets.adapters.databases.sentences import place_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.words import age
 
 _JDBC = re.compile(r"org\.postgresql\.util\.PSQLException[:)] (.+)")
 _JDBC_REFUSED = re.compile(r"\[FAILED_JDBC\.CONNECTION\].*")
@@ -46,7 +47,7 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
     if isinstance(error, errors.QueryCanceled):
         cure = "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"
         return SourceRefused(
-            f"{table or place}: the source cancelled the query after {address.statement_timeout} ({words}); {cure}"
+            f"{table or place}: the source cancelled the query after {age(address.statement_timeout.total_seconds())} ({words}); {cure}"
         )
     if isinstance(error, errors.TooManyConnections):
         return SourceUnreachable(
@@ -102,7 +103,7 @@ def _read_lost(address: Address, table: TableId, words: str) -> IncrementalAsset
 
 def _silent(address: Address, table: TableId) -> IncrementalAssetsError:
     return SourceUnreachable(
-        f"{table}: {address.host}:{address.port} sent nothing for {address.socket_timeout.total_seconds():.0f} s while the table was read; "
+        f"{table}: {address.host}:{address.port} sent nothing for {age(address.socket_timeout.total_seconds())} while the table was read; "
         "the next sync resumes where this one stopped. If it needs that long to find the first row, give the cursor an index "
         "(see `incremental-assets doctor`), or raise `options: {socket_timeout: …}`"
     )

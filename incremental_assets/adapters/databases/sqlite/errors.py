@@ -19,6 +19,7 @@ from sqlite3 import (
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.words import age
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
         return SourceUnreachable(f"{place}: this is not a SQLite file, or it is encrypted ({words}); check `database`")
     if code in (SQLITE_BUSY, SQLITE_LOCKED):
         return SourceUnreachable(
-            f"{place}: another process has locked the file for longer than {address.socket_timeout.total_seconds():.0f} s; the next sync resumes "
+            f"{place}: another process has locked the file for longer than {age(address.socket_timeout.total_seconds())}; the next sync resumes "
             "where this one stopped"
         )
     if table is not None and words.startswith("no such table"):

@@ -1,0 +1,29 @@
+"""What a database's errors become: one sentence, with times as the configuration writes them."""
+
+from __future__ import annotations
+
+import psycopg
+import pymysql
+import pytest
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.mysql import errors as mysql
+from incremental_assets.adapters.databases.postgresql import errors as postgresql
+from incremental_assets.adapters.databases.sentences import unreachable
+from incremental_assets.core.model.table import TableId
+
+ADDRESS = Address("postgresql", "127.0.0.1", 5432, "shop", "reader", "hunter2")
+ORDERS = TableId("shop", "public", "orders")
+
+
+TOO_LONG = {
+    "postgresql": postgresql.explain(psycopg.errors.QueryCanceled("canceling statement"), ADDRESS, ORDERS),
+    "mysql": mysql.explain(pymysql.OperationalError(1969, "Query execution was interrupted"), ADDRESS, ORDERS),
+    "any": unreachable("timed out", ADDRESS),
+}
+
+
+@pytest.mark.parametrize("told", TOO_LONG.values(), ids=TOO_LONG)
+def test_a_time_that_is_over_is_written_as_in_the_configuration(told: object) -> None:
+    assert "15m" in str(told)
+    assert "0:15:00" not in str(told)
