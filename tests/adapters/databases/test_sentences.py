@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import psycopg
 import pymysql
 import pytest
@@ -9,7 +11,10 @@ import pytest
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql import errors as mysql
 from incremental_assets.adapters.databases.postgresql import errors as postgresql
+from incremental_assets.adapters.databases.postgresql.patience import SILENT
 from incremental_assets.adapters.databases.sentences import unreachable
+from incremental_assets.adapters.databases.sqlite import errors as sqlite
+from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.table import TableId
 
 ADDRESS = Address("postgresql", "127.0.0.1", 5432, "shop", "reader", "hunter2")
@@ -27,3 +32,17 @@ TOO_LONG = {
 def test_a_time_that_is_over_is_written_as_in_the_configuration(told: object) -> None:
     assert "15m" in str(told)
     assert "0:15:00" not in str(told)
+
+
+def test_a_server_that_fell_silent_is_one_sentence() -> None:
+    with pytest.raises(SourceUnreachable) as told, postgresql.copying_explained(ADDRESS, ORDERS):
+        raise psycopg.OperationalError(SILENT)
+    assert ". " not in str(told.value)
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence() -> None:
+    with pytest.raises(sqlite3.OperationalError) as met:
+        sqlite3.connect("file:/nowhere/shop.db?mode=ro", uri=True)
+    told = str(sqlite.explain(met.value, Address("sqlite", "", 0, "/nowhere/shop.db", "", ""), None))
+    assert "a write-ahead log is read by a user who may write to its folder" in told
+    assert ". " not in told

@@ -104,7 +104,7 @@ def _read_lost(address: Address, table: TableId, words: str) -> IncrementalAsset
 def _silent(address: Address, table: TableId) -> IncrementalAssetsError:
     return SourceUnreachable(
         f"{table}: {address.host}:{address.port} sent nothing for {age(address.socket_timeout.total_seconds())} while the table was read; "
-        "the next sync resumes where this one stopped. If it needs that long to find the first row, give the cursor an index "
+        "the next sync resumes where this one stopped; if it needs that long to find the first row, give the cursor an index "
         "(see `incremental-assets doctor`), or raise `options: {socket_timeout: …}`"
     )
 

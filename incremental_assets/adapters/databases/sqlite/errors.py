@@ -38,8 +38,8 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY):
         return SourceUnreachable(
-            f"{place}: there is no SQLite file here that can be read ({words}); check `database`, which is relative to the configuration file. "
-            "One with a write-ahead log is read by a user who may write to its folder, or where an application has it open"
+            f"{place}: there is no SQLite file here that can be read ({words}); check `database`, which is relative to the configuration file; "
+            "one with a write-ahead log is read by a user who may write to its folder, or where an application has it open"
         )
     if Path(place).is_dir():
         return SourceUnreachable(f"{place}: this is a folder and no SQLite file; check `database`")
