@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from incremental_assets.adapters.databases.postgresql.batch import light, one_row
 from incremental_assets.adapters.databases.postgresql.copy_part import CopyPart
 from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.probe import SqlProbe
@@ -113,6 +114,24 @@ def test_a_question_that_takes_too_long(source: Source) -> None:
     sentence = refused(lambda: probe.snapshot(plan).__enter__(), SourceRefused)
     assert "statement_timeout" in sentence
     assert "add an index on the cursor" in sentence
+
+
+def test_the_deadline_of_light_questions_ends_with_them_whatever_went_wrong(source: Source) -> None:
+    """The connection goes back to the pool, and the next question of its session may take as long as was said."""
+    with source.connect() as connection, psycopg.RawCursor(connection) as asked:
+        connection.autocommit = True
+        asked.execute("SET statement_timeout = '15min'")
+        with pytest.raises(ValueError, match="no answer"), light(asked):
+            raise ValueError("no answer")
+        assert one_row(asked, "SELECT current_setting('statement_timeout')") == ("15min",)
+
+
+def test_a_connection_that_is_lost_in_a_light_question_is_told_as_it_was(source: Source) -> None:
+    connection = source.connect()
+    connection.autocommit = True
+    asked = psycopg.RawCursor(connection)
+    with pytest.raises(psycopg.errors.AdminShutdown), light(asked):
+        asked.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
 
 def test_a_question_of_a_process_that_was_killed_ends_in_the_source_as_well(source: Source) -> None:

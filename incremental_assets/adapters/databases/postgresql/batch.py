@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -75,6 +75,9 @@ def light(asked: psycopg.RawCursor[Any]) -> Iterator[None]:
     """A deadline for questions that are not worth waiting for."""
     (before,) = one_row(asked, "SELECT current_setting('statement_timeout')")
     asked.execute("SELECT set_config('statement_timeout', $1, false)", (_LIGHT,))
-    yield
-    # Where a question failed for good the connection is lost, and the setting with it.
-    asked.execute("SELECT set_config('statement_timeout', $1, false)", (before,))
+    try:
+        yield
+    finally:
+        # For whoever has the session next, whatever went wrong; a connection that is lost takes the setting with it.
+        with suppress(psycopg.Error):
+            asked.execute("SELECT set_config('statement_timeout', $1, false)", (before,))
