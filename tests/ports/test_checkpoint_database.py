@@ -91,6 +91,25 @@ def test_whoever_writes_nothing_reads_what_is_there(url: str) -> None:
     reader.close()
 
 
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_whoever_writes_nothing_leaves_the_file_and_what_lies_beside_it_as_they_were(
+    tmp_path: Path, journal: str
+) -> None:
+    """Also one that was restored, and has no write-ahead log any more."""
+    url = f"sqlite:///{tmp_path}/checkpoints.db"
+    record(url, 7)
+    with sqlite3.connect(tmp_path / "checkpoints.db") as restored:
+        restored.execute(f"PRAGMA journal_mode = {journal}")
+    restored.close()
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    reader = SqlCheckpoints(url, writes=False)
+    assert reader.position(ORDERS).last_seq == 7
+    with pytest.raises(CheckpointsUnreachable, match="readonly"), reader.lease(ORDERS, "run"):
+        pass
+    reader.close()
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
 def test_whoever_writes_nothing_leaves_a_database_of_an_earlier_version_and_says_so(
     url: str, of_tomorrow: Schema
 ) -> None:

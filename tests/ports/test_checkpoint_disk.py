@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,3 +76,26 @@ def test_a_file_that_may_not_be_written_is_named_with_its_cure(disk: Path) -> No
         CheckpointsUnreachable, match="this user may not write it; allow it to write the file and its folder"
     ):
         record(opened(disk), 6)
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_a_disk_that_cannot_be_written_is_read_by_whoever_writes_nothing(disk: Path, journal: str) -> None:
+    """With a write-ahead log where a process that was killed has left the files of the log."""
+    checkpoints = opened(disk)
+    record(checkpoints, 5)
+    checkpoints.close()
+    killed = f"import os, sqlite3; c = sqlite3.connect({str(disk / 'checkpoints.db')!r}); c.execute('PRAGMA journal_mode = {journal}'); c.execute('SELECT count(*) FROM checkpoints').fetchall(); os._exit(0)"
+    subprocess.run([sys.executable, "-c", killed], check=True)
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    reader = SqlCheckpoints(f"sqlite:///{disk}/checkpoints.db", writes=False)
+    assert reader.position(ORDERS).last_seq == 5
+    reader.close()
+
+
+def test_a_write_ahead_log_without_its_files_cannot_be_read_where_none_can_be_made(disk: Path) -> None:
+    checkpoints = opened(disk)
+    record(checkpoints, 5)
+    checkpoints.close()
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    with pytest.raises(CheckpointsUnreachable, match="allow it to write the file and its folder"):
+        SqlCheckpoints(f"sqlite:///{disk}/checkpoints.db", writes=False).position(ORDERS)

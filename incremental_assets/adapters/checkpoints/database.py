@@ -71,7 +71,7 @@ class Database:
         self._url, self._schema, self._writes = _parsed(url), schema, writes
         self.is_postgresql = self._url.get_backend_name() == "postgresql"
         self.name = _without_secrets(self._url)
-        self._engine = _postgresql(self._url) if self.is_postgresql else _sqlite(self._url)
+        self._engine = _postgresql(self._url) if self.is_postgresql else _sqlite(self._url, writes=writes)
         self._opening = threading.Lock()
         self._ready: object = None
 
@@ -253,19 +253,23 @@ def _postgresql(url: URL) -> Any:
     return engine
 
 
-def _sqlite(url: URL) -> Any:
+def _sqlite(url: URL, *, writes: bool) -> Any:
     engine = create_engine(url, hide_parameters=True, connect_args={"timeout": WAIT})
 
     @event.listens_for(engine, "connect")
     def prepare(connection: SqliteConnection, _: Any) -> None:
         # The module's own transactions begin too late, at the first write: what was read before it may be old.
         connection.isolation_level = None
-        _write_ahead(connection)
+        if writes:
+            _write_ahead(connection)
+        else:
+            # Not `mode=ro`, which would leave the files of a write-ahead log behind, of a user who may not be the file's.
+            connection.execute("PRAGMA query_only = ON")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("writes")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        excludes = connection.get_execution_options().get("writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if excludes else "BEGIN")
 
     return engine
 
