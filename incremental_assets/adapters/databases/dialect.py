@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
+from incremental_assets.core.config.settings import ConnectionOptions
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+_DEADLINES = ConnectionOptions()
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -43,9 +46,9 @@ class Address:
     user: str
     password: str = field(repr=False)
     tls: str = "disable"
-    connect_timeout: timedelta = timedelta(seconds=10)
-    socket_timeout: timedelta = timedelta(seconds=60)
-    statement_timeout: timedelta = timedelta(minutes=15)
+    connect_timeout: timedelta = _DEADLINES.connect_timeout
+    socket_timeout: timedelta = _DEADLINES.socket_timeout
+    statement_timeout: timedelta = _DEADLINES.statement_timeout
     schemas: tuple[str, ...] = ("public",)
     fetch_size: int = 1000
     connections: int = 4

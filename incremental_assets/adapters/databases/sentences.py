@@ -10,7 +10,17 @@ ALTERED = (
     "run the sync again, it reads the catalogue again"
 )
 BUSY = "another session holds a lock on it"
-NO_COLUMN = "a column went away while the table was asked ({}); run the sync again, it reads the catalogue again"
+FULL = "the server has no connection left ({}); try again, or lower `parallel: {{connections: …}}`"
+LOST = "the connection was lost ({}); the next sync resumes where this one stopped"
+NO_COLUMN = "a column disappeared while the table was queried ({}); run the sync again, it reads the catalogue again"
+REFUSED = "the source refused the query: {}"
+
+_UNKNOWN_HOST = (
+    "name or service not known",
+    "name resolution",
+    "could not translate host name",
+    "failed to resolve host",
+)
 
 
 def place_of(address: Address) -> str:
@@ -21,9 +31,41 @@ def place_of(address: Address) -> str:
 def unreachable(words: str, address: Address) -> str:
     """Why there is no line to the server, with the cure."""
     lower = words.lower()
-    if "name or service not known" in lower or "resolution" in lower:
-        return f"the host {address.host!r} is not known; check `host`"
+    if unknown := unknown_host(words, address):
+        return unknown
     if "timed out" in lower or "timeout" in lower:
         waited = age(address.statement_timeout.total_seconds())
         return f"there was no answer in time ({words}); check `host` and `port`, or raise `options: {{statement_timeout: …}}` above {waited}"
+    return unanswered(words)
+
+
+def unknown_host(words: str, address: Address) -> str:
+    """That no machine has the name; empty where the words say something else."""
+    is_unknown = any(each in words.lower() for each in _UNKNOWN_HOST)
+    return f"the host {address.host!r} is not known; check `host`" if is_unknown else ""
+
+
+def unanswered(words: str) -> str:
+    """Nobody takes the connection."""
     return f"the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
+
+
+def untrusted(words: str, address: Address) -> str:
+    """The line cannot be secured as the source says, by a driver that knows the machine's authorities."""
+    return (
+        f"no connection under `tls: {address.tls}` ({words}); switch TLS on in the server, and name its authority in SSL_CERT_FILE; "
+        "a source on this machine may have `tls: disable`"
+    )
+
+
+def no_database(address: Address) -> str:
+    """As a server says it that does not tell what is not there from what may not be used."""
+    return f"there is no database {address.database!r} on this server, or {address.user} may not use it; check `database`, `doctor --sql` prints the grants"
+
+
+def cancelled(words: str, address: Address) -> str:
+    """The source's own deadline."""
+    return (
+        f"the source cancelled the query after {age(address.statement_timeout.total_seconds())} ({words}); "
+        "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"
+    )

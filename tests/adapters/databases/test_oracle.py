@@ -304,7 +304,7 @@ def test_the_sql_of_a_look_and_a_read_is_as_it_was_reviewed(server: Recorded) ->
 
 def test_another_error_than_a_missing_grant_is_not_taken_for_one(server: Recorded) -> None:
     server.answers = {**server.answers, "V$TRANSACTION": refused(1410)}
-    with pytest.raises(SourceRefused, match="refused the question"):
+    with pytest.raises(SourceRefused, match="refused the query"):
         SqlProbe(ADDRESS, "shop").bound()
 
 

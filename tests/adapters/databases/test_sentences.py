@@ -12,7 +12,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql import errors as mysql
 from incremental_assets.adapters.databases.postgresql import errors as postgresql
 from incremental_assets.adapters.databases.postgresql.patience import SILENT
-from incremental_assets.adapters.databases.sentences import unreachable
+from incremental_assets.adapters.databases.sentences import LOST, NO_COLUMN, REFUSED, cancelled, unreachable
 from incremental_assets.adapters.databases.sqlite import errors as sqlite
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.table import TableId
@@ -32,6 +32,23 @@ TOO_LONG = {
 def test_a_time_that_is_over_is_written_as_in_the_configuration(told: object) -> None:
     assert "15m" in str(told)
     assert "0:15:00" not in str(told)
+
+
+@pytest.mark.parametrize(
+    ("told", "alike"),
+    [
+        (mysql.explain(pymysql.OperationalError(2013, "gone"), ADDRESS, None), LOST),
+        (postgresql.explain(psycopg.errors.AdminShutdown("gone"), ADDRESS, None), LOST),
+        (mysql.explain(pymysql.OperationalError(1054, "gone"), ADDRESS, ORDERS), NO_COLUMN),
+        (postgresql.explain(psycopg.errors.UndefinedColumn("gone"), ADDRESS, ORDERS), NO_COLUMN),
+        (mysql.explain(pymysql.OperationalError(1, "gone"), ADDRESS, ORDERS), REFUSED),
+        (postgresql.explain(psycopg.errors.DivisionByZero("gone"), ADDRESS, ORDERS), REFUSED),
+        (mysql.explain(pymysql.OperationalError(1969, "gone"), ADDRESS, ORDERS), cancelled("{}", ADDRESS)),
+        (postgresql.explain(psycopg.errors.QueryCanceled("gone"), ADDRESS, ORDERS), cancelled("{}", ADDRESS)),
+    ],
+)
+def test_what_two_databases_refuse_alike_is_told_alike(told: Exception, alike: str) -> None:
+    assert str(told).endswith(alike.replace("{}", "gone"))
 
 
 def test_a_server_that_fell_silent_is_one_sentence() -> None:

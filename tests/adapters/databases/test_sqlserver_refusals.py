@@ -72,12 +72,12 @@ def test_tls_checks_the_certificate_and_no_weaker_one_is_pretended() -> None:
         (18456, SourceUnreachable, "check `user`"),
         (4060, SourceUnreachable, "check `database`"),
         (208, TableMissing, "dbo.orders"),
-        (207, SourceRefused, "a column went away"),
+        (207, SourceRefused, "a column disappeared"),
         (229, SourceRefused, "GRANT SELECT ON [dbo].[orders]"),
         (3961, SourceRefused, "was altered"),
         (1222, SourceRefused, "holds a lock on it for longer than 1m ("),
         (1205, SourceRefused, "waited for each other, and the server ended this one"),
-        (1, SourceRefused, "refused the question"),
+        (1, SourceRefused, "refused the query"),
     ],
 )
 def test_a_refusal_of_the_server_is_a_sentence_with_its_cure(number: int, kind: type[Exception], said: str) -> None:

@@ -9,18 +9,29 @@ import pymysql
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql.sql import relation
-from incremental_assets.adapters.databases.sentences import ALTERED, NO_COLUMN, place_of
+from incremental_assets.adapters.databases.sentences import (
+    ALTERED,
+    FULL,
+    LOST,
+    NO_COLUMN,
+    REFUSED,
+    cancelled,
+    no_database,
+    place_of,
+    unanswered,
+    unknown_host,
+    untrusted,
+)
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.words import age
 
 _PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE = 1045, 1049, 1044
 _NO_TABLE, _NO_COLUMN, _ALTERED = 1146, 1054, 1412
 _NOT_GRANTED = (1142, 1143, 1227)
 _TOO_LONG = (1969, 3024, 1317)
-_FULL = (1040, 1203, 1226)
+_NO_ROOM = (1040, 1203, 1226)
 _TLS = 2026
-_LOST = (2006, 2013, 1053, 1927)
+_CUT = (2006, 2013, 1053, 1927)
 _NO_HOST = 2003
 
 
@@ -39,7 +50,7 @@ def explain(error: pymysql.Error, address: Address, table: TableId | None) -> In
     place = place_of(address)
     if table is not None and number == _NO_TABLE and f"{table.schema}.{table.name}" in words:
         return TableMissing(table)
-    if number in (_PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE, _TLS, _NO_HOST, *_LOST, *_FULL, 0):
+    if number in (_PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE, _TLS, _NO_HOST, *_CUT, *_NO_ROOM, 0):
         return SourceUnreachable(f"{place}: {_unreachable(number, words, address)}")
     subject = table or place
     if number == _NO_COLUMN:
@@ -50,11 +61,8 @@ def explain(error: pymysql.Error, address: Address, table: TableId | None) -> In
         cure = f"GRANT SELECT ON {relation(table)}" if table else "`doctor --sql` prints the grants"
         return SourceRefused(f"{subject}: the user {address.user} lacks a privilege ({words}); {cure}")
     if number in _TOO_LONG:
-        cure = "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"
-        return SourceRefused(
-            f"{subject}: the source gave up on the question after {age(address.statement_timeout.total_seconds())} ({words}); {cure}"
-        )
-    return SourceRefused(f"{subject}: the source refused the question: {words}")
+        return SourceRefused(f"{subject}: {cancelled(words, address)}")
+    return SourceRefused(f"{subject}: {REFUSED.format(words)}")
 
 
 def _unreachable(number: int, words: str, address: Address) -> str:
@@ -63,19 +71,14 @@ def _unreachable(number: int, words: str, address: Address) -> str:
     if number == _PASSWORD:
         return f"the password of {address.user} is refused, or this user may not come from here; check `user` and the secret that `password` refers to"
     if number in (_NO_DATABASE, _NOT_IN_DATABASE):
-        return f"there is no database {address.database!r} on this server, or {address.user} may not use it; check `database`, `doctor --sql` prints the grants"
-    if number in _FULL:
-        return f"the server has no connection left ({words}); try again, or lower `parallel: {{connections: …}}`"
+        return no_database(address)
+    if number in _NO_ROOM:
+        return FULL.format(words)
     if number == _TLS or "ssl" in low or "certificate" in low:
-        return (
-            f"no connection under `tls: {address.tls}` ({words}); switch TLS on in the server, and name its authority in SSL_CERT_FILE; "
-            "a source on this machine may have `tls: disable`"
-        )
-    if number in _LOST:
-        return f"the connection was lost ({words}); the next sync goes on where this one stopped"
-    if "name or service not known" in low or "resolution" in low:
-        return f"the host {address.host!r} is not known; check `host`"
-    return f"the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
+        return untrusted(words, address)
+    if number in _CUT:
+        return LOST.format(words)
+    return unknown_host(words, address) or unanswered(words)
 
 
 def _parts(error: pymysql.Error) -> tuple[int, str]:

@@ -7,7 +7,7 @@ import re
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.oracle.connect import Lost
 from incremental_assets.adapters.databases.oracle.words import relation
-from incremental_assets.adapters.databases.sentences import ALTERED, BUSY, NO_COLUMN, place_of, unreachable
+from incremental_assets.adapters.databases.sentences import ALTERED, BUSY, NO_COLUMN, REFUSED, place_of, unreachable
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
 
@@ -82,7 +82,7 @@ def _refused(number: int, words: str, address: Address, table: TableId | None) -
         return f"the server no longer has the rows as they were when the read began ({words}); raise UNDO_RETENTION and the undo tablespace, or read less at once"
     if number in _LOCKED:
         return f"{BUSY} ({words}); run the sync again when it is free"
-    return f"the source refused the question: {words or f'error {number}'}"
+    return REFUSED.format(words or f"error {number}")
 
 
 def _words(error: BaseException) -> str:

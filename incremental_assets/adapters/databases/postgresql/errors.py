@@ -12,7 +12,16 @@ from psycopg import errors
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.patience import SILENT
 from incremental_assets.adapters.databases.postgresql.sql import identifier
-from incremental_assets.adapters.databases.sentences import place_of
+from incremental_assets.adapters.databases.sentences import (
+    FULL,
+    LOST,
+    NO_COLUMN,
+    REFUSED,
+    cancelled,
+    place_of,
+    unanswered,
+    unknown_host,
+)
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
@@ -39,25 +48,16 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
     if table is not None and missing:
         return TableMissing(table)
     if isinstance(error, errors.UndefinedColumn):
-        return SourceRefused(
-            f"{table or place}: a column disappeared while the table was queried ({words}); run the sync again, it reads the catalogue again"
-        )
+        return SourceRefused(f"{table or place}: {NO_COLUMN.format(words)}")
     if isinstance(error, errors.InsufficientPrivilege):
         return SourceRefused(f"{table or place}: {_grant(address, table)} ({words})")
     if isinstance(error, errors.QueryCanceled):
-        cure = "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"
-        return SourceRefused(
-            f"{table or place}: the source cancelled the query after {age(address.statement_timeout.total_seconds())} ({words}); {cure}"
-        )
+        return SourceRefused(f"{table or place}: {cancelled(words, address)}")
     if isinstance(error, errors.TooManyConnections):
-        return SourceUnreachable(
-            f"{place}: the server has no connection left ({words}); try again, or lower `parallel: {{connections: …}}`"
-        )
+        return SourceUnreachable(f"{place}: {FULL.format(words)}")
     if state.startswith(("08", "57P")):
-        return SourceUnreachable(
-            f"{place}: the connection was lost ({words}); the next sync resumes where this one stopped"
-        )
-    return SourceRefused(f"{table or place}: the source refused the query: {words}")
+        return SourceUnreachable(f"{place}: {LOST.format(words)}")
+    return SourceRefused(f"{table or place}: {REFUSED.format(words)}")
 
 
 def explain_read(text: str, address: Address, table: TableId) -> IncrementalAssetsError | None:
@@ -139,13 +139,11 @@ def _not_connected(address: Address, place: str, words: str) -> IncrementalAsset
         return SourceUnreachable(
             f"{place}: the server rejects this connection ({words}); add a line for it to pg_hba.conf, or change `tls`"
         )
-    if "could not translate host name" in low or "failed to resolve host" in low or "name or service not known" in low:
-        return SourceUnreachable(f"{place}: the host {address.host!r} is not known; check `host`")
+    if unknown := unknown_host(words, address):
+        return SourceUnreachable(f"{place}: {unknown}")
     if any(each in low for each in _TLS):
         return SourceUnreachable(f"{place}: no connection under `tls: {address.tls}` ({words}); {_tls_cure(low)}")
-    return SourceUnreachable(
-        f"{place}: the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
-    )
+    return SourceUnreachable(f"{place}: {unanswered(words)}")
 
 
 def _tls_cure(words: str) -> str:

@@ -17,6 +17,7 @@ from sqlite3 import (
 )
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.sentences import NO_COLUMN, REFUSED
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.words import age
@@ -53,11 +54,9 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
     if table is not None and words.startswith("no such table"):
         return TableMissing(table)
     if table is not None and words.startswith("no such column"):
-        return SourceRefused(
-            f"{table}: a column disappeared while the table was queried ({words}); run the sync again, it reads the catalogue again"
-        )
+        return SourceRefused(f"{table}: {NO_COLUMN.format(words)}")
     if code == SQLITE_INTERRUPT:
         return SourceRefused(
             f"{table or place}: the query was cancelled ({words}); the next sync resumes where this one stopped"
         )
-    return SourceRefused(f"{table or place}: the source refused the query: {words}")
+    return SourceRefused(f"{table or place}: {REFUSED.format(words)}")

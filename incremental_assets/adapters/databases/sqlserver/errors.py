@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.sentences import ALTERED, BUSY, NO_COLUMN, place_of, unreachable
+from incremental_assets.adapters.databases.sentences import (
+    ALTERED,
+    BUSY,
+    FULL,
+    NO_COLUMN,
+    REFUSED,
+    no_database,
+    place_of,
+    unreachable,
+    untrusted,
+)
 from incremental_assets.adapters.databases.sqlserver.connect import Lost
 from incremental_assets.adapters.databases.sqlserver.words import relation
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
@@ -16,7 +26,7 @@ _NO_TABLE, _NO_COLUMN = 208, 207
 _ALTERED = (3961, 3962, 4891)
 _NOT_GRANTED = (229, 230, 297, 300, 916, 6004)
 _LOCKED, _DEADLOCK = 1222, 1205
-_FULL = (10928, 10929, 17809, 40501)
+_NO_ROOM = (10928, 10929, 17809, 40501)
 
 
 def explain(error: BaseException, address: Address, table: TableId | None) -> IncrementalAssetsError | None:
@@ -30,22 +40,15 @@ def explain(error: BaseException, address: Address, table: TableId | None) -> In
     # The server's own errors quote names of tables and columns, which may be called anything.
     of_tls = "certificate" in words.lower() or "encryption" in words.lower()
     if type(error).__module__.startswith("OpenSSL") or (not number and of_tls):
-        return SourceUnreachable(
-            f"{place}: no connection under `tls: {address.tls}` ({words}); switch TLS on in the server, and name its authority in SSL_CERT_FILE; "
-            "a source on this machine may have `tls: disable`"
-        )
+        return SourceUnreachable(f"{place}: {untrusted(words, address)}")
     if number in _NO_LOGIN:
         return SourceUnreachable(
             f"{place}: the login of {address.user} is refused ({words}); check `user` and the secret that `password` refers to"
         )
     if number in _NO_DATABASE:
-        return SourceUnreachable(
-            f"{place}: there is no database {address.database!r} on this server, or {address.user} may not use it; check `database`, `doctor --sql` prints the grants"
-        )
-    if number in _FULL:
-        return SourceUnreachable(
-            f"{place}: the server has no connection left ({words}); try again, or lower `parallel: {{connections: …}}`"
-        )
+        return SourceUnreachable(f"{place}: {no_database(address)}")
+    if number in _NO_ROOM:
+        return SourceUnreachable(f"{place}: {FULL.format(words)}")
     if table is not None and number == _NO_TABLE and table.name in words:
         return TableMissing(table)
     return SourceRefused(f"{table or place}: {_refused(number, words, address, table)}")
@@ -64,7 +67,7 @@ def _refused(number: int, words: str, address: Address, table: TableId | None) -
         return f"{BUSY} for longer than {waited} ({words}); run the sync again when it is free, or raise `options: {{socket_timeout: …}}`"
     if number == _DEADLOCK:
         return f"this session and another one waited for each other, and the server ended this one ({words}); run the sync again"
-    return f"the source refused the question: {words or f'error {number}'}"
+    return REFUSED.format(words or f"error {number}")
 
 
 def _words(error: BaseException) -> str:
