@@ -10,7 +10,8 @@ from typing import Any
 import psycopg
 
 from incremental_assets.adapters.databases.postgresql.batch import light, one_row, raise_if_lost
-from incremental_assets.adapters.databases.postgresql.sql import column, relation
+from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH, GIVES_NEXT, last_rows
+from incremental_assets.adapters.databases.postgresql.sql import column
 from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits, cursor_columns
 from incremental_assets.core.model.table import TableId, TableShape
 
@@ -27,8 +28,8 @@ _TABLES = "unnest($1::text[], $2::text[]) AS w (schema, name) JOIN pg_namespace 
 _COLUMNS = f"""
 SELECT w.schema, w.name, a.attname,
        CASE WHEN c.relkind IN ('r', 'p', 'm') THEN EXISTS (
-           SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL) END,
-       a.attidentity <> '' OR coalesce(pg_get_expr(e.adbin, e.adrelid) ~* '(now[(]|(current_|local|clock_|statement_|transaction_)timestamp|current_date|nextval[(])', false),
+           SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND {BEGINS_WITH}) END,
+       a.attidentity <> '' OR coalesce({GIVES_NEXT}, false),
        s.null_frac
 FROM {_TABLES} JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN pg_attrdef AS e ON e.adrelid = c.oid AND e.adnum = a.attnum AND a.attgenerated = ''
@@ -49,9 +50,6 @@ SELECT w.schema, w.name, sum(pg_stat_get_tuples_inserted(k.oid))::bigint, sum(pg
 FROM {_TABLES} JOIN pg_class AS k ON k.oid = c.oid OR c.relkind = 'p' AND k.oid IN (SELECT p.relid FROM pg_partition_tree(c.oid) AS p WHERE p.isleaf)
 WHERE c.relkind IN ('r', 'p') GROUP BY w.schema, w.name
 """
-
-_BLOCKS, _ROWS = 64, 1_000
-"""How much of each table is looked at: half a megabyte, and so many rows of it."""
 
 _Table = tuple[str, str]
 
@@ -126,14 +124,14 @@ def _samples(asked: psycopg.RawCursor[Any], shape: TableShape) -> tuple[Sample |
     if not names or not shape.splits or not shape.pages:
         return tuple(None for _ in names)
     try:
-        rows, *found = one_row(asked, _sample_sql(shape.id, names, max(0, shape.pages - _BLOCKS)))
+        rows, *found = one_row(asked, _sample_sql(shape.id, names, shape.pages))
     except psycopg.Error as error:
         raise_if_lost(asked, error)
         return tuple(None for _ in names)
     return tuple(Sample(rows, *found[at : at + 3]) for at in range(0, len(found), 3))
 
 
-def _sample_sql(table: TableId, names: Sequence[str], first: int) -> str:
+def _sample_sql(table: TableId, names: Sequence[str], pages: int) -> str:
     """Names of ours alone above the innermost SELECT: a column may be called anything."""
     read = ", ".join(f"{column(name)} AS v{place}" for place, name in enumerate(names))
     before = ", ".join(f"v{place}, lag(v{place}) OVER (ORDER BY at) AS p{place}" for place in range(len(names)))
@@ -141,5 +139,5 @@ def _sample_sql(table: TableId, names: Sequence[str], first: int) -> str:
         f"count(*) - count(v{place}), count(*) FILTER (WHERE v{place} = p{place}), count(*) FILTER (WHERE v{place} < p{place})"
         for place in range(len(names))
     )
-    rows = f"SELECT t.ctid AS at, {read} FROM ONLY {relation(table)} WHERE t.ctid >= '({first},0)'::tid ORDER BY t.ctid DESC LIMIT {_ROWS}"
+    rows = last_rows(table, pages, f"t.ctid AS at, {read}")
     return f"SELECT count(*), {counts} FROM (SELECT {before} FROM ({rows}) AS r) AS s"

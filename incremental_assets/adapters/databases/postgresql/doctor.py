@@ -11,6 +11,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.bound import LOGIN_TRIGGER, database_zone
 from incremental_assets.adapters.databases.postgresql.cures import CURES
+from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH, GIVES_NEXT
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted, there
 
@@ -34,12 +35,12 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
 
 # Views and foreign tables carry no index of their own, so none is missed there.
-_CURSORS = """
+_CURSORS = f"""
 SELECT w.place, c.relkind IN ('r', 'p', 'm') AND NOT EXISTS (
-           SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL),
+           SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND {BEGINS_WITH}),
        c.relkind IN ('r', 'p') AND NOT EXISTS (
            SELECT FROM pg_attrdef AS e WHERE e.adrelid = c.oid AND e.adnum = a.attnum
-           AND pg_get_expr(e.adbin, e.adrelid) ~* '(now[(]|(current_|local|clock_|statement_|transaction_)timestamp|current_date|nextval[(])') AND a.attidentity = '' AND NOT EXISTS (
+           AND {GIVES_NEXT}) AND a.attidentity = '' AND NOT EXISTS (
            SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype::int & 2 <> 0)
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (schema, name, cursor_column, place)
 JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 
 from incremental_assets.adapters.databases.postgresql.batch import light, one_row, raise_if_lost
+from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH
 from incremental_assets.adapters.databases.postgresql.read import read_query
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.planning.estimate import Estimate
@@ -16,10 +17,10 @@ from incremental_assets.core.planning.plan import SyncPlan
 Node = Mapping[str, Any]
 
 _EXPLAIN = "EXPLAIN (FORMAT JSON) "
-_BEGINNING = """
+_BEGINNING = f"""
 SELECT x.relname FROM pg_namespace AS n JOIN pg_class AS c ON c.relnamespace = n.oid AND n.nspname = $1 AND c.relname = $2
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $3
-JOIN pg_index AS i ON i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL
+JOIN pg_index AS i ON i.indrelid = c.oid AND {BEGINS_WITH}
 JOIN pg_class AS x ON x.oid = i.indexrelid ORDER BY x.relname
 """
 _SCANNED = ("Seq Scan", "Foreign Scan")

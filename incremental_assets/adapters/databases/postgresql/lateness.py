@@ -9,13 +9,11 @@ import psycopg
 
 from incremental_assets.adapters.databases.postgresql.batch import light, one_row, raise_if_lost
 from incremental_assets.adapters.databases.postgresql.bound import database_zone
-from incremental_assets.adapters.databases.postgresql.sql import effective, literal, relation
+from incremental_assets.adapters.databases.postgresql.fragments import last_rows
+from incremental_assets.adapters.databases.postgresql.sql import effective, literal
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import TableSpec, cursor_of
-
-_BLOCKS, _ROWS = 64, 1_000
-"""The end of a table, and so many of its rows."""
 
 
 def lateness(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
@@ -45,12 +43,8 @@ def _sql(spec: TableSpec, zone: str) -> str:
     stamp = effective(spec)
     if cursor_of(spec).type is CursorType.DATETIME:
         stamp = f"({stamp} AT TIME ZONE {literal(zone)})"
-    first = max(0, spec.shape.pages - _BLOCKS)
     late = f"extract(epoch FROM pg_xact_commit_timestamp(t.xmin) - {stamp})"
-    rows = (
-        f"SELECT {late} AS late FROM ONLY {relation(spec.id)} WHERE t.ctid >= '({first},0)'::tid AND isfinite({stamp}) "
-        f"ORDER BY t.ctid DESC LIMIT {_ROWS}"
-    )
+    rows = last_rows(spec.id, spec.shape.pages, f"{late} AS late", f"isfinite({stamp})")
     return (
         "SELECT count(late), percentile_disc(0.5) WITHIN GROUP (ORDER BY late), percentile_disc(0.99) WITHIN GROUP (ORDER BY late), max(late) "
         f"FROM ({rows}) AS r WHERE late IS NOT NULL"

@@ -21,6 +21,7 @@ NUMBERING = Column(
 """No column of a table can have the name of a system column; of a view it can, and that has an identity."""
 
 CIRCLE = 2**32
+"""Rows carry the lower half of a transaction's number."""
 FIRST_NORMAL = 3
 """The first usual number: below it are numbers with a meaning of their own, of initdb, and of rows that were frozen before PostgreSQL 9.4."""
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.databases.postgresql.sql import ALIAS
-
-_CIRCLE = 2**32
-"""Rows carry the lower half of a transaction's number."""
+from incremental_assets.adapters.databases.postgresql.transaction_number import CIRCLE
 
 
 def first_unread(before: str, now: str) -> int | None:
@@ -17,12 +15,12 @@ def first_unread(before: str, now: str) -> int | None:
     (_, end, open_then), (_, latest, open_now) = _parts(before), _parts(now)
     first = min({end} | (open_then - open_now))
     # Half of the circle is the past. A number that has gone back is another server's.
-    return first if end <= latest and latest - first < _CIRCLE // 2 else None
+    return first if end <= latest and latest - first < CIRCLE // 2 else None
 
 
 def written_since(first: int) -> str:
     """The condition that a row was written by a transaction from `first` on. Frozen rows keep the number of theirs."""
-    return f"(CAST(CAST({ALIAS}.xmin AS text) AS bigint) - {first % _CIRCLE} + {_CIRCLE}) % {_CIRCLE} < {_CIRCLE // 2}"
+    return f"(CAST(CAST({ALIAS}.xmin AS text) AS bigint) - {first % CIRCLE} + {CIRCLE}) % {CIRCLE} < {CIRCLE // 2}"
 
 
 def _parts(snapshot: str) -> tuple[int, int, set[int]]:
