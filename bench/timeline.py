@@ -27,7 +27,7 @@ PARTS = (
     ("incremental_assets.cli.dagster_runs", "DagsterRuns.sync", "Dagster: the run and its events"),
     ("incremental_assets.adapters.databases.probe", "SqlProbe.observe", "probe: bound and fingerprint"),
     ("incremental_assets.adapters.delta.lake", "DeltaLake.inspect", "lake: what is there"),
-    ("incremental_assets.adapters.delta.stage", "ParquetStage.write", "read: rows into the stage"),
+    ("incremental_assets.adapters.delta.staging.stage", "ParquetStage.write", "read: rows into the stage"),
     ("incremental_assets.adapters.delta.lake", "DeltaLake.apply", "apply: the commit"),
     ("incremental_assets.adapters.delta.lake", "DeltaLake.rows", "lake: rows of the copy"),
 )

@@ -25,6 +25,6 @@ def open_lake(root: str, session: Session, address: Address, tasks: Tasks) -> La
 
 def open_stage(root: str, session: Session, tasks: Tasks) -> Stage:
     """Staged batches below `root`."""
-    from incremental_assets.adapters.delta.stage import ParquetStage
+    from incremental_assets.adapters.delta.staging.stage import ParquetStage
 
     return ParquetStage(root, session, tasks)

@@ -130,7 +130,7 @@ class Runtime:
         if not Path(quarantine_path(lake, spec.id)).exists():
             return NOTHING_HELD
         # Inside the function: Arrow takes longer to import than most tables take to be asked.
-        from incremental_assets.adapters.delta.held import held_rows
+        from incremental_assets.adapters.delta.holding.held import held_rows
 
         return held_rows(lake, spec)
 

@@ -15,7 +15,7 @@ from zipfile import ZipFile
 from incremental_assets.adapters.databases.registry import java_packages
 from incremental_assets.adapters.databases.spark_source import SparkSnapshot
 from incremental_assets.adapters.delta.lake import DeltaLake
-from incremental_assets.adapters.delta.stage import ParquetStage
+from incremental_assets.adapters.delta.staging.stage import ParquetStage
 from incremental_assets.adapters.spark.cds_archive import DRIVER_OPTIONS, QUIET, spark_home
 from incremental_assets.adapters.spark.expressions import quoted
 from incremental_assets.adapters.spark.jars import verified_jars

@@ -34,7 +34,7 @@ MODULES = (
     "incremental_assets.adapters.databases.probe",
     "incremental_assets.adapters.delta.land",
     "incremental_assets.adapters.delta.lake",
-    "incremental_assets.adapters.delta.stage",
+    "incremental_assets.adapters.delta.staging.stage",
     "incremental_assets.adapters.delta.writers.choice",
     "incremental_assets.adapters.spark.connect_client",
     "incremental_assets.adapters.spark.session_provider",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets.adapters.delta.lake import DeltaLake
-from incremental_assets.adapters.delta.stage import ParquetStage
+from incremental_assets.adapters.delta.staging.stage import ParquetStage
 from incremental_assets.adapters.spark.own_names import OPERATION
 from incremental_assets.adapters.spark.staged import FLAGS
 from incremental_assets.core.model.batch import Batch

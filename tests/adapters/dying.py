@@ -8,7 +8,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import IO, NoReturn, ParamSpec
 
-from incremental_assets.adapters.delta.direct import data_file, deletion_vector, marked_file, share_task, sharing
+from incremental_assets.adapters.delta.direct.files import data_file, deletion_vector, marked_file
+from incremental_assets.adapters.delta.direct.matching import share_task, sharing
 from incremental_assets.adapters.delta.history import direct as history
 from incremental_assets.adapters.delta.log import commit_file
 

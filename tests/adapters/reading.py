@@ -11,10 +11,10 @@ from pyspark.sql import functions as sf
 from incremental_assets.adapters.databases.jdbc import ReadQuery
 from incremental_assets.adapters.databases.measure import spark_row_hash
 from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
-from incremental_assets.adapters.databases.postgresql.read import read_query
-from incremental_assets.adapters.databases.postgresql.reader import JdbcReader
-from incremental_assets.adapters.delta.arrow_staging import counting_of
-from incremental_assets.adapters.delta.staging_task import StageUnit, apply
+from incremental_assets.adapters.databases.postgresql.rows.read import read_query
+from incremental_assets.adapters.databases.postgresql.rows.reader import JdbcReader
+from incremental_assets.adapters.delta.staging.arrow_staging import counting_of
+from incremental_assets.adapters.delta.staging.staging_task import StageUnit, apply
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.model.measure import Measure

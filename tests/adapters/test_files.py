@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import pytest
 
-from incremental_assets.adapters.delta.held import held_rows
+from incremental_assets.adapters.delta.holding.held import held_rows
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.storage import commit_lock, names_in, remove_folder
 from incremental_assets.core.errors import Busy, LakeRefused, TargetChanged

@@ -34,8 +34,8 @@ for module in sys.argv[1:]:
     print(module, sorted({"sqlalchemy", "pydantic", "dagster", "deltalake", "grpc"} & set(sys.modules)))
 """
 TASKS = [
-    "incremental_assets.adapters.databases.postgresql.copy_part",
-    "incremental_assets.adapters.delta.staging_task",
+    "incremental_assets.adapters.databases.postgresql.rows.copy_part",
+    "incremental_assets.adapters.delta.staging.staging_task",
     "incremental_assets.adapters.delta.direct.landing_unit",
     "incremental_assets.adapters.delta.direct.load_task",
 ]

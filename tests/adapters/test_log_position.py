@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.adapters.databases.postgresql.log import written
+from incremental_assets.adapters.databases.postgresql.settled.log import written
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.settled_bound import settle

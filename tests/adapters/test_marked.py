@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.adapters.databases.postgresql.measure import marked
+from incremental_assets.adapters.databases.postgresql.rows.measure import marked
 from incremental_assets.adapters.databases.postgresql.sql import inline
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from tests.adapters.source import UPDATED, Source

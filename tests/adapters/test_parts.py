@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from incremental_assets.adapters.databases.observe import parts
-from incremental_assets.adapters.databases.postgresql.read import read_query
+from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.session import Session
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType

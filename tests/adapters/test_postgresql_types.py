@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.adapters.databases.measure import spark_key_text, spark_row_hash
-from incremental_assets.adapters.databases.postgresql.places import row_hashes_sql
+from incremental_assets.adapters.databases.postgresql.rows.places import row_hashes_sql
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
 from incremental_assets.adapters.spark.own_names import HASH, KEY, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.table import Fidelity, Strategy

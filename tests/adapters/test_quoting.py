@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from psycopg import sql
 
-from incremental_assets.adapters.databases.postgresql.doctor import missing_sql
+from incremental_assets.adapters.databases.postgresql.advice.doctor import missing_sql
 from incremental_assets.adapters.databases.postgresql.sql import Parameters, identifier, inline, literal
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.model.cursor import CursorType, CursorValue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.databases.postgresql.read import read_query
+from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy

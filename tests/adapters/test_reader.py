@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.adapters.databases.jdbc import PART_BYTES, parts_for
-from incremental_assets.adapters.databases.postgresql.reader import JdbcReader
+from incremental_assets.adapters.databases.postgresql.rows.reader import JdbcReader
 from incremental_assets.adapters.databases.spark_source import SparkSnapshot, SparkSource
 from incremental_assets.adapters.delta.lake import DeltaLake
-from incremental_assets.adapters.delta.stage import ParquetStage
+from incremental_assets.adapters.delta.staging.stage import ParquetStage
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.delta import commit, settling
+from incremental_assets.adapters.delta import commit
 from incremental_assets.adapters.delta.direct import eligible
+from incremental_assets.adapters.delta.holding import settling
 from incremental_assets.core.errors import CommitMissing, LakeRefused, Refused
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.quarantine import NOTHING_HELD

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.delta.arrow_staging import can_stage
+from incremental_assets.adapters.delta.staging.arrow_staging import can_stage
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.cursor import CursorType, CursorValue

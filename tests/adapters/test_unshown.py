@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from incremental_assets.adapters.databases.postgresql.unshown import PATIENCE
+from incremental_assets.adapters.databases.postgresql.settled.unshown import PATIENCE
 from incremental_assets.core.planning.bound import GUARD
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.settled_bound import Guarantee, settle

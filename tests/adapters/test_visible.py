@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from psycopg import Connection
 
-from incremental_assets.adapters.databases.postgresql.read import read_query
-from incremental_assets.adapters.databases.postgresql.visible import first_unread
+from incremental_assets.adapters.databases.postgresql.rows.read import read_query
+from incremental_assets.adapters.databases.postgresql.settled.visible import first_unread
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.databases.postgresql import numbers
-from incremental_assets.adapters.databases.postgresql.foresight import foresee
-from incremental_assets.adapters.databases.postgresql.read import read_query
+from incremental_assets.adapters.databases.postgresql.advice.foresight import foresee
+from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.transaction_number import wide
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import SourceRefused

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets import load
-from incremental_assets.adapters.delta import quarantine, settling
+from incremental_assets.adapters.delta.holding import quarantine, settling
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.model.history import SUFFIX

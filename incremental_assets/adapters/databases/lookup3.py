@@ -1,7 +1,7 @@
 """PostgreSQL's own hash of bytes, Jenkins' lookup3 in 64 bits (`hash_any_extended` without a seed), of many values at once.
 
 The bytes of a value count as numbers with their lowest byte first, as on the machines that nearly every server runs on; a server
-that sees them otherwise is found out before it is asked for a hash (`postgresql/byte_hash.py`).
+that sees them otherwise is found out before it is asked for a hash (`postgresql/rows/byte_hash.py`).
 """
 
 from __future__ import annotations

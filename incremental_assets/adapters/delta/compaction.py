@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.delta.direct import gathering
-from incremental_assets.adapters.delta.direct.gathering import Compacting
+from incremental_assets.adapters.delta.direct.compaction import gathering
+from incremental_assets.adapters.delta.direct.compaction.gathering import Compacting
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.expressions import quoted

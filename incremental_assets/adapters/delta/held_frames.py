@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import spark_row_hash, spark_row_text
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
-from incremental_assets.adapters.delta.staging import from_text
+from incremental_assets.adapters.delta.staging.staging import from_text
 from incremental_assets.adapters.spark.expressions import column, cursor_column
 from incremental_assets.adapters.spark.own_names import (
     CONTENT,

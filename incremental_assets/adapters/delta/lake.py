@@ -16,9 +16,9 @@ from incremental_assets.adapters.delta import rollback
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
-from incremental_assets.adapters.delta.direct.gathering import Compacting
+from incremental_assets.adapters.delta.direct.compaction.gathering import Compacting
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.held import concerned
+from incremental_assets.adapters.delta.holding.held import concerned
 from incremental_assets.adapters.delta.holding.unit import Came
 from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
@@ -186,7 +186,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         if batch.in_target or batch.new_columns or not concerned(self._lake, plan, staged):
             return
         site = self._site()
-        from incremental_assets.adapters.delta import settling
+        from incremental_assets.adapters.delta.holding import settling
 
         came = Came(plan.spec, staged, plan.overwrites, plan.commit_ids.seq, plan.request.resolves)
         settling.settle(site, came)

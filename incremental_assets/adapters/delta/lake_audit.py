@@ -22,7 +22,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import CopyKeys, PlacedRows
 
 if TYPE_CHECKING:
-    from incremental_assets.adapters.delta.checksums import Held
+    from incremental_assets.adapters.delta.audit.checksums import Held
 
 
 class LakeAudit(LakePart):
@@ -35,8 +35,8 @@ class LakeAudit(LakePart):
         if log is None:
             return Counting(by, lambda: tuple(Measure(window, 0, "0", by) for window in windows))
         session = self._session()
-        from incremental_assets.adapters.delta import checksums
-        from incremental_assets.adapters.delta.direct import measuring
+        from incremental_assets.adapters.delta.audit import checksums
+        from incremental_assets.adapters.delta.direct.audit import measuring
 
         def by_spark() -> tuple[Measure, ...]:
             with explained(spec.id, self._lake):
@@ -55,7 +55,7 @@ class LakeAudit(LakePart):
     def compare(self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> Comparison:
         """Row by row, both sides, for windows whose measures differ, or of them the rows alone whose keys lie at some places."""
         held, source = self._held_and_source(spec)
-        from incremental_assets.adapters.delta import checksums
+        from incremental_assets.adapters.delta.audit import checksums
 
         with explained(spec.id, self._lake), read_explained(source, spec.id):
             return checksums.compare(held, windows, source, places)
@@ -63,7 +63,7 @@ class LakeAudit(LakePart):
     def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
         """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land."""
         held, source = self._held_and_source(spec)
-        from incremental_assets.adapters.delta import checksums
+        from incremental_assets.adapters.delta.audit import checksums
 
         with explained(spec.id, self._lake), read_explained(source, spec.id):
             return checksums.outdated(held, windows, source)
@@ -75,8 +75,8 @@ class LakeAudit(LakePart):
         if not spec.key or log is None:
             return Duplicates(0, 0)
         session = self._session()
-        from incremental_assets.adapters.delta import checksums
-        from incremental_assets.adapters.delta.direct.repeating import may_repeat
+        from incremental_assets.adapters.delta.audit import checksums
+        from incremental_assets.adapters.delta.direct.audit.repeating import may_repeat
 
         with explained(spec.id, self._lake):
             with suppress(NotDirect):
@@ -92,9 +92,9 @@ class LakeAudit(LakePart):
         if log is None or not log.landed():
             return None
         session = self._session()
-        from incremental_assets.adapters.delta import checksums
-        from incremental_assets.adapters.delta.direct.keyed import KeysByTasks
-        from incremental_assets.adapters.delta.keys import HeldKeys
+        from incremental_assets.adapters.delta.audit import checksums
+        from incremental_assets.adapters.delta.audit.keys import HeldKeys
+        from incremental_assets.adapters.delta.direct.audit.keyed import KeysByTasks
 
         held = checksums.Held(session, path, log, spec)
         return KeysByTasks(self._tasks, held, lambda: HeldKeys(held))
@@ -102,8 +102,8 @@ class LakeAudit(LakePart):
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
         """The rows of the windows at the version of now, by the places of their keys."""
         held = self._held(spec)
-        from incremental_assets.adapters.delta.direct.placing import PlacedByTasks
-        from incremental_assets.adapters.delta.placed_rows import HeldRows
+        from incremental_assets.adapters.delta.audit.placed_rows import HeldRows
+        from incremental_assets.adapters.delta.direct.audit.placing import PlacedByTasks
 
         return PlacedByTasks(self._tasks, held, windows, HeldRows(held, windows, self._lake))
 
@@ -119,7 +119,7 @@ class LakeAudit(LakePart):
         if log is None:
             return (0,) * len(windows)
         session = self._session()
-        from incremental_assets.adapters.delta import checksums
+        from incremental_assets.adapters.delta.audit import checksums
 
         with explained(spec.id, self._lake):
             return checksums.count(checksums.Held(session, path, log, spec), windows)
@@ -137,6 +137,6 @@ class LakeAudit(LakePart):
         if log is None:
             raise TargetChanged(f"{spec.id}: there is no table at {path} to compare with the source; run a sync first")
         session = self._session()
-        from incremental_assets.adapters.delta import checksums
+        from incremental_assets.adapters.delta.audit import checksums
 
         return checksums.Held(session, path, log, spec, quarantine_path(self._lake, spec.id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
-from incremental_assets.adapters.delta.direct.gathering import Compacting
+from incremental_assets.adapters.delta.direct.compaction.gathering import Compacting
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.history import following
 from incremental_assets.adapters.delta.lake_part import LakePart

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.held import held_rows, holds_these
+from incremental_assets.adapters.delta.holding.held import held_rows, holds_these
 from incremental_assets.adapters.delta.holding.unit import Came
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
@@ -53,7 +53,7 @@ class LakeQuarantine(LakePart):
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
         site = self._site()
-        from incremental_assets.adapters.delta import settling
+        from incremental_assets.adapters.delta.holding import settling
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
             contents = self._keys(spec)
@@ -79,7 +79,7 @@ class LakeQuarantine(LakePart):
         if landed is None or (held is not None and not held.rows):
             return
         site = self._site()
-        from incremental_assets.adapters.delta import settling
+        from incremental_assets.adapters.delta.holding import settling
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
             if holds_these(staged, spec):

@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
-from incremental_assets.adapters.delta import dedup, quarantine
+from incremental_assets.adapters.delta import dedup
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.direct import write as direct
+from incremental_assets.adapters.delta.holding import quarantine
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.delta.target_table import opened, prepare, widen, without_lost

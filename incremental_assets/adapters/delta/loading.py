@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from pyspark.sql import Observation
 
-from incremental_assets.adapters.delta.arrow_staging import can_stage
 from incremental_assets.adapters.delta.commit import Write, shaped, write
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.confirmed import confirmed
@@ -17,8 +16,9 @@ from incremental_assets.adapters.delta.direct import load as direct
 from incremental_assets.adapters.delta.file_size import rows_per_file
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
-from incremental_assets.adapters.delta.stage import warnings
-from incremental_assets.adapters.delta.staging import check_types, count_future
+from incremental_assets.adapters.delta.staging.arrow_staging import can_stage
+from incremental_assets.adapters.delta.staging.stage import warnings
+from incremental_assets.adapters.delta.staging.staging import check_types, count_future
 from incremental_assets.adapters.delta.target_table import prepare, without_lost
 from incremental_assets.adapters.spark.own_names import own
 from incremental_assets.adapters.spark.tasks import Tasks

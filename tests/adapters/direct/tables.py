@@ -16,12 +16,9 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
-from incremental_assets.adapters.delta.direct import gathering, share_task
-from incremental_assets.adapters.delta.direct.applied import together
-from incremental_assets.adapters.delta.direct.apply_task import apply
-from incremental_assets.adapters.delta.direct.gathering import Compacting
-from incremental_assets.adapters.delta.direct.sharing import shares
-from incremental_assets.adapters.delta.direct.unit import (
+from incremental_assets.adapters.delta.direct.compaction import gathering
+from incremental_assets.adapters.delta.direct.compaction.gathering import Compacting
+from incremental_assets.adapters.delta.direct.files.unit import (
     Adding,
     Applied,
     ApplyUnit,
@@ -30,6 +27,10 @@ from incremental_assets.adapters.delta.direct.unit import (
     Replacing,
     Stored,
 )
+from incremental_assets.adapters.delta.direct.matching import share_task
+from incremental_assets.adapters.delta.direct.matching.applied import together
+from incremental_assets.adapters.delta.direct.matching.apply_task import apply
+from incremental_assets.adapters.delta.direct.matching.sharing import shares
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState

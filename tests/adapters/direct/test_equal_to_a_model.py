@@ -20,8 +20,9 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from incremental_assets.adapters.delta.direct import data_file, deletion_vector, replacing, sharing, sought
-from incremental_assets.adapters.delta.direct.unit import Adding, Overwriting, Replacing
+from incremental_assets.adapters.delta.direct.files import data_file, deletion_vector, sought
+from incremental_assets.adapters.delta.direct.files.unit import Adding, Overwriting, Replacing
+from incremental_assets.adapters.delta.direct.matching import replacing, sharing
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.core.errors import CommitMissing

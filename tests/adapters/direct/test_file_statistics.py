@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incremental_assets.adapters.delta.direct.file_statistics import statistics, statistics_columns
-from incremental_assets.adapters.delta.direct.marked_file import with_loose_bounds
+from incremental_assets.adapters.delta.direct.files.file_statistics import statistics, statistics_columns
+from incremental_assets.adapters.delta.direct.files.marked_file import with_loose_bounds
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 
 LAST = "\U0010ffff"

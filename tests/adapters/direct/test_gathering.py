@@ -11,9 +11,10 @@ import pytest
 from deltalake import DeltaTable
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct import data_file, deletion_vector, gather_task
-from incremental_assets.adapters.delta.direct.marked_file import removed
-from incremental_assets.adapters.delta.direct.unit import Adding, Replacing
+from incremental_assets.adapters.delta.direct.compaction import gather_task
+from incremental_assets.adapters.delta.direct.files import data_file, deletion_vector
+from incremental_assets.adapters.delta.direct.files.marked_file import removed
+from incremental_assets.adapters.delta.direct.files.unit import Adding, Replacing
 from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 from incremental_assets.adapters.delta.log.log_state import commit_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect

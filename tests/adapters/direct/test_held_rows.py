@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incremental_assets.adapters.delta.direct import data_file, share_task, sharing, staying
-from incremental_assets.adapters.delta.direct.data_file import row_groups
-from incremental_assets.adapters.delta.direct.staged_rows import StagedGroup
-from incremental_assets.adapters.delta.direct.unit import Replacing, Share
+from incremental_assets.adapters.delta.direct.files import data_file
+from incremental_assets.adapters.delta.direct.files.data_file import row_groups
+from incremental_assets.adapters.delta.direct.files.staged_rows import StagedGroup
+from incremental_assets.adapters.delta.direct.files.unit import Replacing, Share
+from incremental_assets.adapters.delta.direct.matching import share_task, sharing, staying
 from tests.adapters.direct.tables import Table
 
 ROWS = [(number, f"note {number}") for number in range(60)]

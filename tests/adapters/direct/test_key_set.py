@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incremental_assets.adapters.delta.direct.key_set import KeySet
+from incremental_assets.adapters.delta.direct.files.key_set import KeySet
 
 PARTS = st.tuples(
     st.sampled_from([None, 0, 1, -1, 2**62]),

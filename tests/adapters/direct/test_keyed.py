@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.delta.checksums import Held
-from incremental_assets.adapters.delta.direct import data_file
-from incremental_assets.adapters.delta.direct.keyed import KeysByTasks
-from incremental_assets.adapters.delta.keys import HeldKeys
+from incremental_assets.adapters.delta.audit.checksums import Held
+from incremental_assets.adapters.delta.audit.keys import HeldKeys
+from incremental_assets.adapters.delta.direct.audit.keyed import KeysByTasks
+from incremental_assets.adapters.delta.direct.files import data_file
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then

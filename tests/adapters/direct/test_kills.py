@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.adapters.delta.direct import sharing
-from incremental_assets.adapters.delta.direct.unit import Replacing
+from incremental_assets.adapters.delta.direct.files.unit import Replacing
+from incremental_assets.adapters.delta.direct.matching import sharing
 from tests.adapters.direct.tables import Row, Table
 from tests.adapters.dying import die_at, killed
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
-from incremental_assets.adapters.delta.direct import sharing
+from incremental_assets.adapters.delta.direct.matching import sharing
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.commit_file import ENGINE
 from incremental_assets.adapters.spark.tasks import Tasks

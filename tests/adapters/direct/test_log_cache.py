@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.adapters.delta.direct.unit import Replacing
+from incremental_assets.adapters.delta.direct.files.unit import Replacing
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import commit_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect

@@ -13,8 +13,8 @@ import pytest
 from deltalake import DeltaTable
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct import deletion_vector, z85
-from incremental_assets.adapters.delta.direct.unit import Replacing
+from incremental_assets.adapters.delta.direct.files import deletion_vector, z85
+from incremental_assets.adapters.delta.direct.files.unit import Replacing
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
 from incremental_assets.adapters.delta.log.log_state import file_path

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pytest
 
 from incremental_assets.adapters.databases import byte_hash
-from incremental_assets.adapters.delta import checksums
-from incremental_assets.adapters.delta.direct import data_file
-from incremental_assets.adapters.delta.direct.measure_task import Ends, MeasureUnit, apply
-from incremental_assets.adapters.delta.direct.measuring import measured, units_of
-from incremental_assets.adapters.delta.direct.stored_rows import row_groups
-from incremental_assets.adapters.delta.direct.unit import Replacing, Stored
+from incremental_assets.adapters.delta.audit import checksums
+from incremental_assets.adapters.delta.direct.audit.measure_task import Ends, MeasureUnit, apply
+from incremental_assets.adapters.delta.direct.audit.measuring import measured, units_of
+from incremental_assets.adapters.delta.direct.files import data_file
+from incremental_assets.adapters.delta.direct.files.stored_rows import row_groups
+from incremental_assets.adapters.delta.direct.files.unit import Replacing, Stored
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.tasks import Tasks

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 from incremental_assets.adapters.databases import byte_hash
-from incremental_assets.adapters.delta import placed_rows
-from incremental_assets.adapters.delta.checksums import Held
-from incremental_assets.adapters.delta.direct import data_file
-from incremental_assets.adapters.delta.direct.placed_task import summed
-from incremental_assets.adapters.delta.direct.placing import PlacedByTasks
+from incremental_assets.adapters.delta.audit import placed_rows
+from incremental_assets.adapters.delta.audit.checksums import Held
+from incremental_assets.adapters.delta.audit.placed_rows import HeldRows
+from incremental_assets.adapters.delta.direct.audit.placed_task import summed
+from incremental_assets.adapters.delta.direct.audit.placing import PlacedByTasks
+from incremental_assets.adapters.delta.direct.files import data_file
 from incremental_assets.adapters.delta.log.transaction_log import open_log
-from incremental_assets.adapters.delta.placed_rows import HeldRows
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum

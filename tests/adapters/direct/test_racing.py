@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from incremental_assets.adapters.delta.direct.unit import Replacing
+from incremental_assets.adapters.delta.direct.files.unit import Replacing
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 from incremental_assets.adapters.delta.log.log_state import commit_path

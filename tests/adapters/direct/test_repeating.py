@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.adapters.delta.direct import data_file, repeating
-from incremental_assets.adapters.delta.direct.repeat_task import RepeatUnit, apply
-from incremental_assets.adapters.delta.direct.unit import Adding, Replacing
+from incremental_assets.adapters.delta.direct.audit import repeating
+from incremental_assets.adapters.delta.direct.audit.repeat_task import RepeatUnit, apply
+from incremental_assets.adapters.delta.direct.files import data_file
+from incremental_assets.adapters.delta.direct.files.unit import Adding, Replacing
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.core.model.table import TableSpec

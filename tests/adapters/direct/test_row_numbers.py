@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct.row_numbers import numbers_of, vector_of
+from incremental_assets.adapters.delta.direct.files.row_numbers import numbers_of, vector_of
 
 
 @given(st.sets(st.integers(0, 2**40)))

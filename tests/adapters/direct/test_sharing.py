@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.adapters.delta.direct import sharing
-from incremental_assets.adapters.delta.direct.sharing import spread
-from incremental_assets.adapters.delta.direct.unit import Replacing, Staying
+from incremental_assets.adapters.delta.direct.files.unit import Replacing, Staying
+from incremental_assets.adapters.delta.direct.matching import sharing
+from incremental_assets.adapters.delta.direct.matching.sharing import spread
 from tests.adapters.direct.tables import Table
 
 

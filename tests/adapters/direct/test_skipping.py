@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incremental_assets.adapters.delta.direct import data_file, replacing, stored_rows
-from incremental_assets.adapters.delta.direct.skipping import (
+from incremental_assets.adapters.delta.direct.files import data_file, stored_rows
+from incremental_assets.adapters.delta.direct.files.skipping import (
     Among,
     Reach,
     file_may_hold,
@@ -21,8 +21,9 @@ from incremental_assets.adapters.delta.direct.skipping import (
     ordinal,
     places,
 )
-from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
-from incremental_assets.adapters.delta.direct.unit import Adding, Replacing
+from incremental_assets.adapters.delta.direct.files.stored_rows import RowGroup, row_groups
+from incremental_assets.adapters.delta.direct.files.unit import Adding, Replacing
+from incremental_assets.adapters.delta.direct.matching import replacing
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from tests.adapters.direct.tables import Table

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incremental_assets.adapters.delta.direct import sought
-from incremental_assets.adapters.delta.direct.sought import Sought, ascending, hashed
+from incremental_assets.adapters.delta.direct.files import sought
+from incremental_assets.adapters.delta.direct.files.sought import Sought, ascending, hashed
 
 KINDS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", tz="UTC"))
 STEPS = st.lists(st.sampled_from([0, 0, 1, 1, 1, 2, 9, -3, -40]), max_size=40)

@@ -14,8 +14,9 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
-from incremental_assets.adapters.delta.direct import data_file, sharing, stored_rows
-from incremental_assets.adapters.delta.direct.unit import Replacing, Stored
+from incremental_assets.adapters.delta.direct.files import data_file, stored_rows
+from incremental_assets.adapters.delta.direct.files.unit import Replacing, Stored
+from incremental_assets.adapters.delta.direct.matching import sharing
 from incremental_assets.adapters.delta.history import direct, writing
 from incremental_assets.adapters.delta.history.following import is_shown
 from incremental_assets.adapters.delta.history.table import Tables

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.delta.direct.unit import Marks, Replacing, Stored
+from incremental_assets.adapters.delta.direct.files.unit import Marks, Replacing, Stored
 from incremental_assets.adapters.delta.history.direct import moved
 from incremental_assets.adapters.delta.history.task import apply
 from incremental_assets.adapters.delta.history.unit import Batch, Followed, HistoryUnit, OwnColumns

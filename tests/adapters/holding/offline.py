@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from incremental_assets.adapters.delta import quarantine, settling
-from incremental_assets.adapters.delta.arrow_staging import counting_of, trial_of
+from incremental_assets.adapters.delta.holding import quarantine, settling
 from incremental_assets.adapters.delta.holding.unit import Came
 from incremental_assets.adapters.delta.site import Site
-from incremental_assets.adapters.delta.staging_task import StageUnit, apply
+from incremental_assets.adapters.delta.staging.arrow_staging import counting_of, trial_of
+from incremental_assets.adapters.delta.staging.staging_task import StageUnit, apply
 from incremental_assets.adapters.delta.target_table import opened
 from incremental_assets.adapters.spark.tasks import Unit
 from incremental_assets.core.model.batch import Batch

@@ -15,15 +15,14 @@ import pytest
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import NULL, spark_row_text
-from incremental_assets.adapters.delta import quarantine
 from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.adapters.delta.holding import direct, waiting
+from incremental_assets.adapters.delta.holding import direct, quarantine, waiting
 from incremental_assets.adapters.delta.holding.texts import as_texts, contents
 from incremental_assets.adapters.delta.holding.waiting import canonical
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
-from incremental_assets.adapters.delta.staging import as_text
+from incremental_assets.adapters.delta.staging.staging import as_text
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incremental_assets.adapters.delta.direct import stored_rows
-from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.direct.files import stored_rows
+from incremental_assets.adapters.delta.direct.files.unit import Stored
 from incremental_assets.adapters.delta.holding import keep_task, rejected
 from incremental_assets.adapters.delta.holding.texts import as_texts, contents, refused, texts_of
 from incremental_assets.adapters.delta.log.not_direct import NotDirect

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from incremental_assets.adapters.databases.postgresql.bound import known_zone
+from incremental_assets.adapters.databases.postgresql.settled.bound import known_zone
 from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
 from incremental_assets.core.model.table import Arrival, Column, RoleZone, Sequence, TableId, TableShape

@@ -22,7 +22,7 @@ class PostgreSQL:
 
     def reader(self, address: Address) -> Reader:
         """A reader by COPY in Spark's tasks, or by Spark's JDBC reader where there are none."""
-        from incremental_assets.adapters.databases.postgresql.reader import JdbcReader
+        from incremental_assets.adapters.databases.postgresql.rows.reader import JdbcReader
 
         return JdbcReader(address)
 
@@ -30,7 +30,7 @@ class PostgreSQL:
         self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()
     ) -> str:
         """The role, its grants, and the indexes of the cursors."""
-        from incremental_assets.adapters.databases.postgresql.doctor import missing_sql
+        from incremental_assets.adapters.databases.postgresql.advice.doctor import missing_sql
 
         return missing_sql(address, wanted, facts, whole)
 

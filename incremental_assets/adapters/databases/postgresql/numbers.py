@@ -11,9 +11,10 @@ import psycopg
 
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.postgresql.batch import one_row
-from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
-from incremental_assets.adapters.databases.postgresql.places import PlacedRows
-from incremental_assets.adapters.databases.postgresql.read import rejected, stamped_ahead, where
+from incremental_assets.adapters.databases.postgresql.rows.keys import HeldKeys
+from incremental_assets.adapters.databases.postgresql.rows.places import PlacedRows
+from incremental_assets.adapters.databases.postgresql.rows.read import rejected, stamped_ahead, where
+from incremental_assets.adapters.databases.postgresql.settled.visible import first_unread
 from incremental_assets.adapters.databases.postgresql.sql import (
     ALIAS,
     Parameters,
@@ -29,7 +30,6 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 )
 from incremental_assets.adapters.databases.postgresql.transaction_number import OVER
 from incremental_assets.adapters.databases.postgresql.unaltered import check_members, check_unaltered
-from incremental_assets.adapters.databases.postgresql.visible import first_unread
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint

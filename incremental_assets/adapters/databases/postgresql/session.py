@@ -14,16 +14,13 @@ from psycopg import pq
 from sqlalchemy import event
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
-from incremental_assets.adapters.databases.postgresql import connect, discovery, members, questions
-from incremental_assets.adapters.databases.postgresql.bound import local_times, take_bound
-from incremental_assets.adapters.databases.postgresql.byte_hash import byte_hash, hashes_alike
+from incremental_assets.adapters.databases.postgresql import connect, members, questions
+from incremental_assets.adapters.databases.postgresql.advice import discovery
+from incremental_assets.adapters.databases.postgresql.advice.doctor import read_facts
+from incremental_assets.adapters.databases.postgresql.advice.foresight import foresee
+from incremental_assets.adapters.databases.postgresql.advice.lateness import lateness
 from incremental_assets.adapters.databases.postgresql.catalogue import hidden, read_catalogue
-from incremental_assets.adapters.databases.postgresql.doctor import read_facts
 from incremental_assets.adapters.databases.postgresql.errors import explain
-from incremental_assets.adapters.databases.postgresql.foresight import foresee
-from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
-from incremental_assets.adapters.databases.postgresql.lateness import lateness
-from incremental_assets.adapters.databases.postgresql.measure import measure, row_hash
 from incremental_assets.adapters.databases.postgresql.numbers import (
     begin_snapshot,
     check_shown,
@@ -32,7 +29,11 @@ from incremental_assets.adapters.databases.postgresql.numbers import (
     snapshot_numbers,
 )
 from incremental_assets.adapters.databases.postgresql.patience import Patient
-from incremental_assets.adapters.databases.postgresql.places import PlacedRows, key_ends
+from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, hashes_alike
+from incremental_assets.adapters.databases.postgresql.rows.keys import HeldKeys
+from incremental_assets.adapters.databases.postgresql.rows.measure import measure, row_hash
+from incremental_assets.adapters.databases.postgresql.rows.places import PlacedRows, key_ends
+from incremental_assets.adapters.databases.postgresql.settled.bound import local_times, take_bound
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from incremental_assets.adapters.delta.direct.columns import Columns
-from incremental_assets.adapters.delta.direct.skipping import WHOLE, Reach, file_may_hold, ordinal
-from incremental_assets.adapters.delta.direct.unit import Adding, ApplyUnit, Overwriting, Replacing, Stored
+from incremental_assets.adapters.delta.direct.files.columns import Columns
+from incremental_assets.adapters.delta.direct.files.skipping import WHOLE, Reach, file_may_hold, ordinal
+from incremental_assets.adapters.delta.direct.files.unit import Adding, ApplyUnit, Overwriting, Replacing, Stored
 from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incremental_assets.adapters.delta.arrow_staging import counting_of
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.adapters.delta.direct.columns import Columns
+from incremental_assets.adapters.delta.direct.files.columns import Columns
+from incremental_assets.adapters.delta.direct.files.marked_file import removed
 from incremental_assets.adapters.delta.direct.load_task import Loaded, LoadUnit
-from incremental_assets.adapters.delta.direct.marked_file import removed
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.staging.arrow_staging import counting_of
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.errors import StageBroken

@@ -12,12 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import ReadPart
-from incremental_assets.adapters.delta.direct.data_file import file_name, schema, shaped
-from incremental_assets.adapters.delta.direct.file_statistics import Told
-from incremental_assets.adapters.delta.direct.unit import Marks, Stored
+from incremental_assets.adapters.delta.direct.files.data_file import file_name, schema, shaped
+from incremental_assets.adapters.delta.direct.files.file_statistics import Told
+from incremental_assets.adapters.delta.direct.files.unit import Marks, Stored
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.new_file import new_file
-from incremental_assets.adapters.delta.staging_task import Counting, StagedPart, count_rows, grouped, with_operation
+from incremental_assets.adapters.delta.staging.staging_task import (
+    Counting,
+    StagedPart,
+    count_rows,
+    grouped,
+    with_operation,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
-from incremental_assets.adapters.delta.direct import deletion_vector, eligible
-from incremental_assets.adapters.delta.direct.marked_file import has_same_rows, removed
+from incremental_assets.adapters.delta.direct import eligible
+from incremental_assets.adapters.delta.direct.files import deletion_vector
+from incremental_assets.adapters.delta.direct.files.marked_file import has_same_rows, removed
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import column_mapping, log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.adapters.delta.direct.applied import together
+from incremental_assets.adapters.delta.direct.files.unit import Applied, ApplyUnit
 from incremental_assets.adapters.delta.direct.landing_unit import unit_of
+from incremental_assets.adapters.delta.direct.matching.applied import together
+from incremental_assets.adapters.delta.direct.matching.sharing import shares
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
-from incremental_assets.adapters.delta.direct.sharing import shares
-from incremental_assets.adapters.delta.direct.unit import Applied, ApplyUnit
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.writers.choice import Way
@@ -22,8 +22,8 @@ from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.cohort import go_apart
 from incremental_assets.core.model.paths import is_local
 
-_TASK = "incremental_assets.adapters.delta.direct.apply_task"
-_SHARE_TASK = "incremental_assets.adapters.delta.direct.share_task"
+_TASK = "incremental_assets.adapters.delta.direct.matching.apply_task"
+_SHARE_TASK = "incremental_assets.adapters.delta.direct.matching.share_task"
 _log = logging.getLogger(__name__)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from incremental_assets.adapters.delta.direct.data_file import write_rows
-from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
+from incremental_assets.adapters.delta.direct.files.data_file import write_rows
+from incremental_assets.adapters.delta.direct.files.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.history.version_rows import named, schema, stamps, versions
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
-from incremental_assets.adapters.delta.direct.columns import Columns
 from incremental_assets.adapters.delta.direct.eligible import refused_by_table, refused_to_read
+from incremental_assets.adapters.delta.direct.files.columns import Columns
+from incremental_assets.adapters.delta.direct.files.skipping import Reach, file_may_hold, ordinal
+from incremental_assets.adapters.delta.direct.files.unit import Stored
+from incremental_assets.adapters.delta.direct.matching.sharing import spread
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
-from incremental_assets.adapters.delta.direct.sharing import spread
-from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold, ordinal
-from incremental_assets.adapters.delta.direct.unit import Stored
 from incremental_assets.adapters.delta.history.table import Tables
 from incremental_assets.adapters.delta.history.unit import Batch, Followed, HistoryUnit, OwnColumns
 from incremental_assets.adapters.delta.live import marks_deletes

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.direct import data_file, deletion_vector
-from incremental_assets.adapters.delta.direct.file_statistics import statistics
-from incremental_assets.adapters.delta.direct.marked_file import marked
+from incremental_assets.adapters.delta.direct.files import data_file, deletion_vector
+from incremental_assets.adapters.delta.direct.files.file_statistics import statistics
+from incremental_assets.adapters.delta.direct.files.marked_file import marked
+from incremental_assets.adapters.delta.direct.files.row_numbers import numbers_of, vector_of
+from incremental_assets.adapters.delta.direct.files.skipping import Among, Reach, file_may_hold, has_nulls
+from incremental_assets.adapters.delta.direct.files.staged_rows import Flags
+from incremental_assets.adapters.delta.direct.files.stored_rows import bounded, row_groups
+from incremental_assets.adapters.delta.direct.matching.replacing import reaches
 from incremental_assets.adapters.delta.direct.query import asked, numbered
-from incremental_assets.adapters.delta.direct.replacing import reaches
-from incremental_assets.adapters.delta.direct.row_numbers import numbers_of, vector_of
-from incremental_assets.adapters.delta.direct.skipping import Among, Reach, file_may_hold, has_nulls
-from incremental_assets.adapters.delta.direct.staged_rows import Flags
-from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.history.version_rows import (

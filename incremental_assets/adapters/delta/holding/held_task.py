@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from incremental_assets.adapters.delta.direct.skipping import has_nulls
-from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
+from incremental_assets.adapters.delta.direct.files.skipping import has_nulls
+from incremental_assets.adapters.delta.direct.files.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.holding.open_rows import open_rows
 from incremental_assets.adapters.delta.holding.unit import HeldUnit
 

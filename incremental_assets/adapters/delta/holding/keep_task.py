@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from incremental_assets.adapters.delta.direct import data_file
-from incremental_assets.adapters.delta.direct.key_set import KeySet
-from incremental_assets.adapters.delta.direct.replacing import reaches
-from incremental_assets.adapters.delta.direct.skipping import file_may_hold, file_may_hold_texts, has_nulls
-from incremental_assets.adapters.delta.direct.staged_rows import Flags, StagedGroup, staged_groups, staged_name
-from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, bounded, row_groups
+from incremental_assets.adapters.delta.direct.files import data_file
+from incremental_assets.adapters.delta.direct.files.key_set import KeySet
+from incremental_assets.adapters.delta.direct.files.skipping import file_may_hold, file_may_hold_texts, has_nulls
+from incremental_assets.adapters.delta.direct.files.staged_rows import Flags, StagedGroup, staged_groups, staged_name
+from incremental_assets.adapters.delta.direct.files.stored_rows import RowGroup, bounded, row_groups
+from incremental_assets.adapters.delta.direct.matching.replacing import reaches
 from incremental_assets.adapters.delta.holding.rejected import Rejected, rejected, value
 from incremental_assets.adapters.delta.holding.texts import contents
 from incremental_assets.adapters.delta.holding.unit import CopyKeys, KeepUnit, Kept

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incremental_assets.adapters.delta.direct.columns import Columns
-from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.direct.files.columns import Columns
+from incremental_assets.adapters.delta.direct.files.unit import Stored
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 

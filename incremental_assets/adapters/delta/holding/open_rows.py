@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.delta.direct.stored_rows import RowGroup
-from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.direct.files.stored_rows import RowGroup
+from incremental_assets.adapters.delta.direct.files.unit import Stored
 
 
 def open_rows(group: RowGroup, held: Stored, resolved_at: Stored) -> pa.Array:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.delta.direct.staged_rows import StagedGroup, staged_name
+from incremental_assets.adapters.delta.direct.files.staged_rows import StagedGroup, staged_name
 from incremental_assets.adapters.delta.holding.texts import as_texts, texts_of
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import OPERATION, RAW, REJECT_COLUMN, REJECT_REASON

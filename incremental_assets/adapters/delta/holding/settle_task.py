@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.delta.direct import data_file
-from incremental_assets.adapters.delta.direct.key_set import KeySet
-from incremental_assets.adapters.delta.direct.marked_file import marked
-from incremental_assets.adapters.delta.direct.row_numbers import vector_of
-from incremental_assets.adapters.delta.direct.staged_rows import StagedGroup, staged_groups, staged_name
-from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
-from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.direct.files import data_file
+from incremental_assets.adapters.delta.direct.files.key_set import KeySet
+from incremental_assets.adapters.delta.direct.files.marked_file import marked
+from incremental_assets.adapters.delta.direct.files.row_numbers import vector_of
+from incremental_assets.adapters.delta.direct.files.staged_rows import StagedGroup, staged_groups, staged_name
+from incremental_assets.adapters.delta.direct.files.stored_rows import bounded, row_groups
+from incremental_assets.adapters.delta.direct.files.unit import Stored
 from incremental_assets.adapters.delta.holding.open_rows import open_rows
 from incremental_assets.adapters.delta.holding.rejected import held_texts, value
 from incremental_assets.adapters.delta.holding.texts import as_texts, contents

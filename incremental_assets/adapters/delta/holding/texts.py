@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.delta.direct.skipping import ordinal
+from incremental_assets.adapters.delta.direct.files.skipping import ordinal
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 

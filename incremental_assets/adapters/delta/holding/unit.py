@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from incremental_assets.adapters.delta.direct.unit import Marks, Stored
+from incremental_assets.adapters.delta.direct.files.unit import Marks, Stored
 from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.table import TableSpec
 

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
 from incremental_assets.adapters.delta.direct import eligible
+from incremental_assets.adapters.delta.direct.audit.measure_task import whole
 from incremental_assets.adapters.delta.direct.landing_unit import cursor_types
-from incremental_assets.adapters.delta.direct.measure_task import whole
-from incremental_assets.adapters.delta.direct.sharing import spread
+from incremental_assets.adapters.delta.direct.matching.sharing import spread
 from incremental_assets.adapters.delta.holding.known import Known
 from incremental_assets.adapters.delta.holding.texts import as_texts, refused
 from incremental_assets.adapters.delta.holding.unit import HeldUnit

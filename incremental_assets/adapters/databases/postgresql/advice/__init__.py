@@ -1,0 +1,1 @@
+"""What `init`, `doctor` and `plan` report of a PostgreSQL, and the cures they offer."""

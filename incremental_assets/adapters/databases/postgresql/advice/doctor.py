@@ -1,0 +1,159 @@
+"""The queries of `doctor` to PostgreSQL, and the SQL by which an administrator fixes what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.postgresql.advice.cures import CURES
+from incremental_assets.adapters.databases.postgresql.batch import one_row
+from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH, GIVES_NEXT
+from incremental_assets.adapters.databases.postgresql.settled.bound import LOGIN_TRIGGER, database_zone
+from incremental_assets.adapters.databases.postgresql.sql import identifier
+from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted, there
+
+_SOURCE = f"""
+SELECT current_setting('server_version'), current_user, current_setting('server_encoding'),
+       (SELECT rolsuper FROM pg_roles WHERE rolname = current_user), pg_has_role('pg_read_all_stats', 'USAGE'),
+       current_setting('track_activities')::boolean,
+       has_function_privilege('pg_control_system()', 'EXECUTE') AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE'),
+       pg_is_in_recovery(), clock_timestamp(), {LOGIN_TRIGGER}
+"""
+
+# Asked of pg_class by name, as a cast to regclass fails on what may not be seen.
+_TABLES = """
+SELECT w.place, has_schema_privilege(n.oid, 'USAGE'), has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'),
+       c.relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'), row_security_active(c.oid),
+       greatest(c.reltuples, 0)::bigint, CASE WHEN c.relkind IN ('r', 'm') THEN pg_table_size(c.oid) ELSE 0 END,
+       c.relkind = 'p'
+FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (schema, name, place)
+JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+"""
+
+# Views and foreign tables carry no index of their own, so none is missed there.
+_CURSORS = f"""
+SELECT w.place, c.relkind IN ('r', 'p', 'm') AND NOT EXISTS (
+           SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND {BEGINS_WITH}),
+       c.relkind IN ('r', 'p') AND NOT EXISTS (
+           SELECT FROM pg_attrdef AS e WHERE e.adrelid = c.oid AND e.adnum = a.attnum
+           AND {GIVES_NEXT}) AND a.attidentity = '' AND NOT EXISTS (
+           SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype::int & 2 <> 0)
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (schema, name, cursor_column, place)
+JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND NOT a.attisdropped
+"""
+
+
+def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> SourceFacts:
+    """The source as this user finds it, with one entry per wanted table, in their order."""
+    version, user, encoding, is_superuser, sees, tracks, says, is_replica, clock, login_trigger = one_row(
+        asked, _SOURCE
+    )
+    names = [each.table for each in wanted]
+    found = {
+        row[0]: row[1:]
+        for row in asked.execute(_TABLES, ([t.schema for t in names], [t.name for t in names])).fetchall()
+    }
+    cursors = [(each.table, column) for each in wanted for column in each.cursors]
+    asked_for = ([t.schema for t, _ in cursors], [t.name for t, _ in cursors], [column for _, column in cursors])
+    fitted = {cursors[place - 1]: tuple(found) for place, *found in asked.execute(_CURSORS, asked_for).fetchall()}
+    tables = [
+        TableFacts(each) if place not in found else _table(each, found[place], fitted)
+        for place, each in enumerate(wanted, 1)
+    ]
+    return SourceFacts(
+        version=f"PostgreSQL {version}",
+        user=user,
+        encoding=encoding,
+        is_superuser=is_superuser,
+        sees_transactions=sees,
+        tracks_activities=tracks,
+        says_which=says,
+        is_replica=is_replica,
+        zone=database_zone(asked),
+        clock=clock,
+        login_trigger=login_trigger or "",
+        tables=tuple(tables),
+        cures=CURES,
+    )
+
+
+def missing_sql(
+    address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()
+) -> str:
+    """Statements for an administrator, without any password; empty when nothing is missing. Without facts, everything that a new role needs.
+
+    `whole` are the schemas of which unlisted tables are wanted too: their names are unknown before the role has access.
+    """
+    user, database = identifier(address.user), identifier(address.database)
+    lines: list[str] = []
+    if facts is None:
+        lines += [
+            f"CREATE ROLE {user} LOGIN;",
+            f"-- then give it a password in psql: \\password {user}",
+            f"GRANT CONNECT ON DATABASE {database} TO {user};",
+        ]
+    if facts is None or not facts.sees_transactions:
+        lines.append(f"GRANT pg_read_all_stats TO {user};")
+    if facts is not None and not facts.says_which:
+        lines.append(f"GRANT EXECUTE ON FUNCTION pg_control_system(), pg_control_checkpoint() TO {user};")
+    tables = there(facts, wanted)
+    unknown = tuple(whole) if facts is None else ()
+    schemas = dict.fromkeys([*unknown, *(each.wanted.table.schema for each in tables if not each.usable)])
+    lines += [f"GRANT USAGE ON SCHEMA {identifier(schema)} TO {user};" for schema in schemas]
+    for schema in unknown:
+        lines += [
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA {identifier(schema)} TO {user};",
+            f"-- for tables that are made later, as the role that makes them: ALTER DEFAULT PRIVILEGES IN SCHEMA {identifier(schema)} GRANT SELECT ON TABLES TO {user};",
+        ]
+    lines += [
+        f"GRANT SELECT ON {_name(each)} TO {user};"
+        for each in tables
+        if not each.readable and each.wanted.table.schema not in unknown
+    ]
+    lines += [
+        f"REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON {_name(each)} FROM {user};"
+        for each in tables
+        if each.writable and facts and not facts.is_superuser
+    ]
+    lines += [statement for each in tables for column in each.unindexed for statement in _index(each, column)]
+    return "\n".join(lines)
+
+
+def _index(facts: TableFacts, column: str) -> list[str]:
+    if not facts.partitioned:
+        return [f"CREATE INDEX CONCURRENTLY ON {_name(facts)} ({identifier(column)});"]
+    # PostgreSQL builds none concurrently on a partitioned table.
+    return [
+        f"-- {_name(facts)} is partitioned: this locks it against writes while the index is built; build one on each partition first,",
+        "-- with CREATE INDEX CONCURRENTLY, and it takes those",
+        f"CREATE INDEX ON {_name(facts)} ({identifier(column)});",
+    ]
+
+
+def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[Any, ...]]) -> TableFacts:
+    usable, readable, writable, filtered, rows, size, partitioned = row
+    fits = {column: fitted.get((wanted.table, column), (False, False)) for column in wanted.cursors}
+    return TableFacts(
+        wanted=wanted,
+        exists=True,
+        usable=usable,
+        readable=readable,
+        writable=writable,
+        filtered=filtered,
+        unindexed=tuple(column for column, (missing, _) in fits.items() if missing),
+        # The fallback only stands in where the cursor is NULL.
+        unstamped=next((unstamped for _, unstamped in fits.values()), False),
+        rows=rows,
+        bytes=size,
+        partitioned=partitioned,
+    )
+
+
+def _name(facts: TableFacts) -> str:
+    table = facts.wanted.table
+    return f"{identifier(table.schema)}.{identifier(table.name)}"

@@ -1,0 +1,1 @@
+"""Rows and keys of a snapshot: read, counted and hashed."""

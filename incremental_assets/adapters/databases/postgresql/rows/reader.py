@@ -1,0 +1,75 @@
+"""The rows of a snapshot, read in parallel on connections that import it: by COPY in Spark's tasks, or by Spark's JDBC reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
+from incremental_assets.adapters.databases.jdbc import Jdbc, ReadQuery, arrived, bytes_of, parts_for
+from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
+from incremental_assets.adapters.databases.postgresql.errors import explain_read
+from incremental_assets.adapters.databases.postgresql.rows.copy_part import CopyPart
+from incremental_assets.adapters.databases.postgresql.rows.measure import unholdable_keys_sql
+from incremental_assets.adapters.databases.postgresql.rows.places import row_hashes_sql
+from incremental_assets.adapters.databases.postgresql.rows.read import read_query
+from incremental_assets.adapters.spark.own_names import READ_FLAGS
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import SyncPlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcReader:
+    """Implements `databases.dialect.Reader`."""
+
+    address: Address
+
+    @contextmanager
+    def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:
+        """The plan's window in disjoint parts; the connection that counted holds the snapshot."""
+        query = self._query(plan, numbers)
+        read = self._jdbc(numbers.handle.snapshot_id).read(session, query.sql, query.parts)
+        yield arrived(read, query.transports)
+
+    def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
+        """The parts by COPY, each on a connection of its own that imports the snapshot."""
+        query = self._query(plan, numbers)
+        types = tuple(column.spark_type for column in plan.spec.columns)
+        size = bytes_of(plan.spec.shape, numbers.rows) // max(1, len(query.parts))
+        names = ", ".join([*(each.alias for each in query.transports), *READ_FLAGS])
+        texts = [f"SELECT {names} FROM ({query.sql}) AS q WHERE {part}" for part in query.parts] or [query.sql]
+        return tuple(
+            CopyPart(self.address, plan.spec.id, text, numbers.handle.snapshot_id, types, size) for text in texts
+        )
+
+    def row_hashes(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
+        """Reads the hashes in a snapshot of its own."""
+        return self._jdbc().read(session, row_hashes_sql(spec, windows, places))
+
+    def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
+        """Reads the keys in a snapshot of its own."""
+        sql = unholdable_keys_sql(spec, windows)
+        return self._jdbc().read(session, sql) if sql else None
+
+    def explain(self, words: str, table: TableId) -> IncrementalAssetsError | None:
+        """What the JDBC driver raised."""
+        return explain_read(words, self.address, table)
+
+    def _query(self, plan: SyncPlan, numbers: Numbers) -> ReadQuery:
+        most = min(self.address.connections, plan.request.connections or self.address.connections)
+        parts = parts_for(plan.spec.shape, numbers.rows, most)
+        return read_query(plan, parts, clean=numbers.rejected == 0, since=numbers.handle.since)
+
+    def _jdbc(self, snapshot_id: str | None = None) -> Jdbc:
+        init = session_init(snapshot_id, self.address.statement_timeout)
+        return Jdbc(jdbc_url(self.address), jdbc_properties(self.address) | {"sessionInitStatement": init})

@@ -1,0 +1,52 @@
+"""The rows of a copy at one version by the places of their keys, counted and hashed in the words of `adapters/databases/measure.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+
+from pyspark.sql import DataFrame
+
+from incremental_assets.adapters.delta.audit.checksums import Held, in_any, rows_of
+from incremental_assets.adapters.delta.audit.placed import PLACE, hashed, spread_of, sums_of
+from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.spark.own_names import HASH
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.window import Window
+
+
+class HeldRows:
+    """Implements `core.ports.PlacedRows` over a table of the lake."""
+
+    def __init__(self, held: Held, windows: Sequence[Window], lake: str) -> None:
+        self._held, self._spec, self._windows = held, held.spec, windows
+        self._explained = partial(explained, held.spec.id, lake)
+
+    # To load a table makes Spark read its log: not before it is asked.
+    @cached_property
+    def _every(self) -> DataFrame:
+        return rows_of(self._held).where(in_any(self._spec, self._windows))
+
+    @cached_property
+    def _latest(self) -> DataFrame:
+        return rows_of(self._held, latest=True).where(in_any(self._spec, self._windows))
+
+    @cached_property
+    def _found(self) -> KeySpread:
+        return spread_of(self._spec, self._latest)
+
+    def spread(self) -> KeySpread:
+        """Finds the spread in one scan of the windows."""
+        with self._explained():
+            return self._found
+
+    def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+        """Finds the sums in one scan of the files that may hold them."""
+        with self._explained():
+            return sums_of(hashed(self._spec, self._latest, within, self._spec.columns), shift)
+
+    def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
+        """The place and hash of every version."""
+        with self._explained():
+            found = hashed(self._spec, self._every, within, self._spec.columns).collect()
+            return [(row[PLACE], row[HASH]) for row in found]

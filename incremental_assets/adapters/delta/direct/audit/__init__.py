@@ -1,0 +1,1 @@
+"""Counts and hashes of a copy by tasks; what tasks cannot read is left to Spark."""

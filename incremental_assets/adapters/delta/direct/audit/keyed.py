@@ -1,0 +1,98 @@
+"""The keys of a copy by tasks; where they cannot, Spark's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incremental_assets.adapters.databases.measure import placed_by_value
+from incremental_assets.adapters.delta.audit.checksums import Held
+from incremental_assets.adapters.delta.direct.audit.placed_task import Asked, PlacedUnit
+from incremental_assets.adapters.delta.direct.audit.placing import placed_units, run_placed, spread_of, sums_of
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.spark.tasks import Tasks
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.measure import NotByBytes, RowHash
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.ports import CopyKeys
+
+_TEXT = "text"
+
+
+class KeysByTasks:
+    """Implements `core.ports.CopyKeys`. `otherwise`: who answers where tasks do not; None: nobody, by bytes."""
+
+    def __init__(self, tasks: Tasks, held: Held, otherwise: Callable[[], CopyKeys] | None) -> None:
+        self._tasks, self._held, self._key, self._given = tasks, held, held.spec.key, otherwise
+        self._by_value = placed_by_value(held.spec)
+        self._units: list[PlacedUnit] | None = None
+        self._read: list[pa.Table] = []
+        by = RowHash.BYTES if otherwise is None else RowHash.TEXT
+        with suppress(NotDirect):
+            self._units = placed_units(replace(held, spec=_keys_alone(held.spec)), [Window(None, None)], by, by)
+
+    def by_bytes(self) -> CopyKeys | None:
+        """The keys by tasks alone: Spark has no such hash."""
+        found = KeysByTasks(self._tasks, self._held, None)
+        found._read = self._read
+        return None if found._units is None else found
+
+    # To load a table makes Spark read its log: not before it is asked.
+    @cached_property
+    def _otherwise(self) -> CopyKeys:
+        if self._given is None:
+            raise NotByBytes
+        return self._given()
+
+    @cached_property
+    def _found(self) -> KeySpread:
+        try:
+            return spread_of(run_placed(self._tasks, self._units, Asked.SPREAD), by_value=self._by_value)
+        except NotDirect:
+            return self._otherwise.spread()
+
+    def spread(self) -> KeySpread:
+        """Finds the spread in one scan of the key."""
+        return self._found
+
+    def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
+        """Finds the sums in one scan of the files that may hold them."""
+        try:
+            return sums_of(run_placed(self._tasks, self._units, Asked.SUMS, within, shift))
+        except NotDirect:
+            return self._otherwise.sums(within, shift)
+
+    def texts(self, within: KeyParts) -> frozenset[str]:
+        """The same, and their columns are kept for `rows`."""
+        try:
+            found = [table for each in run_placed(self._tasks, self._units, Asked.TEXTS, within) for table in each]
+        except NotDirect:
+            return self._otherwise.texts(within)
+        self._read += found
+        return frozenset(text for table in found for text in table[_TEXT].to_pylist())
+
+    def rows(self, texts: AbstractSet[str]) -> pa.Table:
+        """The rows among those that were read for their texts."""
+        if self._units is None or not self._read:
+            return self._otherwise.rows(texts)
+        sought = pa.array(sorted(texts), pa.string())
+        found = pa.concat_tables([table.filter(pc.is_in(table[_TEXT], sought)) for table in self._read])
+        return _once(found).drop_columns([_TEXT]).rename_columns(list(self._key))
+
+
+def _once(rows: pa.Table) -> pa.Table:
+    """The first of each key: its parts may have been read twice."""
+    first = {text: place for place, text in reversed(list(enumerate(rows[_TEXT].to_pylist())))}
+    return rows.take(pa.array(sorted(first.values()), pa.int64()))
+
+
+def _keys_alone(spec: TableSpec) -> TableSpec:
+    by_name = {column.name: column for column in spec.columns}
+    return replace(spec, cursor=None, shape=replace(spec.shape, columns=tuple(by_name[name] for name in spec.key)))

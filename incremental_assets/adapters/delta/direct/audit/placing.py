@@ -1,0 +1,134 @@
+"""The lake's side of a search for rows that differ, by tasks; where they cannot, Spark's own."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from incremental_assets.adapters.databases.measure import placed_by_value
+from incremental_assets.adapters.delta.audit.checksums import Held
+from incremental_assets.adapters.delta.direct.audit.measuring import FLOATING, units_of
+from incremental_assets.adapters.delta.direct.audit.placed_task import Asked, PlacedUnit
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.measure import NotByBytes, RowHash
+from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.ports import PlacedRows
+
+_TASK = "incremental_assets.adapters.delta.direct.audit.placed_task"
+
+
+class PlacedByTasks:
+    """Implements `core.ports.PlacedRows`, `ByteHashed` and `Bounded`. `otherwise`: who answers where tasks do not; None: nobody, by bytes."""
+
+    def __init__(self, tasks: Tasks, held: Held, windows: Sequence[Window], otherwise: PlacedRows | None) -> None:
+        self._tasks, self._held, self._windows, self._given = tasks, held, windows, otherwise
+        self._by_value = placed_by_value(held.spec)
+        self._units: list[PlacedUnit] | None = None
+        with suppress(NotDirect):
+            self._units = placed_units(held, windows, RowHash.BYTES if otherwise is None else RowHash.TEXT)
+
+    def by_bytes(self) -> PlacedRows | None:
+        """The rows by tasks alone: Spark has no such hash."""
+        found = PlacedByTasks(self._tasks, self._held, self._windows, None)
+        return None if found._units is None else found
+
+    @property
+    def _otherwise(self) -> PlacedRows:
+        if self._given is None:
+            raise NotByBytes
+        return self._given
+
+    def bounds(self) -> KeySpread | None:
+        """The bounds by what the log says of the files."""
+        return bounds_of(self._units) if self._units is not None and self._by_value else None
+
+    def spread(self) -> KeySpread:
+        """The spread, read from the keys and the cursor alone."""
+        try:
+            found = self._run(Asked.SPREAD)
+        except NotDirect:
+            return self._otherwise.spread()
+        return spread_of(found, by_value=self._by_value)
+
+    def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
+        """The sums: all columns are read of row groups that have a key there, and the keys alone of the others."""
+        try:
+            found = self._run(Asked.SUMS, within, shift)
+        except NotDirect:
+            return self._otherwise.sums(within, shift)
+        return sums_of(found)
+
+    def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
+        """The same."""
+        try:
+            return [each for of_task in self._run(Asked.HASHES, within) for each in of_task]
+        except NotDirect:
+            return self._otherwise.hashes(within)
+
+    def _run(self, asked: Asked, within: KeyParts | None = None, shift: int = 0) -> list[Any]:
+        return run_placed(self._tasks, self._units, asked, within, shift)
+
+
+def run_placed(
+    tasks: Tasks, units: Sequence[PlacedUnit] | None, asked: Asked, within: KeyParts | None = None, shift: int = 0
+) -> list[Any]:
+    """What each task found. Raises NotDirect where none can be asked."""
+    if units is None:
+        raise NotDirect("tasks do not know all that the table has")
+    try:
+        return tasks.run_all(_TASK, [replace(unit, asked=asked, within=within, shift=shift) for unit in units])
+    except TasksUnavailable as why:
+        raise NotDirect(str(why)) from why
+
+
+def bounds_of(units: Sequence[PlacedUnit]) -> KeySpread | None:
+    """The bounds of all rows in the units' files, those that are marked as gone included; None where a file does not tell."""
+    rows, ends = 0, list[int]()
+    for unit in units:
+        (column,) = (unit.measured.columns[place] for place in unit.key)
+        for add in unit.measured.files:
+            told = json.loads(add.get("stats") or "{}")
+            low, high = ((told.get(name) or {}).get(column.name) for name in ("minValues", "maxValues"))
+            count = told.get("numRecords")
+            if not (isinstance(count, int) and isinstance(low, int) and isinstance(high, int)):
+                return None
+            rows, ends = rows + count, [*ends, low, high]
+    return KeySpread(rows, min(ends), max(ends)) if ends else None
+
+
+def spread_of(found: Sequence[tuple[int, int, int] | None], *, by_value: bool) -> KeySpread:
+    """The spread of what all tasks found together."""
+    ends = [each for each in found if each is not None]
+    rows = sum(count for count, _, _ in ends)
+    if not by_value:
+        return KeySpread(rows, 0, (1 << HASH_BITS) - 1, by_hash=True)
+    return KeySpread(rows, min((low for _, low, _ in ends), default=0), max((high for *_, high in ends), default=0))
+
+
+def sums_of(found: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, KeySum]:
+    """The sums of what all tasks found together."""
+    rows, digests = Counter[int](), Counter[int]()
+    for part, count, digest in (each for of_task in found for each in of_task):
+        rows[part] += count
+        digests[part] += digest
+    return {part: KeySum(rows[part], digests[part]) for part in rows}
+
+
+def placed_units(
+    held: Held, windows: Sequence[Window], by: RowHash, placed_by: RowHash = RowHash.TEXT
+) -> list[PlacedUnit]:
+    """What tasks are given. Raises NotDirect where they do not know all that the table has."""
+    spec, by_value = held.spec, placed_by_value(held.spec)
+    key = tuple(spec.shape.names.index(name) for name in spec.key) or tuple(range(len(spec.columns)))
+    if not by_value and any(spec.columns[place].spark_type in FLOATING for place in key):
+        raise NotDirect(
+            "a key lies at the hash of its text, which has a type whose text only Spark writes as a source does"
+        )
+    units = units_of(held.path, held.log, spec, merge(windows), by)
+    return [PlacedUnit(unit, key, by_value, placed_by) for unit in units]

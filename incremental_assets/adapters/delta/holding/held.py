@@ -1,0 +1,108 @@
+"""What a contract holds of a table, read from its quarantine without Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from incremental_assets.adapters.delta.direct.files.columns import Columns
+from incremental_assets.adapters.delta.direct.files.stored_rows import row_groups
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_REASON, RESOLVED_AT, SEQ, STALE
+from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.paths import is_local, quarantine_path
+from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows, held_in_store
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
+
+_OPEN = {HELD: "boolean", RESOLVED_AT: "timestamp"}
+_SHOWN = {REJECT_REASON: "string", AT: "timestamp", STALE: "boolean"}
+_PLAIN = ("tinyint", "smallint", "int", "bigint", "string")
+"""Types of which Spark and Arrow have the same texts."""
+
+
+def held_rows(lake: str, spec: TableSpec) -> HeldRows | None:
+    """Rows that are held now, also by a contract that the table no longer has; None where only a session could tell, as of a lake in a store,
+    or where its own sync says what is wrong with that table.
+    """
+    path = quarantine_path(lake, spec.id)
+    if not is_local(lake):
+        return held_in_store(spec)
+    try:
+        return _summed(_open(path, _SHOWN))
+    except (NotDirect, TargetChanged):
+        return None
+
+
+def concerned(lake: str, plan: SyncPlan, staged: str) -> bool:
+    """Whether a batch may bring what comes after a row that was held before it; for most batches that is known without Spark."""
+    spec, path = plan.spec, quarantine_path(lake, plan.spec.id)
+    if not is_local(lake):
+        return spec.contract is not None
+    types = {found.name: found.spark_type for found in spec.columns}
+    keys = [name for name in spec.key if types[name] in _PLAIN]
+    try:
+        held = _open(path, dict.fromkeys(keys, "string") | {SEQ: "bigint"})
+        held = held.filter(pc.not_equal(held[SEQ], plan.commit_ids.seq))
+    except NotDirect:
+        return True
+    if not held.num_rows or plan.overwrites or not keys or len(keys) < len(spec.key):
+        return bool(held.num_rows)
+    places = [f"c{spec.shape.names.index(name)}" for name in keys]
+    batch = pq.read_table(staged, columns=places, partitioning=None)
+    there = set(zip(*(batch[place].cast(pa.string()).to_pylist() for place in places), strict=True))
+    return not there.isdisjoint(zip(*(held[name].to_pylist() for name in keys), strict=True))
+
+
+def holds_these(staged: str, spec: TableSpec) -> bool:
+    """Whether a batch that an earlier run has staged is there, with the columns that the table has now."""
+    file = next(Path(staged).glob("*.parquet"), None) if "://" not in staged else None
+    if file is None:
+        return False
+    kinds = {f"c{place}": required_type(found.spark_type) for place, found in enumerate(spec.columns)}
+    there = {each.name: each.type for each in pq.read_schema(file) if each.name.startswith("c")}
+    return there == kinds
+
+
+def _open(path: str, asked: Mapping[str, str]) -> pa.Table:
+    """Some columns of the rows that are held and not resolved."""
+    seen = log_cache.latest(path)
+    parts = []
+    if seen is not None and HELD in {field["name"] for field in Columns.of(seen.state).fields}:
+        columns = Columns.of(seen.state)
+        wanted = {**asked, **_OPEN}
+        stored = [columns.stored(name, kind) for name, kind in wanted.items()]
+        for add in seen.state.files.values():
+            with row_groups(path, add, ()) as groups:
+                read = [(pa.table(group.columns(stored), names=list(wanted)), group.alive) for group in groups]
+            parts += [rows.filter(pa.array(alive)) for rows, alive in read]
+    if not parts:
+        return pa.table({name: pa.array([], required_type(kind)) for name, kind in {**asked, **_OPEN}.items()})
+    rows = pa.concat_tables(parts)
+    return rows.filter(pc.and_(pc.is_null(rows[RESOLVED_AT]), pc.fill_null(rows[HELD], False)))  # noqa: FBT003
+
+
+def _summed(rows: pa.Table) -> HeldRows:
+    if not rows.num_rows:
+        return NOTHING_HELD
+    stale = rows.filter(pc.fill_null(rows[STALE], False))  # noqa: FBT003
+    reasons = Counter(rows[REJECT_REASON].to_pylist())
+    return HeldRows(
+        rows=rows.num_rows,
+        reasons=tuple(sorted(reasons.items(), key=lambda each: (-each[1], each[0]))),
+        oldest=_first(rows[AT]),
+        stale=stale.num_rows,
+        stale_since=_first(stale[AT]),
+    )
+
+
+def _first(moments: pa.ChunkedArray) -> Any:
+    return pc.min(moments).as_py()

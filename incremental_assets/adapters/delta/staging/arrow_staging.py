@@ -1,0 +1,182 @@
+"""Staging a batch by tasks that read it as Arrow: what each part is to count, and what the counts of all parts say together."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_FLOOR, Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incremental_assets.adapters.databases.dialect import ReadPart
+from incremental_assets.adapters.delta.encoding import encoding
+from incremental_assets.adapters.delta.staging.staged import Breaches, Staged, whole_keys
+from incremental_assets.adapters.delta.staging.staging_task import (
+    Counting,
+    Mark,
+    StagedPart,
+    StageUnit,
+    Trial,
+    digest,
+    staged_schema,
+)
+from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.adapters.spark.arrow_types import unknown_type
+from incremental_assets.adapters.spark.own_names import LATE, OPERATION
+from incremental_assets.adapters.spark.tasks import Tasks
+from incremental_assets.core.model.batch import KeyRange, Operation
+from incremental_assets.core.model.contract import OnBreach
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
+
+_TEXTS = ("boolean", "tinyint", "smallint", "int", "bigint", "string")
+"""Types whose values are the same text in Spark and in Arrow."""
+_TASK = "incremental_assets.adapters.delta.staging.staging_task"
+_UNITS = {"date": CursorType.DATE, "timestamp": CursorType.TIMESTAMP, "timestamp_ntz": CursorType.DATETIME}
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of moments without a zone; those with one are in UTC
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def can_stage(spec: TableSpec) -> bool:
+    """Whether tasks know these columns; a number that travels as text has an order that Spark alone has, and most marks a text that Spark alone gives them."""
+    types = {column.name: column.spark_type for column in spec.columns}
+    if unknown_type(types.values()):
+        return False
+    if spec.deletes.drops_marked and spec.deletes.value is not None and types[spec.deletes.column] not in _TEXTS:
+        return False
+    kinds = {types[name] for name in _cursor_columns(spec)}
+    return len(kinds) <= 1 and "string" not in kinds
+
+
+def write_parts(tasks: Tasks, plan: SyncPlan, parts: Sequence[ReadPart], path: str) -> Staged:
+    """Write all parts to a folder of Parquet, which is there as a whole or not at all under the names that count."""
+    spec, folder = plan.spec, Path(path)
+    own_folder(folder)
+    types, counting = tuple(column.spark_type for column in spec.columns), counting_of(plan)
+    contract = trial_of(spec)
+    if contract is not None and len(parts) > 1 and contract.judge.unique:
+        from incremental_assets.adapters.delta.staging.contracted import Joined
+
+        parts = (Joined(tuple(parts)),)
+    files = [folder / f"part-{place:05d}-{uuid.uuid4().hex}.parquet" for place in range(len(parts))]
+    # A task that a cluster runs twice leaves a file of its own, which nobody reads.
+    units = [
+        StageUnit(part, types, counting, str(file.with_name(f".{file.name}")), contract)
+        for part, file in zip(parts, files, strict=True)
+    ]
+    counted: list[StagedPart] = tasks.run_all(_TASK, units)
+    for unit, file in zip(units, files, strict=True):
+        Path(unit.file).rename(file)
+    return _together(spec, counted)
+
+
+def trial_of(spec: TableSpec) -> Trial | None:
+    """What a table's contract asks of a task; None without one. Raises ConfigurationError, ContractBroken."""
+    if spec.contract is None:
+        return None
+    # Only here: a table without a contract does not wait for pandas.
+    from incremental_assets.adapters.contracts.packing import judge_of
+
+    judge = judge_of(spec)
+    return None if judge is None else Trial(judge, holds=spec.contract.on_breach is OnBreach.QUARANTINE)
+
+
+def write_gone(spec: TableSpec, staged: Staged, keys: pa.Table, path: str) -> Staged:
+    """Write rows for keys that are gone behind the rows of a batch, one for each, of which nothing else is known."""
+    schema = staged_schema([column.spark_type for column in spec.columns])
+    known = {
+        f"c{place}": keys.column(column.name) for place, column in enumerate(spec.columns) if column.name in spec.key
+    }
+    known[LATE] = pa.chunked_array([pa.repeat(pa.scalar(value=False), keys.num_rows)])
+    known[OPERATION] = pa.chunked_array([pa.repeat(Operation.GONE.value, keys.num_rows)])
+    nothing = {field.name: pa.nulls(keys.num_rows, field.type) for field in schema}
+    file = Path(path) / f"part-gone-{uuid.uuid4().hex}.parquet"
+    pq.write_table(pa.table({**nothing, **known}).cast(schema), file, **encoding(schema))
+    return replace(
+        staged,
+        rows=staged.rows + keys.num_rows,
+        gone=staged.gone + keys.num_rows,
+        digest=_together_digest([staged.digest, digest(file)]),
+    )
+
+
+def counting_of(plan: SyncPlan) -> Counting:
+    """What the parts of a plan's read count."""
+    spec = plan.spec
+    places = {column.name: place for place, column in enumerate(spec.columns)}
+    return Counting(
+        key=tuple((places[name], name) for name in spec.key) if spec.traits.one_row_per_key else (),
+        names=spec.shape.names,
+        ends=tuple(places[name] for name in whole_keys(spec)),
+        cursor=tuple(places[name] for name in _cursor_columns(spec)),
+        future=_number(plan.future_above) if spec.is_incremental else None,
+        mark=Mark(places[spec.deletes.column], spec.deletes.value) if spec.deletes.drops_marked else None,
+    )
+
+
+def _cursor_columns(spec: TableSpec) -> list[str]:
+    cursor = spec.cursor if spec.is_incremental else None
+    return [] if cursor is None else [name for name in (cursor.column, cursor.fallback) if name is not None]
+
+
+def _number(value: CursorValue | None) -> int | None:
+    """A moment as the tasks order it: days or microseconds; None where it is none that Python has."""
+    if value is None or not value.is_finite or not value.type.is_time:
+        return None
+    try:
+        moment = value.moment().replace(tzinfo=None)
+    except ValueError:
+        return None
+    return (moment - _EPOCH).days if value.type is CursorType.DATE else (moment - _EPOCH) // _MICROSECOND
+
+
+def _together(spec: TableSpec, counted: Sequence[StagedPart]) -> Staged:
+    lowest = [each.lower for each in counted if each.lower is not None]
+    has_nulls = any(each.nulls for each in counted)
+    ranges = []
+    for place, name in enumerate(whole_keys(spec)):
+        ends = [found for each in counted if (found := each.ends[place]) is not None]
+        if ends:
+            ranges.append(KeyRange(name, min(low for low, _ in ends), max(high for _, high in ends)))
+    return Staged(
+        rows=sum(each.rows for each in counted),
+        digest=_together_digest([each.digest for each in counted]),
+        lower=None if has_nulls or not lowest else _value(spec, min(lowest)),
+        rejected=sum(each.rejected for each in counted),
+        gone=sum(each.gone for each in counted),
+        future=sum(each.future for each in counted),
+        keys=tuple(ranges),
+        held=sum(each.held for each in counted),
+        breaches=Breaches(
+            sum(each.broken for each in counted),
+            tuple(sum((each.rules for each in counted), Counter[str]()).most_common()),
+        ),
+    )
+
+
+def _together_digest(digests: Sequence[str]) -> str:
+    return hashlib.blake2b("".join(sorted(digests)).encode(), digest_size=16).hexdigest()
+
+
+def _value(spec: TableSpec, number: int | Decimal) -> CursorValue | None:
+    """The cursor value; None, so that more is compared than need be, where Python has no such moment."""
+    if spec.cursor is None:
+        return None
+    kind = spec.cursor.type
+    if not kind.is_time:
+        # Numbers may carry a fraction: as whole ones, below.
+        return CursorValue.of(kind, int(Decimal(number).to_integral_value(ROUND_FLOOR)))
+    days = {column.name: column.spark_type for column in spec.columns}[spec.cursor.column] == "date"
+    try:
+        moment: Any = _EPOCH + (timedelta(days=int(number)) if days else timedelta(microseconds=int(number)))
+        return CursorValue.of(kind, moment.replace(tzinfo=UTC) if kind is CursorType.TIMESTAMP else moment)
+    except (OverflowError, ValueError):
+        return None

@@ -1,0 +1,118 @@
+"""Staged batches: what one snapshot showed, on disk and counted, before the target is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.staging.arrow_staging import can_stage, write_gone, write_parts
+from incremental_assets.adapters.delta.staging.breaches import answered, told
+from incremental_assets.adapters.delta.staging.staged import Staged
+from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
+from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.core.cohort import go_apart
+from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.measure import Duplicates
+from incremental_assets.core.model.paths import is_local, staging_path
+from incremental_assets.core.model.table import FuturePolicy, TableId
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import GoneRows, Snapshot
+from incremental_assets.core.words import agreeing, counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+NO_DUPLICATES = Duplicates(0, 0)
+
+
+class ParquetStage:
+    """Implements `core.ports.Stage`: one folder of Parquet per batch, under the lake."""
+
+    def __init__(self, lake: str, session: Callable[[], SparkSession], tasks: Tasks | None = None) -> None:
+        self._lake, self._session, self._tasks = lake, session, tasks or Tasks(session)
+
+    def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
+        """Write the snapshot's rows in one pass, and the keys that are gone, and check the count against the source's own."""
+        table, batch_id = plan.spec.id, plan.commit_ids.batch_id
+        path = staging_path(self._lake, table, batch_id)
+        with explained(table, self._lake):
+            self._sweep(table)
+            make_own_folder(staging_path(self._lake, table))
+            staged = self._staged(plan, snapshot, gone, path)
+        expected = snapshot.rows + (gone.rows if gone else 0)
+        if staged.rows != expected:
+            raise StageBroken(
+                f"{table}: {staged.rows} rows were read where the source counts {expected} in the same snapshot; "
+                "nothing was written, run the sync again, and report it if it stays"
+            )
+        answered(plan, staged.breaches, staged.rows)
+        duplicates = self._repeated_keys(plan, path) if plan.spec.trusts_key else NO_DUPLICATES
+        return Batch(
+            batch_id=batch_id,
+            rows=staged.rows,
+            digest=staged.digest,
+            lower=staged.lower,
+            rejected=staged.rejected,
+            held=staged.held,
+            gone=staged.gone,
+            duplicates=duplicates.rows,
+            keys=staged.keys,
+            warnings=(
+                *warnings(plan, staged.future, staged.rejected - staged.held, duplicates),
+                *told(plan, staged.breaches),
+            ),
+        )
+
+    def discard(self, table: TableId, batch_id: str) -> None:
+        """Remove a batch, whole or half; silent if there is none."""
+        remove_folder(staging_path(self._lake, table, batch_id), self._session)
+
+    def _staged(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None, path: str) -> Staged:
+        has_gone = gone is not None and gone.rows > 0
+        if snapshot.parts is not None and is_local(self._lake) and can_stage(plan.spec):
+            with suppress(TasksUnavailable):
+                staged = write_parts(self._tasks, plan, snapshot.parts, path)
+                return write_gone(plan.spec, staged, gone.keys, path) if gone and has_gone else staged
+            remove_folder(path, self._session)
+        go_apart()
+        # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
+        session = self._session()
+        from incremental_assets.adapters.delta.staging.staging import with_gone, write_counted
+
+        frame = snapshot.frame
+        if gone and has_gone:
+            frame = with_gone(plan.spec, frame, session.createDataFrame(gone.keys))
+        return write_counted(plan, frame, path)
+
+    def _repeated_keys(self, plan: SyncPlan, path: str) -> Duplicates:
+        session = self._session()
+        from incremental_assets.adapters.delta.staging.staging import repeated_keys
+
+        return repeated_keys(session, path, plan.spec)
+
+    def _sweep(self, table: TableId) -> None:
+        """Whoever writes here holds the table's lease, so that any other batch was left by a run that is over."""
+        for name in names_in(staging_path(self._lake, table), self._session):
+            remove_folder(f"{staging_path(self._lake, table)}/{name}", self._session)
+
+
+def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: Duplicates = NO_DUPLICATES) -> tuple[str, ...]:
+    """What an operator should know of a batch."""
+    sentences = []
+    if future and plan.spec.future is FuturePolicy.LAND:
+        sentences.append(
+            f"{counted(future, 'row')} {agreeing(future, 'is', 'are')} stamped past the source's clock ({plan.future_above}): landed, without moving the watermark"
+        )
+    if rejected:
+        sentences.append(f"{counted(rejected, 'row')} cannot land and went to quarantine")
+    if duplicates.rows:
+        rows, named = duplicates.rows, " · ".join(duplicates.samples)
+        sentences.append(
+            f"{counted(rows, 'row')} {agreeing(rows, 'repeats', 'repeat')} a key ({', '.join(plan.spec.key)}) that the source does not enforce"
+            f"{f', such as {named}' if named else ''}; of each key the row with the largest cursor landed"
+        )
+    return tuple(sentences)
