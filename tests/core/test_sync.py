@@ -157,6 +157,18 @@ def test_a_whole_table_is_replaced_when_it_is_due() -> None:
     assert ordered(world.rows(COUNTRIES)) == ordered(world.database.rows(COUNTRIES))
 
 
+def test_many_rows_that_are_gone_are_told_with_separators() -> None:
+    world = World(shop())
+    for number in range(1_000):
+        land(world, f"{number:03}")
+    world.sync(countries())
+    for number in range(1_000):
+        world.database.delete(COUNTRIES, {"code": f"{number:03}"})
+    world.database.tick(86_400)
+    with pytest.raises(Refused, match="0 rows where the last whole read had 1,000, so"):
+        world.sync(countries())
+
+
 def test_an_emptied_source_does_not_empty_the_copy_unless_it_is_allowed() -> None:
     world = World(shop())
     for code in ("FR", "DE", "NL"):
