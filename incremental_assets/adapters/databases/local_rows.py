@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from incremental_assets.adapters.databases.row_texts import key_text, place, row_hash
+from incremental_assets.adapters.databases.measure import text_hash
+from incremental_assets.adapters.databases.read_places import ReadPlaces
+from incremental_assets.adapters.databases.row_texts import is_marked, key_text, place, row_hash, row_text
 from incremental_assets.adapters.databases.sentences import ALTERED
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import KeyParts
-from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.table import Column, FuturePolicy, TableShape, TableSpec
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 
 
@@ -65,6 +71,72 @@ def hashed(spec: TableSpec, rows: Iterable[Row], places: KeyParts | None) -> lis
         for row in rows
         if places is None or places.holds(place(spec, row.values))
     ]
+
+
+def landable(spec: TableSpec, rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows that could have landed."""
+    return (row for row in rows if not (row.column or is_marked(spec, row.values)))
+
+
+def unfit(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows that cannot land."""
+    return (row for row in rows if row.column)
+
+
+def placed(spec: TableSpec, rows: Iterable[Row]) -> ReadPlaces:
+    """The place and the hash of each row."""
+    return ReadPlaces.of((place(spec, row.values), row_hash(spec.columns, row.values)) for row in rows)
+
+
+def fingerprinted(
+    spec: TableSpec,
+    window: Window,
+    rows: Iterable[Row],
+    raw: Callable[[Row], str],
+    value_of: Callable[[Any], CursorValue | None],
+) -> Fingerprint:
+    """The fingerprint of what rows hold that carry no versions. `raw`: the row as people read it; `value_of`: a cursor as rows have it."""
+    count, total, highest = 0, 0, None
+    for row in rows:
+        count += 1
+        total += text_hash(raw(row)) if row.column else row_hash(spec.columns, row.values)
+        if row.cursor is not None:
+            highest = row.cursor if highest is None else max(highest, row.cursor)
+    value = value_of(highest)
+    return Fingerprint(window.lower, count, value.text if value else None, str(total))
+
+
+def measured(
+    spec: TableSpec,
+    windows: Sequence[Window],
+    rows: Iterable[Row],
+    below: Callable[[CursorValue], Any],
+    at: Callable[[Any], Any],
+) -> tuple[Measure, ...]:
+    """The rows and the hash of each window, of which no two share a row. `below`, `at`: a lower end, and a cursor as rows have it, in forms that compare."""
+    counts, sums = [0] * len(windows), [0] * len(windows)
+    lowers = [below(window.lower) for window in windows if window.lower is not None]
+    for row in rows:
+        index = 0
+        if len(windows) > 1 and row.cursor is not None:
+            index = bisect_right(lowers, at(row.cursor)) - len(lowers) + len(windows) - 1
+        counts[index] += 1
+        sums[index] += row_hash(spec.columns, row.values)
+    return tuple(Measure(window, count, str(total)) for window, count, total in zip(windows, counts, sums, strict=True))
+
+
+def key_texts(
+    columns: Sequence[Column], converters: Sequence[Callable[[Any], Any]], keys: Iterable[Sequence[Any]]
+) -> Iterator[str]:
+    """The canonical texts of the keys; a key with a part that is NULL, or not of its kind, is in no copy."""
+    for key in keys:
+        if None in key:
+            continue
+        try:
+            values = [convert(value) for value, convert in zip(key, converters, strict=True)]
+        except ValueError:
+            continue
+        yield row_text(columns, values)
 
 
 class Tally:

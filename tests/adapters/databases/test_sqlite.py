@@ -290,3 +290,13 @@ def test_keys_that_cannot_land_are_read_in_one_transaction(world: File, monkeypa
     reader = dialect_of("sqlite").reader(world.address)
     assert reader.unholdable_keys(cast("SparkSession", None), spec, (Window(None, None),)) is None
     assert within == [True]
+
+
+def test_windows_that_share_no_row_are_counted_in_one_pass(world: File) -> None:
+    spec, probe = orders(world), SqlProbe(world.address, "shop")
+    world.execute("UPDATE orders SET updated_at = '2024-03-0' || id || ' 10:00:00'")
+    middle = CursorValue.parse(CursorType.DATETIME, "2024-03-02T10:00:00")
+    parts = probe.measure(spec, (Window(None, middle), Window(middle, None)))
+    (whole,) = probe.measure(spec, (Window(None, None),))
+    assert [each.rows for each in parts] == [1, 2]
+    assert sum(int(each.digest) for each in parts) == int(whole.digest)

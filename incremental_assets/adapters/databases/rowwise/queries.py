@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from incremental_assets.adapters.databases.measure import text_hash
+from incremental_assets.adapters.databases import local_rows
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
-from incremental_assets.adapters.databases.row_texts import is_marked, place, row_hash, row_text
-from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect, Unfit
+from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect
 from incremental_assets.adapters.databases.rowwise.rows import Read, raw, read_rows
 from incremental_assets.adapters.databases.rowwise.sql import (
     EVERY,
@@ -59,14 +58,8 @@ def without(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> 
 def fingerprint(dialect: RowDialect, connection: RowConnection, spec: TableSpec, window: Window) -> Fingerprint:
     """The fingerprint of what the rows hold, read and hashed here."""
     nulls = cursor_of(spec).nulls is not NullPolicy.SKIP
-    rows, total, highest = 0, 0, None
-    for row in read_rows(dialect, connection, spec, inside(dialect, spec, window, nulls=nulls)):
-        rows += 1
-        total += text_hash(raw(spec, row)) if row.column else row_hash(spec.columns, row.values)
-        if row.cursor is not None:
-            highest = row.cursor if highest is None else max(highest, row.cursor)
-    value = value_of(spec, highest)
-    return Fingerprint(window.lower, rows, value.text if value else None, str(total))
+    rows = read_rows(dialect, connection, spec, inside(dialect, spec, window, nulls=nulls))
+    return local_rows.fingerprinted(spec, window, rows, partial(raw, spec), partial(value_of, spec))
 
 
 def measure(
@@ -75,53 +68,33 @@ def measure(
     """Rows and hash of each window, of rows that could have landed; one pass unless the windows share rows."""
     if not disjoint(windows):
         return tuple(found for window in windows for found in measure(dialect, connection, spec, (window,)))
-    counts, sums = [0] * len(windows), [0] * len(windows)
-    lowers = [window.lower for window in windows if window.lower is not None]
-    for row in landable(dialect, connection, spec, windows):
-        index = 0
-        if len(windows) > 1 and (at := value_of(spec, row.cursor)) is not None:
-            index = bisect_right(lowers, at) - len(lowers) + len(windows) - 1
-        counts[index] += 1
-        sums[index] += row_hash(spec.columns, row.values)
-    return tuple(Measure(window, count, str(total)) for window, count, total in zip(windows, counts, sums, strict=True))
+    rows = landable(dialect, connection, spec, windows)
+    return local_rows.measured(spec, windows, rows, lambda lower: lower, partial(value_of, spec))
 
 
 def landable(
     dialect: RowDialect, connection: RowConnection, spec: TableSpec, windows: Sequence[Window]
 ) -> Iterator[Read]:
     """Rows of the windows that could have landed."""
-    rows = read_rows(dialect, connection, spec, rows_in(dialect, spec, windows))
-    return (row for row in rows if not (row.column or is_marked(spec, row.values)))
+    return local_rows.landable(spec, read_rows(dialect, connection, spec, rows_in(dialect, spec, windows)))
 
 
 def unfit(dialect: RowDialect, connection: RowConnection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Read]:
     """Rows of the windows that cannot land."""
-    return (row for row in read_rows(dialect, connection, spec, rows_in(dialect, spec, windows)) if row.column)
+    return local_rows.unfit(read_rows(dialect, connection, spec, rows_in(dialect, spec, windows)))
 
 
 def placed(dialect: RowDialect, connection: RowConnection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
     """Place and hash of each row that could have landed."""
-    rows = landable(dialect, connection, spec, windows)
-    return ReadPlaces.of((place(spec, row.values), row_hash(spec.columns, row.values)) for row in rows)
-
-
-def _key_texts(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> Iterator[str]:
-    """Canonical texts of the keys; a key with a part that is NULL, or not of its kind, is in no copy."""
-    columns = [column_of(spec, name) for name in spec.key]
-    converters = [dialect.converter(column) for column in columns]
-    for brought in connection.rows(selected(dialect, spec, spec.key, EVERY)):
-        if None in brought:
-            continue
-        try:
-            values = [convert(value) for value, convert in zip(brought, converters, strict=True)]
-        except Unfit:
-            continue
-        yield row_text(columns, values)
+    return local_rows.placed(spec, landable(dialect, connection, spec, windows))
 
 
 def read_keys(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> ReadKeys:
     """All of a table's keys, in one statement."""
-    return ReadKeys.of(spec, _key_texts(dialect, connection, spec))
+    columns = [column_of(spec, name) for name in spec.key]
+    converters = [dialect.converter(column) for column in columns]
+    brought = connection.rows(selected(dialect, spec, spec.key, EVERY))
+    return ReadKeys.of(spec, local_rows.key_texts(columns, converters, brought))
 
 
 def value_of(spec: TableSpec, found: Any) -> CursorValue | None:

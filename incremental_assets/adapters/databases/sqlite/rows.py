@@ -25,11 +25,6 @@ class Row:
     column: str = ""
     reason: str = ""
 
-    @property
-    def is_rejected(self) -> bool:
-        """Whether it cannot land."""
-        return bool(self.column)
-
 
 def read_rows(connection: sqlite3.Connection, spec: TableSpec, condition: Condition) -> Iterator[Row]:
     """The rows that fulfil a condition, one by one."""

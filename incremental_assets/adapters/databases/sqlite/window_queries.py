@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from incremental_assets.adapters.databases import local_rows
 from incremental_assets.adapters.databases.condition import EVERY, Condition, either
-from incremental_assets.adapters.databases.measure import text_hash
 from incremental_assets.adapters.databases.read_places import ReadPlaces
-from incremental_assets.adapters.databases.row_texts import is_marked, place, row_hash
 from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
 from incremental_assets.adapters.databases.sqlite.sql import comparable, effective, identifier, inside, without_cursor
 from incremental_assets.core.model.cursor import CursorValue
@@ -37,14 +36,8 @@ def without(connection: sqlite3.Connection, spec: TableSpec) -> int:
 def fingerprint(connection: sqlite3.Connection, spec: TableSpec, window: Window) -> Fingerprint:
     """Rows carry no versions, so that it is of what they hold."""
     nulls = cursor_of(spec).nulls is not NullPolicy.SKIP
-    rows, total, highest = 0, 0, None
-    for row in read_rows(connection, spec, inside(spec, window, nulls=nulls)):
-        rows += 1
-        total += text_hash(raw(spec, row)) if row.is_rejected else row_hash(spec.columns, row.values)
-        if row.cursor is not None:
-            highest = row.cursor if highest is None else max(highest, row.cursor)
-    value = value_of(spec, highest)
-    return Fingerprint(window.lower, rows, value.text if value else None, str(total))
+    rows = read_rows(connection, spec, inside(spec, window, nulls=nulls))
+    return local_rows.fingerprinted(spec, window, rows, partial(raw, spec), partial(value_of, spec))
 
 
 def oldest(connection: sqlite3.Connection, spec: TableSpec, window: Window, above: CursorValue) -> Any:
@@ -58,29 +51,23 @@ def measure(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[W
     """Rows and hash of each window, of rows that could have landed; one pass unless the windows share rows."""
     if not disjoint(windows):
         return tuple(found for window in windows for found in measure(connection, spec, (window,)))
-    counts, sums = [0] * len(windows), [0] * len(windows)
-    lowers = [comparable(window.lower) for window in windows if window.lower is not None]
-    for row in landable(connection, spec, windows):
-        place = 0 if len(windows) == 1 else bisect_right(lowers, row.cursor) - len(lowers) + len(windows) - 1
-        counts[place] += 1
-        sums[place] += row_hash(spec.columns, row.values)
-    return tuple(Measure(window, count, str(total)) for window, count, total in zip(windows, counts, sums, strict=True))
+    rows = landable(connection, spec, windows)
+    return local_rows.measured(spec, windows, rows, comparable, lambda cursor: cursor)
 
 
 def landable(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
     """Rows of the windows that could have landed."""
-    return (row for row in _rows(connection, spec, windows) if not (row.is_rejected or is_marked(spec, row.values)))
+    return local_rows.landable(spec, _rows(connection, spec, windows))
 
 
 def placed(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
     """Place and hash of each row that could have landed."""
-    rows = landable(connection, spec, windows)
-    return ReadPlaces.of((place(spec, row.values), row_hash(spec.columns, row.values)) for row in rows)
+    return local_rows.placed(spec, landable(connection, spec, windows))
 
 
 def unfit(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
     """Rows of the windows that cannot land."""
-    return (row for row in _rows(connection, spec, windows) if row.is_rejected)
+    return local_rows.unfit(_rows(connection, spec, windows))
 
 
 def value_of(spec: TableSpec, found: str | int | None) -> CursorValue | None:
