@@ -68,7 +68,7 @@ def _blind(path: Path) -> str:
 
 
 def _held(path: Path) -> str:
-    """By whom, or why that cannot be told; empty where nobody holds the lock."""
+    """Who holds the lock, or why that is not known; empty where nobody does."""
     index = path.with_name(f"{path.name}-shm")
     places = [str(path), str(_RESERVED)] + ([str(index), str(_WAL_WRITE)] if index.exists() else [])
     done = subprocess.run(
