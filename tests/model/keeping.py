@@ -65,7 +65,7 @@ class Keeping(Protocol):
     def __init__(self) -> None:
         super().__init__()
         self.unseen: set[object] = set()
-        """Ids of rows that have changed where no cursor tells of it: of these alone a repair may have to mend the copy."""
+        """Ids of rows that have changed where no cursor tells of it: of these alone a repair may have to correct the copy."""
 
     @initialize(terms=st.sampled_from(sorted(TERMS)))
     def choose(self, terms: str) -> None:
