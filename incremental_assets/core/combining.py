@@ -125,7 +125,7 @@ class Combining(Generic[Asked, Answer]):
         try:
             self._work(taken)
         except BaseException as error:
-            # An end from outside is this thread's alone: the others are told that what they share with it was interrupted.
+            # An end from outside is this thread's alone: the others learn that what they share with it was interrupted.
             met = error if isinstance(error, Exception) else Interrupted("what was done together with others")
             for _, answer in taken:
                 if not answer.done():

@@ -1,4 +1,4 @@
-"""A file of a log, read only where it is one: whoever may write to the lake can put a pipe there, for which a reader would wait for ever."""
+"""A file of a log, read only where it is one: whoever may write to the lake can put a pipe there, for which a reader would wait forever."""
 
 from __future__ import annotations
 
