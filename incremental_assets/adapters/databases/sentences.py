@@ -59,7 +59,7 @@ def untrusted(words: str, address: Address) -> str:
 
 
 def no_database(address: Address) -> str:
-    """As a server says it that does not tell what is not there from what may not be used."""
+    """The sentence for a server that does not tell what is not there from what may not be used."""
     return f"there is no database {address.database!r} on this server, or {address.user} may not use it; check `database`, `doctor --sql` prints the grants"
 
 

@@ -75,7 +75,7 @@ def commit_lock(lake: str, table: TableId, patience: timedelta = PATIENCE) -> It
 
 
 def _lock_file(path: Path, table: TableId) -> TextIO:
-    """For this user alone, as whoever may read a file can lock it. Raises LakeRefused for what is no lock of ours.
+    """Open a lock file for this user alone, as whoever may read a file can lock it. Raises LakeRefused for what is no lock of ours.
 
     Where others may write to the lake, somebody can have put there a link to a file that only this user may write.
     """

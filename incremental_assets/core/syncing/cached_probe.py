@@ -38,7 +38,7 @@ class CachedProbe:
         return self._probe.missing_schemas(schemas)
 
     def bound(self) -> Bound:
-        """Not cached."""
+        """The bound, not cached."""
         return self._probe.bound()
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
