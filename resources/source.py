@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.databases.dialect import Address
     from incremental_assets.adapters.databases.probe import SqlProbe
     from incremental_assets.core.ports import Source
+
+_LONGEST = 65_536
+"""Bytes of a file that a reference names: no password, host or name has as many."""
 
 
 def open_probe(source: SourceConfig, file: Path) -> SqlProbe:
@@ -103,7 +107,7 @@ def _look_up(reference: Reference) -> str:
         return value
     try:
         # Editors and `echo` end a file with a newline, which is no part of a secret.
-        value = Path(reference.name).read_text(encoding="utf-8").rstrip("\r\n")
+        value = _text_of(Path(reference.name)).rstrip("\r\n")
     except FileNotFoundError:
         raise LookupError("there is no such file; create it, or name another") from None
     except UnicodeDecodeError:
@@ -115,6 +119,19 @@ def _look_up(reference: Reference) -> str:
     if not _is_text(value):
         raise LookupError("the file contains a NUL, which no value can; remove it")
     return value
+
+
+def _text_of(file: Path) -> str:
+    """Of a pipe, which is waited for, and of a device without an end, nothing is read. Raises OSError, UnicodeDecodeError, LookupError."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as opened:
+        kind = os.fstat(descriptor).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            raise LookupError("this is no file, but a pipe or a device; name a file")
+        text = opened.read(_LONGEST + 1)
+    if len(text) > _LONGEST:
+        raise LookupError(f"the file has more than {_LONGEST:,} bytes; write the value alone into it")
+    return text.decode()
 
 
 def _is_text(value: str) -> bool:

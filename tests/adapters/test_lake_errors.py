@@ -39,6 +39,16 @@ def test_what_may_not_be_written_is_told(words: str) -> None:
     assert isinstance(explain(f"java.io.IOException: {words}", ORDERS, "/lake", BATCH), LakeRefused)
 
 
+@pytest.mark.parametrize("made", ["/proc/none", "/proc/none/lake", "/proc/none/lake/_staging"])
+def test_a_place_that_takes_no_folders_is_told(made: str) -> None:
+    words = f"[Errno 2] No such file or directory: '{made}'"
+    assert str(explain(words, ORDERS, "/proc/none/lake", "")) == (
+        "shop.public.orders: there can be no lake at /proc/none/lake, as no folder can be made there; choose another folder"
+    )
+    refused = explain("[Errno 1] Operation not permitted: '/sys/lake'", ORDERS, "/sys/lake", "")
+    assert "its file system takes no folders" in str(refused)
+
+
 def test_a_batch_that_is_gone_was_taken_by_the_run_that_took_over() -> None:
     gone = f"[PATH_NOT_FOUND] Path does not exist: file:{BATCH}. SQLSTATE: 42K03"
     assert isinstance(explain(gone, ORDERS, "/lake", BATCH), LeaseLost)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,6 +127,19 @@ def test_a_value_that_no_driver_takes_is_one_sentence(monkeypatch: pytest.Monkey
     assert sentence(replace(SOURCE, host=Reference("env", "SHOP_HOST"))).endswith(
         "the environment variable SHOP_HOST is not UTF-8 text; export it as UTF-8"
     )
+
+
+def test_a_reference_to_what_has_no_end_is_one_sentence(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "long").write_text("hunter2" * 10_000)
+
+    def told(name: str) -> str:
+        return sentence(replace(SOURCE, password=Reference("file", str(tmp_path / name))))
+
+    assert told("pipe").endswith("this is no file, but a pipe or a device; name a file")
+    assert told("/dev/zero").endswith("this is no file, but a pipe or a device; name a file")
+    assert told("long").endswith("the file has more than 65,536 bytes; write the value alone into it")
+    assert "(Is a directory)" in told(".")
 
 
 def test_the_schemas_of_listed_tables_are_looked_through_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

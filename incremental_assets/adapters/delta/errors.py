@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import PurePath
 from urllib.parse import unquote
 
 from incremental_assets.adapters.databases.registry import java_packages
@@ -20,6 +21,7 @@ _REFUSALS = {
     "Read-only file system": "its file system is read-only; mount it for writing",
     "Not a directory": "a file lies where a folder must be; move it away, or choose another folder",
     "Permission denied": "this user may not write there; give it the right, or choose another folder",
+    "Operation not permitted": "its file system takes no folders; choose another folder",
     "AccessDenied": "the store denies it; check the credentials and what they may do",
 }
 _DELTA = "[DELTA_"
@@ -65,6 +67,11 @@ def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAss
             )
     if not any(gone in text for gone in _GONE):
         return None
+    if any(f"'{folder}'" in text for folder in (lake, *map(str, PurePath(lake).parents))) or f"'{lake}/_" in text:
+        # As of /proc: the folder itself cannot be made.
+        return LakeRefused(
+            f"{table}: there can be no lake at {lake}, as no folder can be made there; choose another folder"
+        )
     # A batch is removed by its own run, or by the one that takes over from it.
     return LeaseLost(table) if staged and staged in text else _missing(unquote(text), table, lake)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -21,6 +22,7 @@ from incremental_assets.adapters.databases.row_texts import hexadecimal
 from incremental_assets.adapters.databases.sqlite import bound, window_queries
 from incremental_assets.adapters.databases.sqlite.types import Unfit, converter, spark_type
 from incremental_assets.core.discovery.traits import Sample
+from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor, Fidelity, NullPolicy
@@ -300,3 +302,9 @@ def test_windows_that_share_no_row_are_counted_in_one_pass(world: File) -> None:
     (whole,) = probe.measure(spec, (Window(None, None),))
     assert [each.rows for each in parts] == [1, 2]
     assert sum(int(each.digest) for each in parts) == int(whole.digest)
+
+
+def test_a_pipe_in_the_place_of_a_file_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "shop.db")
+    with pytest.raises(SourceUnreachable, match="this is a pipe or a device and no SQLite file; check `database`"):
+        SqlProbe(Address("sqlite", "", 0, str(tmp_path / "shop.db"), "", "", "disable"), "shop").catalogue()

@@ -15,6 +15,8 @@ import pymysql
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql.flavour import Flavour, flavour_of
 from incremental_assets.adapters.databases.mysql.packets import packets
+from incremental_assets.adapters.databases.sentences import place_of
+from incremental_assets.core.errors import SourceUnreachable
 
 Value = str | int
 Text = str | None
@@ -57,7 +59,7 @@ class Connection:
             **_tls(address),
         )
         try:
-            self._driver.connect(self._line)
+            self._connect(address)
             self._driver._read_timeout = _seconds(address.statement_timeout + address.socket_timeout)
             for statement in _SETTINGS:
                 self.execute(statement)
@@ -65,6 +67,15 @@ class Connection:
         except BaseException:
             self.close()
             raise
+
+    def _connect(self, address: Address) -> None:
+        try:
+            self._driver.connect(self._line)
+        except ValueError as error:
+            # Where nothing else encrypts it, a password travels in one block of the server's key.
+            raise SourceUnreachable(
+                f"{place_of(address)}: the secret that `password` refers to cannot be sent ({error}); is it a password? A long one needs TLS"
+            ) from None
 
     @property
     def flavour(self) -> Flavour:

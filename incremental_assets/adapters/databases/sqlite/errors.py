@@ -23,6 +23,13 @@ from incremental_assets.core.model.table import TableId
 from incremental_assets.core.words import age
 
 
+def check_openable(place: str) -> None:
+    """Raises SourceUnreachable for a pipe, for whose writer the library would wait, and for a device."""
+    found = Path(place)
+    if found.exists() and not (found.is_file() or found.is_dir()):
+        raise SourceUnreachable(f"{place}: this is a pipe or a device and no SQLite file; check `database`")
+
+
 @contextmanager
 def explained(address: Address, table: TableId | None = None) -> Iterator[None]:
     """Turn whatever the library raises inside into an error of the family."""

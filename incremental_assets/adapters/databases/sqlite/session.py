@@ -18,7 +18,7 @@ from incremental_assets.adapters.databases.sqlite.bound import take_bound
 from incremental_assets.adapters.databases.sqlite.catalogue import SCHEMA, read_catalogue
 from incremental_assets.adapters.databases.sqlite.discovery import describe
 from incremental_assets.adapters.databases.sqlite.doctor import read_facts
-from incremental_assets.adapters.databases.sqlite.errors import explained
+from incremental_assets.adapters.databases.sqlite.errors import check_openable, explained
 from incremental_assets.adapters.databases.sqlite.foresight import foresee
 from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.rows import utc
@@ -141,7 +141,8 @@ class Connections:
 
 
 def open_file(address: Address) -> sqlite3.Connection:
-    """The file, read-only; in autocommit, and waiting for a writer of a rollback journal."""
+    """The file, read-only; in autocommit, and waiting for a writer of a rollback journal. Raises SourceUnreachable, and what the library raises."""
+    check_openable(address.database)
     connection = sqlite3.connect(
         f"file:{quote(address.database)}?mode=ro",
         uri=True,
