@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.config.addresses import absolute, checked_host
+from incremental_assets.core.config.addresses import absolute, checked_host, checked_name
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.settings import REFERABLE, Reference, SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
@@ -67,13 +67,15 @@ def address(source: SourceConfig, file: Path) -> Address:
                 "the value is not a port; write a number from 1 to 65535",
             )
         )
-    if not problems and isinstance(source.host, Reference):
-        try:
-            checked_host(host)
-        except ValueError as error:
-            problems.append(
-                Problem(str(file), source.line_of("host"), str(source.host), f"the value is not a host: {error}")
-            )
+    found = {"host": (host, checked_host), "database": (database, checked_name), "user": (user, checked_name)}
+    for key, (value, checked) in found.items():
+        reference = getattr(source, key)
+        if not problems and isinstance(reference, Reference):
+            try:
+                checked(value)
+            except ValueError as error:
+                told = f"the value is not a {key}: {error}"
+                problems.append(Problem(str(file), source.line_of(key), str(reference), told))
     if problems:
         raise ConfigurationError(tuple(problems))
     return Address(

@@ -122,6 +122,15 @@ def test_a_host_that_no_driver_can_ask_for_is_refused(tmp_path: Path, host: str)
     assert problem.cure.startswith("a host's name has up to 63 letters between two dots")
 
 
+@pytest.mark.parametrize("key", ["user", "database"])
+@pytest.mark.parametrize("name", [r"a\nb", r"a\x1B[2Jb", "a" * 1_000_000])
+def test_a_name_that_no_sentence_could_hold_is_refused(tmp_path: Path, key: str, name: str) -> None:
+    written = {"user": "user: reader", "database": "database: shop"}[key]
+    problem = only_problem(tmp_path, in_source("tls: require").replace(written, f'{key}: "{name}" #!', 1))
+    assert problem.cure == "write one line of up to 4,096 letters"
+    assert len(problem.text) < 200
+
+
 @pytest.mark.parametrize("value", [r"a\0b", r"\ud800"])
 @pytest.mark.parametrize("key", ["lake", "checkpoints"])
 def test_what_no_path_can_hold_is_refused_where_it_stands(tmp_path: Path, key: str, value: str) -> None:

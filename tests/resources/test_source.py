@@ -118,6 +118,18 @@ def test_what_a_reference_leads_to_is_never_shown(monkeypatch: pytest.MonkeyPatc
     assert "hunter2" not in told
 
 
+@pytest.mark.parametrize("value", ["hunter2\nSECRET", "hunter2" * 1_000])
+@pytest.mark.parametrize("key", ["user", "database"])
+def test_a_name_behind_a_reference_fits_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: str, value: str
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
+    (tmp_path / "name").write_text(value)
+    told = sentence(replace(SOURCE, **{key: Reference("file", str(tmp_path / "name"))}))
+    assert told.endswith(f"the value is not a {key}: write one line of up to 4,096 letters")
+    assert "hunter2" not in told
+
+
 def test_a_value_that_no_driver_takes_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("hunter2\0")
     monkeypatch.setenv("SHOP_HOST", "hunter2\udcff")

@@ -10,6 +10,10 @@ _LAKES = ("s3a", "abfss", "gs", "hdfs")
 _SQLITE = re.compile(r"sqlite(?:\+pysqlite)?:///(?P<path>[^?]+)(?P<query>\?.*)?")
 _POSTGRESQL = re.compile(r"postgresql(?:\+psycopg)?://(?P<rest>[^?]+(?P<query>\?.*)?)")
 
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What would begin another line of a message, or move a terminal's cursor."""
+_LONGEST = 4_096
+
 
 def checked_host(name: str) -> str:
     """A host's name or address, and nothing that could smuggle more into a connection string."""
@@ -23,6 +27,13 @@ def checked_host(name: str) -> str:
         raise ValueError(
             "a host's name has up to 63 letters between two dots; write the name as the network resolves it"
         ) from None
+    return name
+
+
+def checked_name(name: str) -> str:
+    """A database or a user, as a message that tells of it can hold: no database gives names that are longer, and no path is."""
+    if len(name) > _LONGEST or _BREAKS.search(name):
+        raise ValueError(f"write one line of up to {_LONGEST:,} letters")
     return name
 
 

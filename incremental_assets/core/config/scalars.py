@@ -181,7 +181,9 @@ def _no_literal(value: object) -> object:
 
 
 Located = Annotated[
-    Annotated[Text, Tag("in place")] | Annotated[ReferenceDocument, Tag("by reference")], Discriminator(_where)
+    Annotated[Text, AfterValidator(config_places.checked_name), Tag("in place")]
+    | Annotated[ReferenceDocument, Tag("by reference")],
+    Discriminator(_where),
 ]
 Host = Annotated[
     Annotated[Text, AfterValidator(addresses.checked_host), Tag("in place")]
