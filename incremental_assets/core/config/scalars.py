@@ -181,7 +181,7 @@ def _no_literal(value: object) -> object:
 
 
 Located = Annotated[
-    Annotated[Text, AfterValidator(config_places.checked_name), Tag("in place")]
+    Annotated[Text, AfterValidator(addresses.checked_name), Tag("in place")]
     | Annotated[ReferenceDocument, Tag("by reference")],
     Discriminator(_where),
 ]
