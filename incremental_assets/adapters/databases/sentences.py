@@ -9,6 +9,9 @@ ALTERED = (
     "the table was altered in the source while this sync was about to read it ({}), so nothing was written; "
     "run the sync again, it reads the catalogue again"
 )
+ANOTHER_KIND = (
+    "what answers there is no server of this dialect, or is too busy to greet ({}); check `dialect`, `host` and `port`"
+)
 BUSY = "another session holds a lock on it"
 FULL = "the server has no connection left ({}); try again, or lower `parallel: {{connections: …}}`"
 LOST = "the connection was lost ({}); the next sync resumes where this one stopped"

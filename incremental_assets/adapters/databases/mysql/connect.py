@@ -15,7 +15,7 @@ import pymysql
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql.flavour import Flavour, flavour_of
 from incremental_assets.adapters.databases.mysql.packets import packets
-from incremental_assets.adapters.databases.sentences import place_of
+from incremental_assets.adapters.databases.sentences import ANOTHER_KIND, place_of
 from incremental_assets.core.errors import SourceUnreachable
 
 Value = str | int
@@ -31,6 +31,8 @@ _SETTINGS = (
 )
 
 
+_LOST = 2013
+"""No whole answer came."""
 _AT_ONCE = 1 << 18
 """Bytes that are received together."""
 
@@ -71,6 +73,10 @@ class Connection:
     def _connect(self, address: Address) -> None:
         try:
             self._driver.connect(self._line)
+        except pymysql.OperationalError as error:
+            if error.args[0] != _LOST:
+                raise
+            raise SourceUnreachable(f"{place_of(address)}: {ANOTHER_KIND.format(error.args[-1])}") from None
         except ValueError as error:
             # Where nothing else encrypts it, a password travels in one block of the server's key.
             raise SourceUnreachable(

@@ -13,6 +13,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.patience import SILENT
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import (
+    ANOTHER_KIND,
     FULL,
     LOST,
     NO_COLUMN,
@@ -27,6 +28,8 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.words import age
 
+_OF_ANOTHER_KIND = ("expected authentication request", "invalid response to ssl negotiation")
+"""What libpq says of a server that speaks another protocol."""
 _JDBC = re.compile(r"org\.postgresql\.util\.PSQLException[:)] (.+)")
 _JDBC_REFUSED = re.compile(r"\[FAILED_JDBC\.CONNECTION\].*")
 """Spark's own, where the very first of its connections fails; the driver's words are only in the Java that lies behind it."""
@@ -139,6 +142,8 @@ def _not_connected(address: Address, place: str, words: str) -> IncrementalAsset
         return SourceUnreachable(
             f"{place}: the server rejects this connection ({words}); add a line for it to pg_hba.conf, or change `tls`"
         )
+    if any(told in low for told in _OF_ANOTHER_KIND):
+        return SourceUnreachable(f"{place}: {ANOTHER_KIND.format(words)}")
     if unknown := unknown_host(words, address):
         return SourceUnreachable(f"{place}: {unknown}")
     if any(each in low for each in _TLS):
