@@ -82,7 +82,7 @@ class SourceFacts:
     login_trigger: str = ""
     """An event trigger that runs when a session logs in; empty if there is none."""
     experimental: str = ""
-    """Why none of these facts is proven: the dialect was not tested against a server; empty for one that was."""
+    """Why none of these facts is proven: the dialect was never run against a real server; empty for one that was."""
     unsettled: str = ""
     """Another reason why no run can be `settled`, with its cure; empty if there is none."""
     tables: tuple[TableFacts, ...] = ()

@@ -48,7 +48,7 @@ class Bound:
     login_trigger: str = ""
     """An event trigger that runs when a session logs in; empty if there is none."""
     experimental: str = ""
-    """Why nothing in this bound is proven: the dialect was not tested against a server; empty for one that was."""
+    """Why nothing in this bound is proven: the dialect was never run against a real server; empty for one that was."""
     local_times: tuple[LocalTime, ...] = ()
     """Some moments as the source converts them in the zones that its tables are read in."""
 

@@ -1,4 +1,4 @@
-"""Oracle, which was not tested against a server: its SQL, its types, its bound and its refusals, and the whole of a look on recorded answers."""
+"""Oracle, which was never run against a real server: its SQL, its types, its bound and its refusals, and the whole of a look on recorded answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL Server, which was not tested against a server: its SQL, its types, its bound, and the whole of a look on recorded answers."""
+"""SQL Server, which was never run against a real server: its SQL, its types, its bound, and the whole of a look on recorded answers."""
 
 from __future__ import annotations
 

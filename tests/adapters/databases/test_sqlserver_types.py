@@ -1,4 +1,4 @@
-"""The types of SQL Server, which was not tested against a server: what each becomes in Spark, and how its values are taken and compared."""
+"""The types of SQL Server, which was never run against a real server: what each becomes in Spark, and how its values are taken and compared."""
 
 from __future__ import annotations
 

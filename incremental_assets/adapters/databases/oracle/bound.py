@@ -2,7 +2,7 @@
 
 The order carries the proof. A row that is stamped before the clock was read and is committed after the snapshot was taken was, at the second
 question, either still to be written, and its call is running; or written, and its transaction is open at the third question, which comes later.
-The answers are interpreted by `bound_of`, a pure function, as they were not tested against a server.
+The answers are interpreted by `bound_of`, a pure function, as they were never run against a real server.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from incremental_assets.core.planning.bound import Bound
 
 Row = tuple[Any, ...]
 
-UNPLAYED = "experimental, not tested against a server"
+UNPLAYED = "experimental, never run against a real server"
 """What every run, plan and finding says of a database whose code was tested with recorded answers alone."""
 
 
