@@ -51,7 +51,7 @@ def with_count(readme: str, results: Results) -> str:
 def _head(results: Results) -> str:
     machine, tools = results.machine, results.tools
     if not machine:
-        return "# Benchmarks\n\nGenerated from `benchmarks.json`; not written by hand. No other tool was played."
+        return "# Benchmarks\n\nGenerated from `benchmarks.json`; not written by hand. No other tool was measured."
     where = (
         f"{machine['cores']} cores ({machine['processor']}), {machine['memory_gib']} GiB of memory, {machine['system']}, "
         f"PostgreSQL {machine['postgresql']}, Java {machine['java']}, Python {machine['python']}"
@@ -191,12 +191,12 @@ def _drift(results: Results) -> str:
     before, after = told["load"]
     lines = [
         f"### D: drift and deletes in a table of {told['rows']:,} rows",
-        f"Played once, the first four in a session that is open and the last in one that begins with it; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
-        "Processor seconds are those of our processes and of the source's.",
+        f"Measured once, the first four in an open session and the last in one that begins with it; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
+        "Processor seconds are those of our processes and of the source.",
         _table(("", "seconds", "processor s", "lines that the source sent to be compared", "rows read"), rows, 1),
     ]
     lines += [
-        f"The source counted {_count(step['key_index_scans'])} scans of the key's index during the last one, of which each key that is looked for by itself is one, "
+        f"The source counted {_count(step['key_index_scans'])} scans of the key's index during the last one, one of them for each key that is looked up by itself, "
         f"and {_count(step['table_scans'])} of the whole table."
         for step in told["steps"]
         if "key_index_scans" in step
@@ -211,8 +211,8 @@ def _compare(results: Results) -> str:
     before, after = told["load"]
     head = ("", "rounds", "seconds", "least to most", "processor s", "lines to be compared", "rows read", "sent by the source", "new in the lake")  # fmt: skip
     lines = [
-        f"### C: {CHANGES} changed rows of {told['rows']:,}, of which nothing tells that they changed",
-        f"Syncs in a session that is open, by turns; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
+        f"### C: {CHANGES} changed rows of {told['rows']:,}, and nothing in a row shows that it changed",
+        f"Syncs in an open session, alternating; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
         _table(head, [_way(results, way, sent) for way, sent in told["sent"].items()], 1),
     ]
     return "\n\n".join(lines)
@@ -236,8 +236,8 @@ def _large(results: Results) -> str:
     head = ("", "seconds", "processor s", "rows read", "new in the lake", "memory", "of it Python")
     lines = [
         f"### L: a table of {told['rows']:,} rows",
-        f"Syncs in a session that is open, each played once; the changed rows are spread over the keys; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
-        "Processor seconds and memory are those of our processes and of the source's.",
+        f"Syncs in an open session, each measured once; the changed rows are spread over the keys; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
+        "Processor seconds and memory are those of our processes and of the source.",
         _table(head, rows, 1),
     ]
     return "\n\n".join(lines)

@@ -19,25 +19,25 @@ HOW = """\
 * **Whole process** is from start to end; **inside** is what the tool's own clock reports for its work: the report's seconds of one
   table (ours), `pipeline.run` (dlt), read and write (the scripts). Memory is the most that all its processes held together, a running engine included, looked
   at every 0.6 seconds: the sum of Linux's proportional set sizes (PSS), in which a page that several processes share counts once, divided among them (what was
-  played before 2026-11-25 12:50 UTC counted it in each of them); *new in the lake* is the size of the files that appeared there; *written in all* is everything that its
+  measured before 2026-11-25 12:50 UTC counts it in each of them); *new in the lake* is the size of the files that appeared there; *written in all* is everything that its
   processes wrote to the file system.
 * **Ours** is `incremental-assets sync --json` as a user would type it, with Dagster's instance, lease, checkpoints, one exported snapshot, and the
   source's own count compared with what was read. *Engine running* is the same command while `incremental-assets engine` runs; *in a session* is one
   long-lived process without Dagster.
 * **dlt** runs `sql_database` with reflected keys, an `incremental` cursor and `merge` with the strategy `upsert` into the `delta` format on a local
   `filesystem`; the first load is the first run of the same pipeline. `bench/contenders/dlt_delta.py` gives the reason for each setting.
-* **Spark JDBC** reads with one connection per core, split by the key, and 10,000 rows per fetch; **Spark MERGE** is the script that one would write oneself, with Spark's default settings. Both get
+* **Spark JDBC** reads with one connection per core, split by the key, and 10,000 rows per fetch; **Spark MERGE** is the script that you would write yourself, with Spark's default settings. Both get
   their jars by path, so that no download is timed. **sling** is the newest release whose program comes with its package.
 * **COPY** is the floor: what PostgreSQL itself needs to output the rows, to nowhere and, through DuckDB, into one Parquet file.
 * PostgreSQL has `fsync` off and no autovacuum, so that it does no background work during a measurement; its files and the
   others' are in the page cache. Ticks start two and a half seconds after the changes, when they have settled (the row of ticks of G does not wait: each
   reads some of the rows of the previous one again). A long-lived process has done 32 small ticks
   before the first that counts: the first few take twice as long. The engine, and our session, are the same for every workload.
-* **DB** is `incremental-assets sync --json` from PostgreSQL and from a MariaDB with the same rows, by turns; *to ours* is to PostgreSQL's. Before each round of its
-  tick the same rows change in both. Each copy is held against the count and the sums of its source. MariaDB holds 1 GiB of pages in memory and waits for no
+* **DB** is `incremental-assets sync --json` from PostgreSQL and from a MariaDB with the same rows, alternating; *to ours* is to PostgreSQL's. Before each round of its
+  tick the same rows change in both. Each copy is compared with the count and the sums of its source. MariaDB holds 1 GiB of pages in memory and waits for no
   disk at a commit (`innodb_flush_log_at_trx_commit=2`).
 * **C**, **D** and **L** have a PostgreSQL of their own with one generated table, and sync it in the benchmark's own process, without Dagster. Processor seconds are
-  those of that process, of what it started, and of the source. After each sync of C and of L the copy is held against the count and the sums of the source. *Lines to be compared* are the
+  those of that process, of what it started, and of the source. After each sync of C and of L the copy is compared with the count and the sums of the source. *Lines to be compared* are the
   counts, hashes and keys that the source sends before rows are read; *sent by the source* are all its bytes in a round of their own, through a port that counts
   them, whose time does not count."""
 
@@ -45,7 +45,7 @@ TRIED = """\
 ## What was tried
 
 Tried by hand while making a tick faster, each against the same code without the change, on two cores. What did not help was removed; what helped is
-under *Kept*. All of it was tried on the older way, by which Spark itself reads, matches and writes; it is still taken where our own commit must not be.
+under *Kept*. All of it was tried on the older path, on which Spark itself reads, matches and writes; that path is still used where a commit of our own is not possible.
 
 * **Starting Spark in a thread while Dagster is imported**: no difference. Both need the processor, and there are two.
 * **Interpreted projections** (`codegen.factoryMode=NO_CODEGEN`): half as long again in a warm engine; no difference in a cold JVM.
@@ -77,7 +77,7 @@ under *Kept*. All of it was tried on the older way, by which Spark itself reads,
 * Kept for checks: a binary search among 24 windows in place of 24 ranges, for which Spark generates code too long for the JVM to compile (15,000 rows:
   2.3 s in place of 5.1 s), and the JVM's full compiler from 85 MB on (600,000 rows of `lineitem`, hashed for the third time: 2.9 s in
   place of 8.4 s with C1 alone). `check` of the demo's eight tables, up to the sixth: 98 s before both, 82 s with the first, 61 s with both.
-* **What a tick of spread keys writes more of in a larger table** (10,000 rows: 64.5 kB in 1.5 million, 71.6 kB in 24 million): 2.9 kB are the vectors, in which
-  each 65,536 rows that lose one have a part of their own; the rest is log, 1.2 kB for each further file: the line that removes it, and the one that adds it again
+* **What a tick of spread keys writes in addition in a larger table** (10,000 rows: 64.5 kB in 1.5 million, 71.6 kB in 24 million): 2.9 kB are the vectors, in which
+  each block of 65,536 rows that loses a row has a part of its own; the rest is log, 1.2 kB for each further file: the line that removes it, and the one that adds it again
   with its statistics. Files of 512 MiB of the source in place of 256 took 1.18x to 1.11x; still larger ones would meet the target, and leave a batch of
   few keys to one task."""
