@@ -15,10 +15,12 @@ from incremental_assets.cli.orphaned_runs import free_dead_slots, process_tag
 from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.errors import SetupError, SourceBusy
 from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.partition import IntegerGrid
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.syncing.number_keys import spanning
 from incremental_assets.core.syncing.pending import Pending
 from incremental_assets.defs.assets import MODE_TAG, SHRINK_TAG, sync_assets
 from incremental_assets.defs.build import views
@@ -90,9 +92,8 @@ class DagsterRuns:
         scheme = self._scheme(spec.id)
         tags = {BACKFILL_TAG: backfill, **dict(zip(RANGE_TAGS, (keys[0], keys[-1]), strict=True))}
         with dagster_instance() as instance:
-            if scheme.dynamic:
-                known = instance.get_dynamic_partitions(scheme.dynamic)
-                instance.add_dynamic_partitions(scheme.dynamic, [key for key in keys if key not in known])
+            if isinstance(scheme.grid, IntegerGrid):
+                _offer(instance, scheme.dynamic, scheme.grid, keys)
             keys_of = tuple(self.view.asset_keys([spec.id]))
             launch = Launch(sync_jobs(self.view)[scheme].name, keys_of, tags)
             error = self._execute(launch, instance, request.run_id)
@@ -160,6 +161,17 @@ class DagsterRuns:
         if error:
             return SyncReport.failed(spec, request, SetupError(f"{table}: {error}"))
         return replace(SyncReport.of(spec, request, Status.IDLE), reason="nothing changed")
+
+
+def _offer(instance: DagsterInstance, name: str, grid: IntegerGrid, keys: Sequence[str]) -> None:
+    """Has Dagster know these keys, and those between them and the known ones. Below the first one all arrive anew: a range would hold none of them."""
+    known = list(instance.get_dynamic_partitions(name))
+    whole = spanning(grid, [*known, *keys])
+    if list(whole[: len(known)]) != known:
+        for key in known:
+            instance.delete_dynamic_partition(name, key)
+        known = []
+    instance.add_dynamic_partitions(name, list(whole[len(known) :]))
 
 
 class Reports(Observer):

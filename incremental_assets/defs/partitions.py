@@ -30,7 +30,7 @@ class Scheme:
     name: str
     grid: Grid | None
     dynamic: str = ""
-    """The name under which Dagster keeps the keys of an integer grid."""
+    """The name under which Dagster keeps the keys of an integer grid: each size has its own, since it takes a range of keys in the order of their arrival."""
 
     @property
     def op(self) -> str:
@@ -45,7 +45,7 @@ def scheme_of(source: SourceConfig, terms: TableConfig) -> Scheme:
         return Scheme(source.name, CURRENT, None)
     if isinstance(grid, TimeGrid):
         return Scheme(source.name, f"{grid.every}_{grid.start:%Y%m%d}", grid)
-    return Scheme(source.name, plain(terms.schema, terms.name), grid, dynamic=str(terms.id(source.name)))
+    return Scheme(source.name, plain(terms.schema, terms.name), grid, dynamic=f"{terms.id(source.name)} by {grid.size}")
 
 
 def definition(scheme: Scheme) -> PartitionsDefinition:

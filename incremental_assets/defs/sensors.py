@@ -110,7 +110,7 @@ def run_requests(
         known = instance.get_dynamic_partitions(scheme.dynamic) if scheme.dynamic else ()
         try:
             keys = partition_keys(scheme.grid, each, now, known)
-            added = new_keys(scheme.grid, keys, known)
+            added = new_keys(scheme.grid, each, keys, known)
         except Exception as error:  # noqa: BLE001 - one failure must not stop the other tables
             stopped.append(Blocked(table, f"{table}: {sentence(error)}"))
             continue

@@ -115,7 +115,17 @@ def test_too_many_keys_are_refused() -> None:
 
 def test_new_keys_leave_no_gap_to_those_there_are() -> None:
     grid = IntegerGrid(10)
-    assert new_keys(grid, [key(10), key(20)], []) == (key(10), key(20))
-    assert new_keys(grid, [key(40)], [key(0), key(10)]) == (key(20), key(30), key(40))
-    assert new_keys(grid, [key(10)], [key(0), key(10)]) == ()
-    assert new_keys(MONTHS, ["2024-01-01"], []) == ()
+    first, later = numbers(None, 25), replace(numbers(40, 45), reached=CursorValue.of(CursorType.INTEGER, 39))
+    assert new_keys(grid, first, [key(10), key(20)], []) == (key(10), key(20))
+    assert new_keys(grid, later, [key(40)], [key(0), key(10)]) == (key(20), key(30), key(40))
+    assert new_keys(grid, later, [key(10)], [key(0), key(10)]) == ()
+    assert new_keys(MONTHS, since(None), ["2024-01-01"], []) == ()
+
+
+def test_a_table_that_was_read_before_gets_the_older_keys_of_a_new_grid_as_well() -> None:
+    read = replace(numbers(40, 45), reached=CursorValue.of(CursorType.INTEGER, 39))
+    assert new_keys(IntegerGrid(10), read, [key(40)], []) == (key(0), key(10), key(20), key(30), key(40))
+    from_20 = replace(read, spec=replace(read.spec, start=CursorValue.of(CursorType.INTEGER, 25)))
+    assert new_keys(IntegerGrid(10), from_20, [key(40)], []) == (key(20), key(30), key(40))
+    high = replace(numbers(10**15, 10**15 + 5), reached=CursorValue.of(CursorType.INTEGER, 10**15))
+    assert new_keys(IntegerGrid(10), high, [key(10**15)], []) == (key(10**15),)

@@ -11,7 +11,6 @@ from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.partition import (
     CURRENT,
-    MOST_KEYS,
     Grid,
     IntegerGrid,
     TimeGrid,
@@ -29,6 +28,7 @@ from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.planning.windows import reading
 from incremental_assets.core.ports import Probe
+from incremental_assets.core.syncing import number_keys as numbers
 from incremental_assets.core.syncing.idle import IdleTable, is_news
 
 _log = logging.getLogger(__name__)
@@ -167,29 +167,30 @@ def later_keys(grid: Grid | None, last: str, spec: TableSpec, report: SyncReport
     return touched(grid, Window(begins, upper), min(report.clock, now))
 
 
-def new_keys(grid: Grid | None, wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+def new_keys(grid: Grid | None, found: Pending, wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """The keys of an integer grid that do not exist yet, from the last one there is upwards: without gaps, and never below the first."""
     if not isinstance(grid, IntegerGrid) or not wanted:
         return ()
-    begin = _bounds(known[-1])[1] if known else _bounds(wanted[0])[0]
-    end = _bounds(wanted[-1])[1]
-    return integer_keys(grid, begin, end - 1) if begin < end else ()
+    if known:
+        return numbers.following(grid, known[-1], wanted[-1])
+    return numbers.spanning(grid, (_old_beginning(grid, found, wanted), wanted[-1]))
+
+
+def _old_beginning(grid: IntegerGrid, found: Pending, wanted: Sequence[str]) -> str:
+    """The first key of a grid without any: a table that was read before, under another size or another home of Dagster, also has its older windows."""
+    if found.reached is None:
+        return wanted[0]
+    highest = numbers.bounds(wanted[-1])[0]
+    lowest = numbers.usual_beginning(grid, highest) if found.spec.start is None else int(found.spec.start.text)
+    return numbers.lower_of(wanted[0], integer_keys(grid, lowest, lowest)[0])
 
 
 def _first(grid: IntegerGrid, lower: CursorValue | None, last: int, known: Sequence[str]) -> int:
     """The first of the touched keys: never below the first key there is, as keys are only ever added at the upper end."""
-    begin = _bounds(known[0])[0] if known else None
+    begin = numbers.bounds(known[0])[0] if known else None
     if lower is not None:
         if begin is None:
             return int(lower.text)
         # Keys above the last one were read by a run that was requested before their rows came, and are announced nowhere else.
-        return min(max(begin, int(lower.text)), _bounds(known[-1])[1])
-    if begin is not None:
-        return begin
-    # Numbers usually count from 1. Where they begin so high that the grid from 0 on has too many keys, it begins with the open one.
-    return min(0, last) if abs(last) // grid.size < MOST_KEYS else last
-
-
-def _bounds(key: str) -> tuple[int, int]:
-    lower, upper = (int(part.replace("m", "-")) for part in key.split("-"))
-    return lower, upper
+        return min(max(begin, int(lower.text)), numbers.bounds(known[-1])[1])
+    return numbers.usual_beginning(grid, last) if begin is None else begin
