@@ -279,6 +279,31 @@ def test_a_table_in_weeks_says_on_which_day_they_begin(
     assert ("A week begins on Sunday, and its key is that day." in description) is says
 
 
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        (
+            "cursor: {type: xmin}, strategy: upsert",
+            "A partition is a range of numbers of the transactions that wrote the rows",
+        ),
+        ("cursor: {column: id, type: integer}", "A partition is a range of `id`"),
+        (
+            "cursor: {column: updated_at, type: timestamp}, strategy: append",
+            "A partition is a window of `updated_at`: each version of a row that a sync saw stays in the window of its own value",
+        ),
+        (
+            "cursor: {column: updated_at, type: timestamp}, strategy: upsert",
+            "A partition is a window of `updated_at`: a row lives in the window of its latest version, and moves on when it changes",
+        ),
+    ],
+)
+def test_an_asset_says_what_a_partition_is_and_where_a_row_of_it_stays(
+    tmp_path: Path, instance: DagsterInstance, table: str, says: str
+) -> None:
+    studio = opened(tmp_path, instance, f"- {{table: public.orders, {table}}}\n")
+    assert says in (studio.definitions.resolve_asset_graph().get(key(ORDERS)).description or "")
+
+
 def test_a_name_that_no_identifier_could_be_is_an_asset_like_every_other(
     tmp_path: Path, instance: DagsterInstance
 ) -> None:
