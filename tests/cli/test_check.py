@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Call, Once, Outside
+from tests.cli.conftest import CONFIG, Call, Once, Outside
+from tests.fakes import SimulatedDatabase, World
 from tests.fakes.delta_table import LogEntry
-from tests.scenario import COUNTRIES, ORDERS, monday
+from tests.scenario import COUNTRIES, MONDAY, ORDERS, ORDERS_SHAPE, monday
 
 
 @pytest.fixture
@@ -79,6 +80,21 @@ def test_what_failed_comes_first_and_the_sum_last(call: Call, synced: Outside) -
     assert lines[1].split()[:3] == ["shop.public.orders", "reconciliation", "failed"]
     assert [line for line in lines[1:-1] if " failed " in line] == [lines[1]]
     assert lines[-1] == "6 of 7 checks passed, 1 failed (2 tables)"
+
+
+def test_rows_of_a_table_without_a_key_are_named_as_what_they_are_by_hash(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    outside.world = World(SimulatedDatabase(replace(ORDERS_SHAPE, primary_key=()), clock=MONDAY))
+    config.write_text(CONFIG.replace("strategy: upsert", "strategy: append"))
+    monday(outside.world.database)
+    assert call("sync").code == 0
+    emptied(outside)
+
+    out = call("check").out
+
+    assert "shop.public.orders reconciliation: rows whose hash is " in out
+    assert "keys such as" not in out
 
 
 def test_failed_alone_leaves_out_what_passed(call: Call, synced: Outside) -> None:

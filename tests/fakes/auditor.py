@@ -91,4 +91,6 @@ def _in(spec: TableSpec, windows: Sequence[Window], rows: Sequence[Row]) -> list
 
 
 def _keys(spec: TableSpec, rows: Sequence[Row]) -> tuple[str, ...]:
-    return tuple(", ".join(str(part) for part in key_of(spec, row)) for row in rows[:10])
+    # A row without a key is named by its hash.
+    shown = (key_of(spec, row) or (place_of(spec, row),) for row in rows[:10])
+    return tuple(", ".join(str(part) for part in key) for key in shown)

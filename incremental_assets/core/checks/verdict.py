@@ -78,6 +78,7 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
         window=drift.checked,
         drifted=drift.windows,
         samples=shown(spec, terms, drift.samples),
+        by_hash=not spec.key,
     )
 
 

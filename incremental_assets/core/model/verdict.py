@@ -52,3 +52,5 @@ class Verdict:
     drifted: tuple[Window, ...] = ()
     samples: tuple[str, ...] = ()
     """At most ten keys; hashed where the table's key is personal."""
+    by_hash: bool = False
+    """Whether the samples are hashes of rows, as the table has no key."""
