@@ -38,7 +38,7 @@ REJECT_REASON = own("reason")
 HELD = own("held")
 """Of the quarantine: true where the row breaks its contract, so that the copy keeps what landed of its key before."""
 STALE = own("stale")
-"""Of the quarantine: whether the copy showed an older version of a row that is held, when it was held."""
+"""Of the quarantine: whether the copy showed a version of a row that is held, an earlier one or the same, when it was held."""
 CONTENT = own("content")
 """Of the quarantine: a hash of all that a row that is held shows, by which it is found again; NULL in others."""
 RESOLVED_AT = own("resolved_at")

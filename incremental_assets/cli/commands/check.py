@@ -49,7 +49,10 @@ def answer(verdicts: Sequence[Verdict], *, only_failed: bool) -> Answer:
     passed = [] if only_failed else [verdict for verdict in verdicts if verdict.passed]
     shown: list[Shown] = [_grid([*errors, *warned])]
     shown += [
-        Note(f"{verdict.table} {verdict.check}: {'rows whose hash is' if verdict.by_hash else 'keys such as'} {', '.join(verdict.samples)}", "bad")
+        Note(
+            f"{verdict.table} {verdict.check}: {'rows whose hash is' if verdict.by_hash else 'keys such as'} {', '.join(verdict.samples)}",
+            "bad",
+        )
         for verdict in broken
         if verdict.samples
     ]

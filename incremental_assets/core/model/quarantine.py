@@ -32,7 +32,7 @@ class HeldRows:
     reasons: tuple[tuple[str, int], ...] = ()
     oldest: datetime | None = None
     stale: int = 0
-    """Keys of which the copy shows an older version."""
+    """Keys of which the copy shows what had landed before the row was held: an earlier version, or the same one where the contract is younger than the row."""
     stale_since: datetime | None = None
 
     @property
@@ -47,8 +47,8 @@ class HeldRows:
         found = f"{counted(self.rows, 'row')} {agreeing(self.rows, 'is', 'are')} held in quarantine{since}: {named}"
         if not self.stale:
             return found
-        since = f" since {self.stale_since:%Y-%m-%d %H:%M}Z" if self.stale_since else ""
-        return f"{found}; of {counted(self.stale, 'key')} the copy shows an older version{since}"
+        since = f", since {self.stale_since:%Y-%m-%d %H:%M}Z" if self.stale_since else ""
+        return f"{found}; of {counted(self.stale, 'key')} the copy shows what had landed before, an earlier version or the same one{since}"
 
 
 NOTHING_HELD = HeldRows()

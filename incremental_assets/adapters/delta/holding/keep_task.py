@@ -106,7 +106,7 @@ def _taken(there: Counter[str], hashes: Sequence[str]) -> Flags:
 
 
 class _Older:
-    """Keys of rows that are held and of which the copy shows a version, which is an older one."""
+    """Keys of rows that are held and of which the copy shows a version that had landed before: an earlier one, or the same."""
 
     def __init__(self, unit: KeepUnit, copy: CopyKeys, groups: Sequence[StagedGroup]) -> None:
         self._unit = unit
