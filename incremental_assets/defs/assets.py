@@ -98,8 +98,9 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
             with listening(_reports(context, view, scheme, chosen, ports)) as reports:
                 for report in reports:
                     spec = specs[report.table]
-                    yield from _results(context, report, spec, ports, failures)
+                    # Before the run's own, of which the newest has its totals: an asset's page shows what came last.
                     _announce_later_partitions(context, scheme, report, spec)
+                    yield from _results(context, report, spec, ports, failures)
                     if report.status in _MET:
                         report_light_checks(context.instance, spec, terms_of(view.config, spec.id), ports)
                     if report.status is Status.LANDED:
@@ -181,11 +182,17 @@ def _results(
 
 def _told(context: AssetExecutionContext, key: AssetKey, entries: metadata.Metadata) -> Iterator[MaterializeResult]:
     """A copy and its history are synced together, whichever of them was selected."""
+    partitions = context.partition_keys
+    newest, told = partitions[-1], entries
+    if len(partitions) > 1:
+        told = metadata.of_any_partition(entries, newest)
     if key in context.selected_asset_keys:
-        yield MaterializeResult(asset_key=key, metadata=entries)
+        context.add_asset_metadata(metadata.totals(entries), key, newest)
+        yield MaterializeResult(asset_key=key, metadata=told)
     else:
-        for partition in context.partition_keys:
-            context.log_event(AssetMaterialization(key, partition=partition, metadata=entries))
+        for partition in partitions:
+            mine = entries if partition == newest else told
+            context.log_event(AssetMaterialization(key, partition=partition, metadata=mine))
 
 
 def _announce_later_partitions(
@@ -194,11 +201,10 @@ def _announce_later_partitions(
     """Partitions that began after the run had been requested: an hour may turn before it reads, and an idle table has no next run."""
     if report.status is not Status.LANDED or report.mode is not Mode.SYNC:
         return
-    later = later_keys(scheme.grid, context.partition_key_range.end, spec, report, datetime.now(UTC))
-    for key in later:
-        context.log_event(
-            AssetMaterialization(asset_key(spec.id), partition=key, metadata=metadata.of_report(report, spec))
-        )
+    end = context.partition_key_range.end
+    told = metadata.of_any_partition(metadata.of_report(report, spec), end)
+    for key in later_keys(scheme.grid, end, spec, report, datetime.now(UTC)):
+        context.log_event(AssetMaterialization(asset_key(spec.id), partition=key, metadata=told))
 
 
 def _line(report: SyncReport) -> str:

@@ -76,7 +76,7 @@ def _held(spec: TableSpec, grid: Grid, keys: Sequence[str], lake: LakeAuditor) -
 def _announce(context: AssetExecutionContext, spec: TableSpec, report: SyncReport, held: Mapping[str, int]) -> None:
     """Partitions that have landed while others are pending; the run's own result announces the last ones."""
     context.log.info("%s: %s has landed, %s rows read", spec.id, report.window, f"{report.rows.read:,}")
-    entries = metadata.of_report(report, spec)
+    entries = metadata.of_any_partition(metadata.of_report(report, spec), context.partition_keys[-1])
     for key, rows in held.items():
         mine = {**entries, **metadata.of_partition(rows)}
         context.log_event(AssetMaterialization(asset_key(spec.id), partition=key, metadata=mine))

@@ -30,6 +30,14 @@ from incremental_assets.defs.names import asset_key, source_key
 
 Metadata = Mapping[str, Any]
 
+_TOTALS = frozenset(
+    {
+        *(f"rows_{what}" for what in ("read", "inserted", "updated", "deleted", "unchanged", "late", "quarantined")),
+        *("versions_added", "versions_ended"),
+    }
+)
+"""Entries that are sums over a run; those of how long it took begin with `seconds`."""
+
 _OWN_COLUMNS = (
     TableColumn(name="_sync_run_id", type="string", description="The run that landed the row."),
     TableColumn(
@@ -140,6 +148,20 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None, held
             "stale_since": held.stale_since and held.stale_since.isoformat(),
         }
     return {key: value for key, value in entries.items() if value is not None}
+
+
+def of_any_partition(entries: Metadata, newest: str) -> Metadata:
+    """What is told of each of several partitions of a run: what the run did is told of the `newest` alone, as people add it up."""
+    return {**{name: value for name, value in entries.items() if not _is_total(name)}, "run_totals_at": newest}
+
+
+def totals(entries: Metadata) -> Metadata:
+    """What a run did in all."""
+    return {name: value for name, value in entries.items() if _is_total(name)}
+
+
+def _is_total(name: str) -> bool:
+    return name in _TOTALS or name.startswith("seconds")
 
 
 def of_history(done: HistoryRows, report: SyncReport, spec: TableSpec) -> Metadata:

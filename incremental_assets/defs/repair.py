@@ -87,8 +87,13 @@ def materializations(spec: TableSpec, grid: Grid | None, done: Repaired) -> Iter
         return
     entries = metadata.of_report(done.report, spec)
     keys = [key for window in done.windows for key in keys_within(grid, window)] if grid else []
-    for key in keys if 0 < len(keys) <= _MOST else [None]:
-        yield AssetMaterialization(asset_key(spec.id), partition=key, metadata=entries)
+    if not 0 < len(keys) <= _MOST:
+        yield AssetMaterialization(asset_key(spec.id), metadata=entries)
+        return
+    told = metadata.of_any_partition(entries, keys[-1])
+    for key in keys[:-1]:
+        yield AssetMaterialization(asset_key(spec.id), partition=key, metadata=told)
+    yield AssetMaterialization(asset_key(spec.id), partition=keys[-1], metadata=entries)
 
 
 def _repair(context: OpExecutionContext, view: View, spec: TableSpec, ports: Ports) -> list[str]:

@@ -253,7 +253,8 @@ def test_a_backfill_covers_just_its_partitions_and_leaves_the_watermark(story: S
 
 def test_the_numbers_of_every_run_are_those_of_the_source(story: Story) -> None:
     for name in INCREMENTAL:
-        loaded = story.first[name].asset.events[0]
+        # Dagster tells partitions of integers in no order, and only one has the totals.
+        loaded = next(event for event in story.first[name].asset.events if "rows_read" in event)
         assert (loaded["mode"], loaded["rows_read"], loaded["rows_inserted"]) == (
             "sync",
             *2 * (len(story.first[name].copy),),
@@ -263,7 +264,7 @@ def test_the_numbers_of_every_run_are_those_of_the_source(story: Story) -> None:
         events = [event for event in now.asset.events if event["mode"] == "backfill"]
         assert {event["partition"] for event in events} == set(chosen), name
         for run in {event["run"] for event in events} if now.kind.cursor else ():
-            (read,) = {event["rows_read"] for event in events if event["run"] == run}
+            (read,) = {event["rows_read"] for event in events if event["run"] == run and "rows_read" in event}
             spans = [now.kind.span(event["partition"]) for event in events if event["run"] == run]
             assert read == sum(span.lower <= value < span.upper for value in now.source for span in spans), name
 
