@@ -189,6 +189,25 @@ def test_a_process_that_has_lost_its_engine_goes_on_with_a_jvm(tmp_path: Path) -
     assert server.look(tmp_path) is None
 
 
+FORKS = """
+import subprocess, sys
+from collections import Counter
+from pathlib import Path
+from incremental_assets.adapters.spark.server_record import read
+from incremental_assets.adapters.spark.connect_client import open_remote
+
+session = open_remote(read(Path(sys.argv[1])), lambda: True)
+# As for `user=`, for which this had to be root: without either Python copies no process.
+print(*Counter(subprocess.run(["true"], preexec_fn=lambda: None).returncode for _ in range(200)).items())
+"""
+
+
+def test_a_process_that_has_a_session_of_an_engines_may_fork(folder: Path) -> None:
+    """As the demo's server is: one in ten died of SIGABRT, SIGSEGV or SIGBUS before they began."""
+    done = python(FORKS, folder)
+    assert done.stdout.strip() == "(0, 200)", (done.stdout, done.stderr[-2000:])
+
+
 def test_two_calls_at_once_start_one_engine(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from incremental_assets.adapters.spark import connect_server as server\n"

@@ -7,6 +7,10 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+# Read by gRPC as it is imported. What it does to every fork of a process that has a channel kills one in seven before it can become another program,
+# as a child does that is to run as another user (`user=` of subprocess); and whoever forks here asks nothing of gRPC.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
 import grpc
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.client import ChannelBuilder
