@@ -208,6 +208,24 @@ def test_a_process_that_has_a_session_of_an_engines_may_fork(folder: Path) -> No
     assert done.stdout.strip() == "(0, 200)", (done.stdout, done.stderr[-2000:])
 
 
+BEGUN = """
+import subprocess, sys
+from pathlib import Path
+from incremental_assets.adapters.spark.server_record import read
+from incremental_assets.adapters.spark.connect_client import open_remote
+
+session = open_remote(read(Path(sys.argv[1])), lambda: True)
+OWN = "from incremental_assets.adapters.spark.session import open_session; print(open_session().range(7).count())"
+print(subprocess.run([sys.executable, "-c", OWN], stdout=subprocess.PIPE, text=True).stdout, session.range(5).count())
+"""
+
+
+def test_a_process_that_is_begun_beside_a_session_of_an_engines_may_open_its_own(folder: Path) -> None:
+    """As a command does whose engine will not do."""
+    done = python(BEGUN, folder)
+    assert done.stdout.split() == ["7", "5"], done.stderr
+
+
 def test_two_calls_at_once_start_one_engine(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from incremental_assets.adapters.spark import connect_server as server\n"

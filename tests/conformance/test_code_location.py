@@ -101,10 +101,12 @@ def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 @pytest.fixture
-def shop(postgres: EmbeddedPostgres, database: str, tmp_path: Path) -> Shop:
+def shop(postgres: EmbeddedPostgres, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     options = "unlisted: ignore\nevery: 2s\npartitions: {every: month, from: 2024-01-01}"
     shop = Shop.open(postgres, database, tmp_path, THREE_STRATEGIES, options=options)
     shop.execute(*MAKE_THREE)
+    # Where dagster.yaml has its event log, also for who looks at it here.
+    monkeypatch.setenv("DAGSTER_HOME", shop.environment["DAGSTER_HOME"])
     return shop
 
 

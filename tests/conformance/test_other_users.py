@@ -74,6 +74,12 @@ def usual_umask() -> Iterator[None]:
     os.umask(before)
 
 
+@pytest.fixture(autouse=True)
+def no_engine_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is attacked here is begun here, and ends here: under `--engine`, too, whose engine lies in a folder that nobody else may enter."""
+    monkeypatch.delenv("TEST_ENGINE", raising=False)
+
+
 def leaks(*folders: Path) -> list[str]:
     """What a stranger reads there, but for the file by which one sees that the question is a good one."""
     found = readable(*folders)

@@ -184,6 +184,8 @@ def _of_this_process(master: str, conf: Mapping[str, str]) -> SparkSession:
     from incremental_assets.adapters.spark.numpy_arguments import numpy_arguments
 
     numpy_arguments()
+    # Inherited from a process that has a session of a server's, it would have pyspark refuse any other kind here.
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
     settings = SparkConf().setAppName(_NAME).setMaster(master).setAll(list(conf.items()))
     context: Any = SparkContext
     with context._lock, passed_on() as stderr:
