@@ -34,6 +34,9 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
         self._engines: OrderedDict[str, tuple[_File, Engine]] = OrderedDict()
         self._tables: set[str] = set()
         super().__init__(base_dir, inst_data)
+        # One whose maker was interrupted is completed here: what Dagster asks for first it asks without a look whether all tables are there.
+        with self.index_connection():
+            pass
 
     @classmethod
     def config_type(cls) -> dict[str, Any]:

@@ -125,3 +125,14 @@ def test_a_log_that_was_wiped_is_begun_anew(home: Path) -> None:
         again = ran(instance)
         assert len(instance.all_logs(again)) > 2 * MANY
     assert (home / "history" / "runs" / f"{again}.db").is_file()
+
+
+def test_an_index_that_a_process_left_half_made_is_completed(home: Path) -> None:
+    """As one that was interrupted in the middle of it, and Dagster asks for no more than whether the file is there."""
+    index = home / "history" / "runs" / "index.db"
+    index.parent.mkdir(parents=True)
+    with sqlite3.connect(index) as half:
+        half.execute("CREATE TABLE daemon_heartbeats (id INTEGER PRIMARY KEY)")
+    with DagsterInstance.get() as instance:
+        assert instance.get_dynamic_partitions("hours") == []
+        ran(instance)
