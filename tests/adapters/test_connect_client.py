@@ -185,7 +185,7 @@ session.close()
 def test_a_process_that_has_lost_its_engine_goes_on_with_a_jvm(tmp_path: Path) -> None:
     server.start(tmp_path)
     done = python(LEFT, tmp_path, tmp_path / "lake")
-    assert done.stdout.splitlines() == ["lost True", "pyspark.sql.session 5 10"], done.stderr
+    assert done.stdout.splitlines() == ["lost True", "incremental_assets.adapters.spark.lazy_session 5 10"], done.stderr
     assert server.look(tmp_path) is None
 
 
