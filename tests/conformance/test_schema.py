@@ -211,7 +211,7 @@ def test_columns_change_their_type_between_syncs(stand: OpenStand) -> None:
         "INSERT INTO frozen VALUES (2, 'alan', now(), 'red')",
     )
     reports = desk.sync()
-    assert_told(reports["amounts"], "amount was integer and is bigint", "--full-refresh")
+    assert_told(reports["amounts"], "amount was int and is bigint", "--full-refresh")
     assert_told(reports["readings"], "value was decimal(8,2) and is decimal(12,4)", "--full-refresh")
     assert_told(reports["frozen"], "colour is new", "schema_changes: freeze")
     assert reports["names"].status is Status.LANDED

@@ -52,7 +52,7 @@ def test_a_name_that_changed_its_case_is_the_same_column() -> None:
 def test_added_dropped_and_retyped_are_told_apart() -> None:
     new = column("new", "date")
     found = difference((column("id", "string"), new), LANDED)
-    assert found == Difference((new,), (TargetColumn("note", "string"),), (Retyped("id", "long", "string"),))
+    assert found == Difference((new,), (TargetColumn("note", "string"),), (Retyped("id", "bigint", "string"),))
 
 
 def test_evolve_takes_new_columns_and_keeps_dropped_ones() -> None:
@@ -60,13 +60,13 @@ def test_evolve_takes_new_columns_and_keeps_dropped_ones() -> None:
 
 
 def test_a_retyped_column_is_refused_with_the_two_ways_on() -> None:
-    found = Difference(retyped=(Retyped("id", "integer", "bigint"),))
-    with pytest.raises(SchemaChanged, match=r"id was integer and is bigint.*put the type back, or .*--full-refresh"):
+    found = Difference(retyped=(Retyped("id", "int", "bigint"),))
+    with pytest.raises(SchemaChanged, match=r"id was int and is bigint.*--full-refresh --yes`, put the type back, or"):
         check_columns(spec(ID), found, overwrites=False)
 
 
 def test_a_table_that_is_read_whole_follows_its_types() -> None:
-    check_columns(spec(ID), Difference(retyped=(Retyped("id", "integer", "bigint"),)), overwrites=True)
+    check_columns(spec(ID), Difference(retyped=(Retyped("id", "int", "bigint"),)), overwrites=True)
 
 
 @pytest.mark.parametrize("overwrites", [True, False])
@@ -75,7 +75,7 @@ def test_a_table_that_is_read_whole_follows_its_types() -> None:
     [
         Difference(added=(NOTE,)),
         Difference(dropped=(TargetColumn("x", "string"),)),
-        Difference(retyped=(Retyped("id", "integer", "bigint"),)),
+        Difference(retyped=(Retyped("id", "int", "bigint"),)),
     ],
 )
 def test_freeze_refuses_any_difference(found: Difference, overwrites: bool) -> None:
@@ -95,8 +95,8 @@ def test_a_column_that_the_configuration_leaves_out_is_no_change_that_freeze_ref
 def test_discard_refuses_another_type_and_takes_a_dropped_column_as_evolve_does(overwrites: bool) -> None:
     discards = replace(spec(ID), discards=True)
     check_columns(discards, Difference(dropped=(TargetColumn("x", "string"),)), overwrites=overwrites)
-    with pytest.raises(SchemaChanged, match=r"id was integer and is bigint.*`schema_changes: discard` does not follow"):
-        check_columns(discards, Difference(retyped=(Retyped("id", "integer", "bigint"),)), overwrites=overwrites)
+    with pytest.raises(SchemaChanged, match=r"id was int and is bigint.*`schema_changes: discard` does not follow"):
+        check_columns(discards, Difference(retyped=(Retyped("id", "int", "bigint"),)), overwrites=overwrites)
 
 
 def test_names_that_a_delta_table_cannot_hold_are_refused_by_name() -> None:
@@ -111,3 +111,28 @@ def test_the_name_that_delta_replaces_rows_by_is_refused_for_an_upsert() -> None
     with pytest.raises(NameRefused, match="'_Metadata' has the name under which Delta"):
         check_names(spec(ID, column("_Metadata"), strategy=Strategy.UPSERT))
     check_names(spec(ID, column("_Metadata"), strategy=Strategy.APPEND))
+
+
+def test_the_stop_at_a_wider_type_offers_the_full_refresh_first_and_says_which_readers_widen_needs() -> None:
+    wider = Difference(retyped=(Retyped("qty", "int", "bigint"),))
+    with pytest.raises(SchemaChanged) as stopped:
+        check_columns(spec(ID), wider, overwrites=False)
+    assert str(stopped.value) == (
+        "shop.public.orders: columns changed their type (qty was int and is bigint), which rows that have landed cannot follow: "
+        "read everything again with `incremental-assets sync --select shop.public.orders --full-refresh --yes`, put the type back, "
+        "or set `schema_changes: widen` for this table, if all that read the copy know Delta's type widening (Spark 4 does, delta-rs and DuckDB do not)"
+    )
+
+
+def test_a_type_that_no_column_can_be_widened_to_is_offered_no_widening() -> None:
+    with pytest.raises(SchemaChanged, match=r"full-refresh --yes`, or put the type back$"):
+        check_columns(spec(ID), Difference(retyped=(Retyped("qty", "string", "bigint"),)), overwrites=False)
+
+
+def test_discard_offers_the_full_refresh_first_as_well() -> None:
+    discarding = replace(spec(ID), discards=True)
+    with pytest.raises(
+        SchemaChanged,
+        match=r"put the type back, or set `schema_changes: evolve` and read everything again .*, or set `widen`, if all",
+    ):
+        check_columns(discarding, Difference(retyped=(Retyped("qty", "int", "bigint"),)), overwrites=False)

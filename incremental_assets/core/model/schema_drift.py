@@ -17,6 +17,8 @@ HIDDEN = "_metadata"
 
 _DELTA_WORDS = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte", "real": "float"}
 
+_WIDENS_FOR = "if all that read the copy know Delta's type widening (Spark 4 does, delta-rs and DuckDB do not)"
+
 
 @dataclass(frozen=True, slots=True)
 class Reached:
@@ -39,7 +41,7 @@ class TargetColumn:
 
 @dataclass(frozen=True, slots=True)
 class Retyped:
-    """A column whose type is another one than what landed."""
+    """A column whose type is another one than what landed; both in SQL's words."""
 
     name: str
     was: str
@@ -72,7 +74,7 @@ def difference(columns: Sequence[Column], target: Sequence[TargetColumn]) -> Dif
         added=tuple(column for name, column in here.items() if name not in there),
         dropped=tuple(column for name, column in there.items() if name not in here),
         retyped=tuple(
-            Retyped(now.name, was.type, now.spark_type)
+            Retyped(now.name, sql_type(was.type), now.spark_type)
             for now, was in both
             if delta_type(now.spark_type) != delta_type(was.type)
         ),
@@ -93,18 +95,18 @@ def check_columns(spec: TableSpec, found: Difference, *, overwrites: bool) -> No
     if found.retyped and spec.discards:
         raise SchemaChanged(
             f"{spec.id}: columns changed their type ({_described(Difference(retyped=found.retyped))}), which `schema_changes: discard` does not follow: "
-            f"put the type back, or set `schema_changes: widen` for this table, or `evolve` and read everything again with {full_refresh(spec)}"
+            f"put the type back, or set `schema_changes: evolve` and read everything again with {full_refresh(spec)}, or set `widen`, {_WIDENS_FOR}"
         )
     stuck = tuple(each for each in found.retyped if not (spec.widens and each.is_wider))
     if stuck and not overwrites:
-        wider = (
-            ""
+        others = (
+            ", or put the type back"
             if spec.widens or not all(each.is_wider for each in stuck)
-            else "set `schema_changes: widen` for this table, "
+            else f", put the type back, or set `schema_changes: widen` for this table, {_WIDENS_FOR}"
         )
         raise SchemaChanged(
-            f"{spec.id}: columns changed their type ({_described(Difference(retyped=stuck))}), which rows that have landed cannot follow: {wider}put the type back, "
-            f"or read everything again with {full_refresh(spec)}"
+            f"{spec.id}: columns changed their type ({_described(Difference(retyped=stuck))}), which rows that have landed cannot follow: "
+            f"read everything again with {full_refresh(spec)}{others}"
         )
 
 

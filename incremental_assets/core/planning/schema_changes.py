@@ -36,7 +36,7 @@ def _changes(plan: SyncPlan, copy: Sequence[TargetColumn]) -> Iterator[SchemaCha
             yield SchemaChange(gone.name, change, sql_type(gone.type), None, by)
     for each in found.retyped:
         change = Change.RETYPED if plan.overwrites else Change.WIDENED
-        yield SchemaChange(each.name, change, sql_type(each.was), each.now, rule)
+        yield SchemaChange(each.name, change, each.was, each.now, rule)
     for column in spec.columns:
         if not plan.overwrites and column.name.lower() in absent & types.keys():
             yield SchemaChange(column.name, Change.RETURNED, types[column.name.lower()], column.spark_type, rule)
