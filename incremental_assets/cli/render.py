@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note
@@ -78,7 +78,8 @@ def _print_grid(grid: Grid, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    kept = _fitting(grid, console.width)
+    telling = [name for name in grid.columns if _widest(grid, name, heading=False)]
+    kept = _fitting(grid, telling, console.width)
     # A column's divider and its padding are one space each.
     table = Table(
         box=box.SIMPLE_HEAD,
@@ -102,11 +103,15 @@ def _print_grid(grid: Grid, console: Console) -> None:
         cells = (cell(each) for name, each in zip(grid.columns, row, strict=True) if name in kept)
         table.add_row(*(Text(each.text, style=_TONES[each.tone]) for each in cells))
     console.print(table)
+    if left_out := [name for name in telling if name not in kept]:
+        console.print(
+            f"no room for {', '.join(left_out)}: a wider terminal, a pipe or --json shows them", style=_TONES["dim"]
+        )
 
 
-def _fitting(grid: Grid, width: int) -> tuple[str, ...]:
-    """Columns that say nothing are left out, and so are the spare ones, the last first, where wrapping them would not do."""
-    kept = [name for name in grid.columns if _widest(grid, name, heading=False)]
+def _fitting(grid: Grid, telling: Sequence[str], width: int) -> tuple[str, ...]:
+    """Of the columns that say something, the spare ones are left out, the last first, where wrapping them would not do."""
+    kept = list(telling)
     for name in reversed(grid.spare):
         needed = sum(
             min(_READABLE, _widest(grid, each)) if each in grid.spare else _widest(grid, each) for each in kept

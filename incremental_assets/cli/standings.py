@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -21,10 +22,12 @@ from incremental_assets.core.planning.renames import told_too_late
 from incremental_assets.core.syncing.foreign_changes import seen_in
 
 if TYPE_CHECKING:
+    from incremental_assets.adapters.checkpoints.events import Recorded
     from incremental_assets.adapters.checkpoints.store import Heartbeat
     from resources.runtime import Runtime
 
 _ENDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
+RUNNING, INTERRUPTED = "running", "interrupted"
 _RECENT = 20
 """How many events of a table are searched for its last finished sync."""
 
@@ -49,6 +52,8 @@ class Standing:
     """What its contract holds; None where there is none, and where only a session could tell."""
     changed: tuple[datetime, SchemaChange] | None = None
     """The last change of its columns, and when it landed."""
+    unfinished: str = ""
+    """Whether a run that has begun is still there or was interrupted; empty if the last one has ended."""
 
 
 def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Standing]:
@@ -61,12 +66,13 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     late = {spec.id: told_too_late(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     known = {spec.id for spec in found.specs}
+    recent = {table: runtime.checkpoints.history(table, _RECENT) for table in positions}
     return [
         Standing(
             table=table,
             terms=terms_of(runtime.configuration.source(table.source), table),
             position=positions.get(table, Checkpoint()),
-            last_at=_last_at(runtime, table) if table in positions else None,
+            last_at=_last_at(recent.get(table, ())),
             heartbeat=beats.get(table),
             verified=verified.get(table),
             lag=_lag(positions.get(table), lags.get(table)),
@@ -75,6 +81,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
             warnings=(*changed.get(table, ()), *late.get(table, ())),
             held=held.get(table),
             changed=columns.get(table),
+            unfinished=_unfinished(recent.get(table, ()), beats.get(table)),
         )
         for table in sorted([*known, *errors.keys() - known])
     ]
@@ -128,7 +135,12 @@ def _lag(position: Checkpoint | None, lag: float | None) -> float | None:
     return lag or None if position is None or position.state is None else lag
 
 
-def _last_at(runtime: Runtime, table: TableId) -> datetime | None:
-    return next(
-        (kept.at for kept in reversed(runtime.checkpoints.history(table, _RECENT)) if kept.event.kind in _ENDS), None
-    )
+def _last_at(recent: Sequence[Recorded]) -> datetime | None:
+    return next((kept.at for kept in reversed(recent) if kept.event.kind in _ENDS), None)
+
+
+def _unfinished(recent: Sequence[Recorded], beat: Heartbeat | None) -> str:
+    last = recent[-1].event.kind if recent else None
+    if last not in (EventKind.INTENT, EventKind.STAGED):
+        return ""
+    return RUNNING if beat is not None and beat.owner else INTERRUPTED

@@ -49,7 +49,24 @@ def test_a_terminal_is_never_too_narrow(width: int) -> None:
     assert "tpch.public.a_rather_long_name_86805" in text
     assert "86,805" in text
     assert "late" not in text  # nothing to say
-    assert ("watermark" in text) == (width == 120)
+    assert ("2026-11-21 14:47:15" in text) == (width == 120)
+
+
+def test_what_a_narrow_terminal_leaves_out_is_named_below_with_the_ways_to_see_it() -> None:
+    narrow, wide = io.StringIO(), io.StringIO()
+    show(Answer({}, (GRID,)), narrow, width=60)
+    show(Answer({}, (GRID,)), wide, width=120)
+
+    told = " ".join(_plain(narrow.getvalue()).split())
+    assert told.endswith("no room for guarantee, watermark: a wider terminal, a pipe or --json shows them")
+    assert "no room" not in _plain(wide.getvalue())
+
+
+def test_a_column_that_says_nothing_is_not_named_as_left_out() -> None:
+    out = io.StringIO()
+    empty = Grid(("table", "guarantee", "lease"), (("t" * 60, "settled", ""),), spare=("guarantee", "lease"))
+    show(Answer({}, (empty,)), out, width=62)
+    assert "no room for guarantee:" in " ".join(_plain(out.getvalue()).split())
 
 
 def test_names_cannot_move_the_cursor_or_change_a_colour() -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.planning.events import Event, EventKind
 from tests.cli.conftest import Call, Outside
 from tests.fakes.delta_table import LogEntry
 from tests.scenario import ORDERS, order
@@ -78,6 +80,40 @@ def test_status_tells_how_far_the_last_check_has_verified_the_copy(call: Call, s
     orders = call("status", "--json").tables["public.orders"]
     assert orders["drift"] > 0
     assert "rows drifted" in call("status").out
+
+
+def test_drift_has_a_line_of_its_own_that_no_width_leaves_out(call: Call, synced: Outside) -> None:
+    synced.world.lake.tables[ORDERS].log.append(LogEntry((), "WRITE", ours=False))
+    assert call("check").code == 1
+    drift = call("status", "--json").tables["public.orders"]["drift"]
+
+    assert (
+        f"shop.public.orders: {drift} rows have drifted; `incremental-assets check --select shop.public.orders` names them"
+        in call("status").out.splitlines()
+    )
+
+
+def test_a_first_load_that_was_killed_is_interrupted_in_status_and_lags_by_nothing_yet(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    assert "interrupted" not in call("status").out
+    checkpoints = SqlCheckpoints(f"sqlite:///{config.parent}/checkpoints.db")
+    with checkpoints.lease(ORDERS, "run-1") as lease:
+        lease.record(Event(ORDERS, EventKind.INTENT, "run-1", 1, "batch", "app"))
+        assert call("status", "--json").tables["public.orders"]["unfinished"] == "running"
+    checkpoints.close()
+
+    (row,) = (line for line in call("status").out.splitlines() if line.startswith("shop.public.orders "))
+    assert "interrupted" in row
+    assert "never" not in row
+    assert call("status", "--json").tables["public.orders"]["unfinished"] == "interrupted"
+
+
+def test_a_table_that_has_not_been_synced_shows_no_lag(call: Call, outside: Outside) -> None:
+    order(outside.world.database, "grace", outside.world.database.stamp())
+    outside.world.pass_time(3600)
+    (row,) = (line for line in call("status").out.splitlines() if line.startswith("shop.public.orders "))
+    assert row.split() == ["shop.public.orders", "upsert", "never"]
 
 
 def test_every_check_passes_after_a_sync(call: Call, synced: Outside) -> None:

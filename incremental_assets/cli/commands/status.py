@@ -13,15 +13,16 @@ from incremental_assets.cli.globs import matches
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import remembered, selected, with_problems
-from incremental_assets.cli.standings import Standing, standings
+from incremental_assets.cli.standings import RUNNING, Standing, standings
 from incremental_assets.core.config.resolve import unconfigured
+from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.words import age, counted
+from incremental_assets.core.words import age, agreeing, counted
 
 
 def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
@@ -63,6 +64,7 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "last_run": report.run_id if report else None,
         "last_run_at": standing.last_at and standing.last_at.isoformat(),
         "last_status": str(report.status) if report else None,
+        "unfinished": standing.unfinished or None,
         "guarantee": str(report.guarantee) if report and report.guarantee else None,
         "verified_through": standing.verified and standing.verified.through,
         "drift": standing.verified and standing.verified.drift,
@@ -131,6 +133,11 @@ def _shown(tables: Sequence[Standing]) -> list[Shown]:
                     "dim",
                 )
             )
+    shown += [
+        Note(f"{standing.table}: {_drifted(standing.verified)}; {check(standing.table)} names them", "bad")
+        for standing in tables
+        if standing.verified and standing.verified.drift
+    ]
     shown += [Note(sentence, "warn") for standing in tables for sentence in standing.warnings]
     shown += [
         Note(f"{standing.table}: {standing.held.sentence}", "warn")
@@ -164,16 +171,34 @@ def _row(standing: Standing) -> tuple[Cell | str, ...]:
         str(standing.table),
         str(standing.terms.strategy),
         short(state and state.position.watermark),
-        Cell("" if standing.lag is None else age(standing.lag), late),
-        "never" if standing.last_at is None else f"{age((datetime.now(UTC) - standing.last_at).total_seconds())} ago",
-        Cell(str(report.status), {"landed": "good", "idle": "good"}.get(report.status, "bad")) if report else "",
+        # Of a table that never landed it is the age of the source's oldest row, which is no lag.
+        Cell("" if standing.lag is None or state is None else age(standing.lag), late),
+        _last_run(standing),
+        _status(standing),
         str(report.guarantee) if report and report.guarantee else "",
         _verified(standing.verified),
         standing.heartbeat.owner or "" if standing.heartbeat else "",
     )
 
 
+def _last_run(standing: Standing) -> str:
+    if standing.last_at is not None:
+        return f"{age((datetime.now(UTC) - standing.last_at).total_seconds())} ago"
+    return "" if standing.unfinished else "never"
+
+
+def _status(standing: Standing) -> Cell | str:
+    report = standing.position.last_report
+    if standing.unfinished:
+        return Cell(standing.unfinished, "dim" if standing.unfinished == RUNNING else "bad")
+    return Cell(str(report.status), {"landed": "good", "idle": "good"}.get(report.status, "bad")) if report else ""
+
+
 def _verified(verified: Verified | None) -> Cell | str:
     if verified is None:
         return ""
     return Cell(f"{counted(verified.drift, 'row')} drifted", "bad") if verified.drift else short(verified.through)
+
+
+def _drifted(verified: Verified) -> str:
+    return f"{counted(verified.drift, 'row')} {agreeing(verified.drift, 'has', 'have')} drifted"
