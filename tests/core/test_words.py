@@ -9,6 +9,8 @@ import pytest
 
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.config.shorthand import parse
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.words import age, counted, with_article
 from tests.core.stories import opened
 from tests.fakes import World
@@ -39,15 +41,29 @@ def test_an_empty_table_is_not_called_equal_window_by_window() -> None:
     world.sync(countries())
     empty = "there is no row in the source and none in the lake"
     assert reconcile(countries(), None, world.ports()).detail == empty
-    assert reconcile(orders(), None, world.ports()).detail.startswith(f"{empty} in […, 2024-01-29T")
+    assert reconcile(orders(), None, world.ports()).detail.startswith("nothing is settled yet to compare: ")
 
 
-def test_a_check_below_all_rows_says_up_to_where_it_looked() -> None:
+def test_a_check_below_all_rows_says_that_nothing_is_settled_yet() -> None:
     spec = replace(orders(), lookback=timedelta(minutes=15))
     world = opened()
     world.sync(spec)
-    said = reconcile(spec, None, world.ports()).detail
-    assert said.startswith("there is no row in the source and none in the lake in […, 20")
+    drift = reconcile(spec, None, world.ports())
+    assert drift.detail == (
+        f"nothing is settled yet to compare: the source and the lake have no row in {drift.looked_at[0]}; "
+        "later rows are compared once they have settled"
+    )
+    assert len(world.rows(spec.id)) > 0
+
+
+def test_a_check_of_some_windows_that_are_empty_says_which() -> None:
+    world = opened()
+    world.sync(orders())
+    state = world.ports().checkpoints.position(orders().id).state
+    assert state is not None
+    early = Window(None, CursorValue.parse(state.position.watermark.type, "2001-01-01T00:00:00Z"))
+    said = reconcile(orders(), None, world.ports(), [early]).detail
+    assert said.startswith("there is no row in the source and none in the lake in […, 2001-01-01")
     assert said.endswith("), which is all that was compared")
 
 

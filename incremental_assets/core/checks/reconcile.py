@@ -97,8 +97,8 @@ def _of_windows(spec: TableSpec, state: State, seen: Look, ports: Ports, *, is_w
     if not seen.windows:
         rows = seen.rows
         equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
-        empty = f"{_EMPTY} in {', '.join(map(str, looked_at[:NAMED]))}, which is all that was compared"
-        return Drift((equal if rows else empty) + unread, 0, verified, verified, looked_at)
+        said = equal if rows else _nothing_in(looked_at, is_whole=is_whole)
+        return Drift(said + unread, 0, verified, verified, looked_at)
     found, drifted = compared(spec, seen.windows, seen.found, ports)
     stayed = undeleted(spec, state, ports) if found.extra else None
     if stayed is not None and not drifted:
@@ -199,6 +199,17 @@ def _changed_since(spec: TableSpec, state: State, found: Comparison, held: HeldR
     brings = "comparison" if spec.compares else "refresh"
     since = f"since it was {spec.read_without_cursor}{read}, which the next {brings} brings"
     return Drift(f"the source has changed in {counted(rows, 'row')} {since}" + (f"; {but}" if but else ""))
+
+
+def _nothing_in(looked_at: Sequence[Window], *, is_whole: bool) -> str:
+    """Nothing was compared, which is no equality of what lies above."""
+    named = ", ".join(map(str, looked_at[:NAMED]))
+    if is_whole and len(looked_at) == 1:
+        return (
+            f"nothing is settled yet to compare: the source and the lake have no row in {named}; "
+            "later rows are compared once they have settled"
+        )
+    return f"{_EMPTY} in {named}, which is all that was compared"
 
 
 def _text(value: CursorValue | None) -> str | None:
