@@ -27,7 +27,10 @@ def run(commands: click.Group, arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     with _terminable(), _stdout_kept() as out:
         try:
-            answer = commands.main(args=list(arguments), prog_name="incremental-assets", standalone_mode=False)
+            # Without a command, click's help would be the message of an error.
+            answer = commands.main(
+                args=list(arguments) or ["--help"], prog_name="incremental-assets", standalone_mode=False
+            )
             return _print_answer(answer, out, as_json=as_json) if isinstance(answer, Answer) else int(answer or DONE)
         except BrokenPipeError:
             return _reader_gone()
