@@ -12,6 +12,7 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted
 
 _CODES = {"landed": DONE, "idle": DONE, "busy": BUSY, "refused": REFUSED}
@@ -74,6 +75,7 @@ def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
             "read",
             "inserted",
             "updated",
+            "replaced",
             "deleted",
             "unchanged",
             "late",
@@ -83,7 +85,9 @@ def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
             "watermark",
         ),
         rows=tuple(_row(report) for report in reports),
-        right=frozenset({"read", "inserted", "updated", "deleted", "unchanged", "late", "quarantined", "seconds"}),
+        right=frozenset(
+            {"read", "inserted", "updated", "replaced", "deleted", "unchanged", "late", "quarantined", "seconds"}
+        ),
         spare=("guarantee", "watermark", "unchanged"),
         title=title,
     )
@@ -97,8 +101,16 @@ def summary(reports: Sequence[SyncReport]) -> str:
     words = {Status.LANDED: "synced", Status.IDLE: "nothing changed in"}
     parts = [f"{words.get(status, f'{status}:')} {_tables(count)}" for status, count in counts.items() if count]
     rows, deleted = (sum(getattr(report.rows, name) for report in reports) for name in ("read", "deleted"))
-    gone = f", {deleted:,} deleted" if deleted else ""
-    return f"{', '.join(parts) or 'no tables'}; {counted(rows, 'row')} read{gone}"
+    replaced = sum(map(_replaced, reports))
+    gone = f", {deleted - replaced:,} deleted" if deleted > replaced else ""
+    instead = f", {replaced:,} replaced" if replaced else ""
+    return f"{', '.join(parts) or 'no tables'}; {counted(rows, 'row')} read{gone}{instead}"
+
+
+def _replaced(report: SyncReport) -> int:
+    """Rows in the place of others: where a copy is replaced whole, all are counted as inserted, and all before them as deleted."""
+    whole = report.mode is Mode.FULL_REFRESH or traits_of(report.strategy).overwrites
+    return min(report.rows.inserted, report.rows.deleted) if whole else 0
 
 
 def text(value: object) -> str | None:
@@ -122,14 +134,15 @@ def number(value: int) -> Cell | str:
 
 
 def _row(report: SyncReport) -> tuple[Cell | str, ...]:
-    rows = report.rows
+    rows, replaced = report.rows, _replaced(report)
     return (
         str(report.table),
         Cell(str(report.status), _TONES.get(report.status, "bad")),
         number(rows.read),
-        number(rows.inserted),
+        number(rows.inserted - replaced),
         number(rows.updated),
-        number(rows.deleted),
+        number(replaced),
+        number(rows.deleted - replaced),
         number(rows.unchanged),
         Cell(f"{rows.late:,}", "warn") if rows.late else "",
         Cell(f"{rows.quarantined:,}", "bad") if rows.quarantined else "",

@@ -10,6 +10,7 @@ import click
 from incremental_assets.cli.group import commands
 from incremental_assets.cli.options import everywhere, select, yes
 from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.cures import RUNS_OF_A_TABLE
 
 if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
@@ -141,14 +142,20 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 @commands.command()
 @everywhere
 @select
-@click.option("--to-run", required=True, metavar="ID", help="The run whose rows are to be there again.")
+@click.option("--to-run", metavar="ID", help="The run whose rows are to be there again; without it, runs are listed.")
 @yes
-def rollback(config: Path | None, select: tuple[str, ...], to_run: str, yes: bool, **_: Any) -> Answer:  # noqa: FBT001
+def rollback(config: Path | None, select: tuple[str, ...], to_run: str | None, yes: bool, **_: Any) -> Answer:  # noqa: FBT001
     """Take copies back to an earlier run, with an audit row.
 
     Rows, columns, quarantine, watermark and coverage are those that the run left; the next sync reads from there. Needs --yes; without it,
-    says what would happen.
+    says what would happen. Without --to-run, lists the last runs of each table with their ids and what they landed.
     """
+    if to_run is None:
+        if yes:
+            raise SelectionError(f"--to-run is missing: {RUNS_OF_A_TABLE} lists the runs of a table")
+        from incremental_assets.cli.commands import rollback_runs as listing
+
+        return listing.run(config, select)
     from incremental_assets.cli.commands import rollback as command
 
     return command.run(config, select, to_run=to_run, yes=yes)

@@ -8,6 +8,7 @@ import sys
 import click
 import pytest
 
+from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
 
 HEAVY = ("dagster", "pyspark", "sqlalchemy", "psycopg", "pydantic", "yaml", "rich", "pyarrow")
@@ -47,7 +48,15 @@ def test_every_command_and_every_option_is_explained(name: str) -> None:
     assert [option.name for option in options if not option.help] == []
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["sync", "--help"], ["rollback"], ["--version"]])
+def test_without_arguments_the_help_is_printed_as_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(commands, ["--help"]) == 0
+    asked = capsys.readouterr()
+    assert run(commands, []) == 0
+    assert capsys.readouterr() == asked
+    assert asked.out.startswith("Usage: incremental-assets [OPTIONS] COMMAND [ARGS]...\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["sync", "--help"], [], ["backfill"], ["--version"]])
 def test_nothing_heavy_is_imported_to_answer(arguments: list[str]) -> None:
     program = (
         "import sys\nfrom incremental_assets.cli.entrypoint import run\nfrom incremental_assets.cli.main import commands\n"
@@ -69,7 +78,7 @@ for module in {modules!r}:
 def test_a_command_that_moves_no_rows_needs_no_dagster_and_no_spark() -> None:
     """One process for all of them: what none has imported together, none imports alone."""
     names = [f"incremental_assets.cli.commands.{name}" for name in ("status", "reset", "doctor", "sync", "plan")]
-    adapters = ["databases.probe", "checkpoints.store", "delta.lake", "databases.spark_source", "delta.stage"]
+    adapters = ["databases.probe", "checkpoints.store", "delta.lake", "databases.spark_source", "delta.staging.stage"]
     modules = [*names, "resources.runtime", *(f"incremental_assets.adapters.{name}" for name in adapters)]
     program = IMPORTS.format(modules=modules)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -55,7 +55,10 @@ def test_without_consent_what_would_be_refused_is_refused_and_nothing_is_left_to
     _, run_id = twice
     said = call("rollback", "--select", "public.orders", "--to-run", "nobody")
     assert said.code == 2
-    assert "no sync of this table by a run 'nobody' has landed; the column `run_id`" in said.err
+    assert (
+        "no sync of this table by a run 'nobody' has landed; `incremental-assets rollback --select shop.public.orders` lists those that have"
+        in said.err
+    )
     assert "--yes" not in said.err
     whole = call("rollback", "--select", "public.countries", "--to-run", run_id)
     assert (whole.code, "is not rolled back" in whole.err, "--yes" in whole.err) == (2, True, False)
@@ -75,3 +78,25 @@ def test_a_table_that_is_read_whole_is_refused(call: Call, twice: tuple[Outside,
     _, run_id = twice
     said = call("rollback", "--select", "public.countries", "--to-run", run_id, "--yes", "--json")
     assert "is not rolled back" in said.tables["public.countries"]["error"]
+
+
+def test_without_a_run_the_last_ones_are_listed_with_what_they_landed(call: Call, twice: tuple[Outside, str]) -> None:
+    _, first = twice
+    said = call("rollback", "--select", "public.orders")
+    lines = said.out.splitlines()
+    assert said.code == 0
+    assert lines[0].split()[:4] == ["table", "run", "ended", "mode"]
+    assert len([line for line in lines if line.startswith("shop.public.orders")]) == 2
+    assert first in lines[2], "the last run is above the first"
+    assert lines[-1] == "go back to one: `incremental-assets rollback --select TABLE --to-run RUN --yes`"
+    runs = call("rollback", "--select", "public.orders", "--json").document["runs"]
+    assert [each["run_id"] for each in runs][1] == first
+    assert runs[0]["rows"]["inserted"] == 1
+
+
+def test_consent_without_a_run_asks_for_one_and_says_where_they_are(call: Call, twice: tuple[Outside, str]) -> None:
+    said = call("rollback", "--select", "public.orders", "--yes")
+    assert (said.code, said.err) == (
+        2,
+        "--to-run is missing: `incremental-assets rollback --select TABLE` lists the runs of a table\n",
+    )

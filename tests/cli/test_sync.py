@@ -93,6 +93,28 @@ def test_what_left_the_copy_is_counted_where_eyes_look(call: Call, outside: Outs
     assert ", 1 deleted" in said.out
 
 
+def test_a_full_refresh_of_what_is_as_it_was_replaces_rows_and_deletes_none(call: Call, synced: Outside) -> None:
+    rows = len(synced.world.rows(ORDERS))
+    said = call("sync", "--full-refresh", "--select", "public.orders")
+
+    heading, line = said.out.splitlines()[:2]
+    end = heading.index("replaced") + len("replaced")
+    assert line[:end].endswith(f" {rows}")
+    assert line.split()[:4] == ["shop.public.orders", "landed", str(rows), str(rows)], "neither inserted nor deleted"
+    assert f", {rows} replaced" in said.out
+    assert "1 deleted" not in said.out
+
+
+def test_a_full_refresh_of_fewer_rows_shows_how_many_went(call: Call, synced: Outside) -> None:
+    gone = synced.world.database.rows(ORDERS)[0]["id"]
+    synced.world.database.delete(ORDERS, {"id": gone})
+    said = call("sync", "--full-refresh", "--select", "public.orders", "--json")
+    rows = said.tables["public.orders"]["rows"]
+    assert (rows["inserted"], rows["deleted"]) == (rows["read"], rows["read"] + 1), "the document counts as before"
+    synced.world.database.delete(ORDERS, {"id": gone + 1})
+    assert ", 1 deleted, 2 replaced" in call("sync", "--full-refresh", "--select", "public.orders").out
+
+
 def test_a_pattern_that_matches_nothing_is_wrong_by_name(call: Call) -> None:
     said = call("sync", "--json", "--select", "public.odrers")
 

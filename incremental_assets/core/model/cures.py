@@ -8,6 +8,11 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.strategies import Strategy, traits_of
 
+RUNS_OF_A_TABLE = "`incremental-assets rollback --select TABLE`"
+"""The runs that a copy can be taken back to, where no table is meant yet."""
+BACK_TO_A_RUN = "`incremental-assets rollback --select TABLE --to-run RUN --yes`"
+"""Take a copy back, where neither table nor run is chosen yet."""
+
 
 def full_refresh(spec: TableSpec, *, landed_by: Strategy | None = None) -> str:
     """Read everything again and replace the copy; `--yes` where versions of rows that only the copy holds would go.
@@ -46,6 +51,11 @@ def reset(spec: TableSpec) -> str:
 def rollback(spec: TableSpec) -> str:
     """Take the copy back to what a run left; which one, a person has to say."""
     return f"`incremental-assets rollback --select {_quoted(spec.id)} --to-run RUN_ID --yes`"
+
+
+def runs(spec: TableSpec) -> str:
+    """The runs that a copy can be taken back to."""
+    return f"`incremental-assets rollback --select {_quoted(spec.id)}`"
 
 
 def differing_again(spec: TableSpec) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError, TargetChanged
 from incremental_assets.core.interruption import this_process
-from incremental_assets.core.model.cures import full_refresh, reset
+from incremental_assets.core.model.cures import full_refresh, reset, runs
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Verified
@@ -128,8 +128,7 @@ def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | N
         )
     if position is None:
         raise SelectionError(
-            f"{spec.id}: no sync of this table by a run {to_run!r} has landed; the column `run_id` of `incremental_watermarks` in the "
-            "checkpoint database lists those that have"
+            f"{spec.id}: no sync of this table by a run {to_run!r} has landed; {runs(spec)} lists those that have"
         )
     if position.state is None or position.target is None:
         raise SelectionError(
