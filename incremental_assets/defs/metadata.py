@@ -151,7 +151,7 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None, held
 
 
 def of_any_partition(entries: Metadata, newest: str) -> Metadata:
-    """What is told of each of several partitions of a run: what the run did is told of the `newest` alone, as people add it up."""
+    """The metadata of one of several partitions of a run: what the run did stands at the `newest` alone, as people add it up."""
     return {**{name: value for name, value in entries.items() if not _is_total(name)}, "run_totals_at": newest}
 
 
