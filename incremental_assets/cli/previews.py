@@ -12,11 +12,11 @@ from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.syncing.preview import FileStep, Preview, SchemaStep
-from incremental_assets.core.words import counted
+from incremental_assets.core.words import agreeing, counted
 
 _NAMED = 2
 """Index names that the printed table shows: each partition has its own."""
@@ -46,7 +46,7 @@ def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:
     idle = len(previews) - len(reads) - len(stops)
     shown.append(
         Note(
-            f"{counted(len(reads), 'table')} would be read, in {idle} nothing moved, {len(errors)} would stop; nothing was written",
+            f"{counted(len(reads), 'table')} would be read, {idle} {agreeing(idle, 'stands', 'stand')} still, {len(errors)} would stop; nothing was written",
             "strong",
         )
     )
@@ -92,7 +92,7 @@ def _row(each: Preview) -> tuple[Cell | str, ...]:
         "" if rows is None else f"~{rows:,}",
         "" if plan is None else _window(short(plan.window.lower), short(plan.window.upper)),
         _served(each),
-        "" if decision is None else str(_guarantee(each)[0]),
+        "" if decision is None or each.error is not None else str(_guarantee(each)[0]),
         each.schema.outcome if each.schema and each.error is None else "",
         each.files.outcome if each.files and plan else "",
         _because(each),
@@ -120,13 +120,21 @@ def _served(each: Preview) -> str:
 
 
 def _because(each: Preview) -> str:
+    if each.error is not None:
+        return _cause(each.spec.id, each.error)
     if isinstance(each.decision, NothingToDo):
         return each.decision.reason
     return _guarantee(each)[1] or ""
 
 
 def _troubled_row(trouble: Trouble) -> tuple[Cell | str, ...]:
-    return (str(trouble.table), Cell("stops", "bad"), *("" for _ in range(7)))
+    blank = ("" for _ in range(6))
+    return (str(trouble.table), Cell("stops", "bad"), *blank, _cause(trouble.table, trouble.error))
+
+
+def _cause(table: TableId, error: Exception) -> str:
+    """What a sentence says between its table and its cure; the whole of it is below the table."""
+    return str(error).removeprefix(f"{table}: ").partition(": ")[0].partition("; ")[0]
 
 
 # --- for programs -----------------------------------------------------------------------------------

@@ -256,6 +256,30 @@ def test_a_column_that_a_frozen_schema_refuses_stops_the_table_beforehand(
     assert "`schema_changes: freeze`" in said.tables["public.orders"]["error"]
 
 
+def test_a_stop_is_shown_with_its_own_cause_and_not_with_that_of_a_guarantee(
+    call: Call, synced: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order(synced.world.database, "alan", synced.world.database.stamp())
+    there = tuple((each.name, "int" if each.name == "id" else each.spark_type) for each in ORDERS_SHAPE.columns)
+    monkeypatch.setattr(FakeLake, "columns", lambda _self, _spec: there)
+
+    heading, *rows = call("plan").out.splitlines()
+    (row,) = (each for each in rows if each.startswith("shop.public.orders "))
+    assert (
+        row[heading.index("because") :]
+        == "columns changed their type (id was int and is bigint), which rows that have landed cannot follow"
+    )
+    assert row[heading.index("guarantee") : heading.index("schema")].strip() == ""
+
+
+def test_the_sum_of_a_plan_counts_tables_in_which_nothing_moved(call: Call, outside: Outside) -> None:
+    outside.world.database.tick(600)
+    call("sync")
+    assert (
+        call("plan").out.splitlines()[-1] == "0 tables would be read, 2 stand still, 0 would stop; nothing was written"
+    )
+
+
 def test_a_copy_that_another_hand_changed_stops_the_table_beforehand(call: Call, synced: Outside) -> None:
     synced.world.lake.foreign(ORDERS, "UPDATE", synced.world.lake.tables[ORDERS].rows)
 
@@ -317,7 +341,7 @@ def test_what_the_source_expects_of_the_read_stands_beside_it(
     assert "~12,345" in eyes
     assert "orders_by_time" in eyes
     assert "SELECT of orders;" in eyes
-    assert "1 table would be read, in 1 nothing moved, 0 would stop; nothing was written" in eyes
+    assert "1 table would be read, 1 stands still, 0 would stop; nothing was written" in eyes
 
 
 def test_a_database_that_cannot_explain_says_so(call: Call, outside: Outside) -> None:
