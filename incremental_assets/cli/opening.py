@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +34,18 @@ def config_option(path: Path, default: Path) -> str:
 
 
 def configured(config: Path | None) -> Configuration:
-    """The configuration, and the environment set so that Dagster's processes read the same one."""
+    """The configuration, and the environment set so that Dagster's processes read the same one. Says so where it is the demo's."""
+    if config_path(config) == SHIPPED and not Path.cwd().is_relative_to(_PACKAGE.parent):
+        # Whoever has forgotten a `cd` would otherwise take the demo's tables for theirs.
+        sys.stderr.write(
+            f"there is no {HERE} in this folder, so the configuration of the demo is used: {SHIPPED}; "
+            "name yours with --config, or write one with `incremental-assets init URL`\n"
+        )
+    return configured_or_demo(config)
+
+
+def configured_or_demo(config: Path | None) -> Configuration:
+    """The same without a word, for commands that are meant for the demo as well."""
     path = config_path(config)
     configuration = load(path)
     os.environ[CONFIG_VARIABLE] = str(configuration.path)

@@ -19,7 +19,7 @@ from incremental_assets.cli.commands import demo_proof
 from incremental_assets.cli.commands.demo_answer import Story, answer
 from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.commands.sync import sync_all
-from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.opening import configured_or_demo, opened
 from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import selected
 from incremental_assets.cli.streams import left_to_dagster
@@ -46,7 +46,7 @@ class Options:
 def run(config: Path | None, options: Options) -> Answer:
     """Run the command."""
     begun = time.monotonic()
-    configuration = _within_a_day(configured(config))
+    configuration = _within_a_day(configured_or_demo(config))
     site = Site.of(configuration)
     with (
         site.alone(),

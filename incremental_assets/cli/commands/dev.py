@@ -17,7 +17,7 @@ from urllib.error import URLError
 
 from incremental_assets.cli.answer import Answer, Note
 from incremental_assets.cli.commands.demo_site import Site
-from incremental_assets.cli.opening import configured, dagster_home, opened
+from incremental_assets.cli.opening import configured_or_demo, dagster_home, opened
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError, SetupError
 
@@ -31,7 +31,7 @@ _SCALE = Decimal("0.1")
 
 def run(config: Path | None, port: int) -> Answer:
     """The command. Ctrl-C is how it is meant to end, so that the exit status is then 0."""
-    configuration = configured(config)
+    configuration = configured_or_demo(config)
     home = dagster_home()
     _refuse_busy(port)
     # Not in `logs`: Dagster takes what lies there for its telemetry, posts it whatever `telemetry.enabled` says, and removes it.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Note, Shown
-from incremental_assets.cli.opening import configured, dagster_home
+from incremental_assets.cli.opening import configured_or_demo, dagster_home
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.model.duration import format_duration
 
@@ -20,7 +20,7 @@ _MEGABYTE = 2**20
 
 def run(config: Path | None, action: str) -> Answer:
     """Run the command."""
-    configuration = configured(config)
+    configuration = configured_or_demo(config)
     dagster_home()
     return {"start": _start, "stop": _stop, "status": _status}[action](configuration)
 
