@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableId, TableSpec
@@ -59,7 +60,7 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
         yield _warn(
             name,
             "guarantee",
-            "other users' transactions cannot be seen, so that runs are best_effort",
+            "other users' transactions cannot be seen, so that runs are best_effort while another session has a transaction open",
             f"{facts.cures.unseen_transactions}; {_SQL}",
         )
     elif not facts.tracks_activities:
@@ -101,6 +102,12 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
         )
     else:
         yield Finding(name, "privileges", Health.OK, f"{facts.user} may read and not write")
+
+
+def of_trouble(trouble: Trouble) -> Finding:
+    """A table of the configuration that the source cannot serve; its name is the subject, and not said again."""
+    told = str(trouble.error).removeprefix(f"{trouble.table}: ")
+    return Finding(str(trouble.table), "configured", Health.FAIL, told)
 
 
 def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed: bool) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from incremental_assets.cli import opening
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from tests.cli.conftest import CONFIG, Call, Outside
 
@@ -22,7 +23,7 @@ from tests.cli.conftest import CONFIG, Call, Outside
         ("demo", "--source", "dbase"),
         ("demo", "--source", "sqlite", "--config", "sources.yaml"),
         ("status", "--select", "nothing.like.it"),
-        ("rollback",),
+        ("rollback", "--yes"),
         ("engine",),
         ("engine", "strt"),
         ("sync", "public.orders"),
@@ -138,3 +139,42 @@ def test_the_demo_touches_no_configuration_but_its_own(call: Call, tmp_path: Pat
     assert said.code == 2
     assert "does not describe the demo" in said.document["error"]["message"]
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_doctor_counts_one_source_and_one_table(call: Call, outside: Outside) -> None:
+    outside.broken = SourceUnreachable("shop: localhost:5432 does not answer")
+
+    findings = {(each["subject"], each["topic"]): each for each in call("doctor", "--json").document["findings"]}
+
+    assert findings["configuration", "file"]["detail"].endswith(": 1 source, 1 listed table")
+
+
+@pytest.fixture
+def shipped(call: Call, config: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This test's configuration in the place of the demo's, and none named."""
+    monkeypatch.setattr(opening, "SHIPPED", config)
+    monkeypatch.delenv("INCREMENTAL_ASSETS_CONFIG")
+    return config
+
+
+def test_where_no_file_is_found_the_demos_is_taken_and_said_in_one_line(
+    call: Call, shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    assert call("status", "--json").err == (
+        f"there is no sources.yaml in this folder, so the configuration of the demo is used: {shipped}; "
+        "name yours with --config, or write one with `incremental-assets init URL`\n"
+    )
+
+
+def test_the_demo_itself_and_the_folder_that_it_comes_in_are_told_nothing(
+    call: Call, shipped: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(Path(opening.__file__).parents[2])
+    assert call("status", "--json").err == ""
+    monkeypatch.delenv("INCREMENTAL_ASSETS_CONFIG")
+    monkeypatch.chdir(shipped.parent.parent)
+    opening.configured_or_demo(None)
+    assert capsys.readouterr().err == ""

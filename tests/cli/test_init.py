@@ -174,7 +174,9 @@ def test_a_missing_password_is_asked_for_by_the_name_of_its_variable(call: Call,
     said = call("init", sprawl)
 
     assert said.code == 1
-    assert "looked for in the environment variable SPRAWL_PASSWORD, which is not set" in said.err
+    assert said.err.startswith(
+        "the environment variable SPRAWL_PASSWORD is not set, in which `init` looks for a password: `export SPRAWL_PASSWORD=…`; without one: newcomer@"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -33,6 +33,12 @@ def test_a_folder_and_a_picture_are_no_configuration(tmp_path: Path) -> None:
         ("lake: a\n---\nlake: b\n", 3, "a second document begins here"),
         ("sources: a\nlake: \x07\n", 2, "the character U+0007 in column 7"),
         ("lake: a\n\tcheckpoints: b\n", 2, "a tab, where YAML indents by spaces"),
+        (
+            "lake: a\nsources:\n  shop:\n    user: b\n   host: c\n",
+            5,
+            "the line begins in column 4, and the one before it in column 5",
+        ),
+        ("sources:\n  - a\n - b\n", 3, "the line begins in column 2, and the one before it in column 3"),
         ("lake: @home\n", 1, "'@' that cannot start any token, in column 7"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
-from incremental_assets.cli.findings import Finding, Health, of_source, of_table, wanted_of
+from incremental_assets.cli.findings import Finding, Health, of_source, of_table, of_trouble, wanted_of
 from incremental_assets.cli.globs import chosen
 from incremental_assets.cli.lateness import of_lateness
 from incremental_assets.cli.opening import configured, opened
@@ -108,7 +108,7 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
         "configuration",
         "file",
         Health.OK,
-        f"{configuration.path}: {len(configuration.sources)} sources, {tables} listed tables",
+        f"{configuration.path}: {counted(len(configuration.sources), 'source')}, {counted(tables, 'listed table')}",
     )
     yield _lake(configuration.lake)
     try:
@@ -166,11 +166,7 @@ def _of_source(
         yield from of_table(spec, each, facts, landed=landed)
         late = late_rows(_reports(runtime, spec.id) if landed and spec.is_incremental else ())
         yield from of_lateness(spec, each, facts, lateness, late)
-    yield from (
-        Finding(str(trouble.table), "configured", Health.FAIL, str(trouble.error))
-        for trouble in found.troubles
-        if trouble.table.source == source.name
-    )
+    yield from (of_trouble(trouble) for trouble in found.troubles if trouble.table.source == source.name)
 
 
 def _reports(runtime: Runtime, table: TableId) -> Iterator[SyncReport]:

@@ -65,7 +65,7 @@ def _asked(url: SourceUrl, path: Path) -> tuple[tuple[str, ...], tuple[Proposal,
         if _has_password(url) or url.dialect in FILES:
             raise
         raise type(error)(
-            f"{error}; a password is looked for in the environment variable {url.variable}, which is not set"
+            f"the environment variable {url.variable} is not set, in which `init` looks for a password: `export {url.variable}=…`; without one: {error}"
         ) from None
     finally:
         probe.close()

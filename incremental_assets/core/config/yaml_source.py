@@ -285,6 +285,11 @@ def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Proble
     if _TAB in reason:
         reason = reason.replace(_TAB, "a tab, where YAML indents by spaces,")
     column = f", in column {mark.column + 1}" if mark is not None else ""
+    if mark is not None and "expected <block end>" in reason and not lines[line][: mark.column].strip():
+        before = next((each for each in reversed(lines[:line]) if each.strip()), "")
+        other = len(before) - len(before.lstrip()) + 1
+        reason = f"the line begins in column {mark.column + 1}, and the one before it in column {other}"
+        column = ""
     return Problem(
         file,
         line + 1,

@@ -1,0 +1,36 @@
+"""What `doctor` says of a source."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from incremental_assets.cli.findings import Health, of_source, of_trouble
+from incremental_assets.cli.selection import Trouble
+from incremental_assets.core.checks.doctor import SourceFacts
+from incremental_assets.core.config.load import load
+from incremental_assets.core.errors import SelectionError
+from tests.cli.conftest import CONFIG
+from tests.scenario import ORDERS
+
+
+def test_a_user_who_sees_no_other_transactions_is_best_effort_only_while_another_session_has_one_open(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "sources.yaml").write_text(CONFIG)
+    (source,) = load(tmp_path / "sources.yaml").sources
+    now = datetime(2024, 1, 31, tzinfo=UTC)
+    facts = SourceFacts("PostgreSQL 18.4", "reader", "UTF8", False, False, True, True, False, "UTC", now)
+
+    (found,) = (each for each in of_source(source, facts) if each.topic == "guarantee")
+
+    assert found.detail == (
+        "other users' transactions cannot be seen, so that runs are best_effort while another session has a transaction open"
+    )
+
+
+def test_a_table_that_is_not_in_the_source_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "sources.yaml").write_text(CONFIG)
+    (terms,) = load(tmp_path / "sources.yaml").sources[0].tables
+    found = of_trouble(Trouble(ORDERS, terms, SelectionError("shop.public.orders: there is no such table")))
+    assert (found.subject, found.health, found.detail) == (str(ORDERS), Health.FAIL, "there is no such table")
