@@ -275,6 +275,7 @@ def test_at_whatever_moment_it_comes(
     begun = at_work.end(number)
     code = at_work.process.wait(timeout=60)
     assert time.monotonic() - begun < WITHIN, at_work.said
-    assert code in (CODES[number], -number), at_work.said
+    # A machine that has become faster since the whole load was measured may be done before the late moments.
+    assert code in (CODES[number], -number) or (code == 0 and "synced 3 tables" in at_work.said), at_work.said
     assert left_over(family) == []
     assert_next_sync_lands(shop, spark)
