@@ -76,7 +76,7 @@ def test_tables_share_a_scheme_if_they_share_a_grid_and_integers_never_do() -> N
     month, size = TimeGrid(Every.MONTH, date(2024, 1, 1)), IntegerGrid(100)
     assert scheme_of(source(), table(month)) == scheme_of(source(), table(month, "returns"))
     assert scheme_of(source(), table(size)) != scheme_of(source(), table(size, "returns"))
-    assert scheme_of(source(), table(size)).dynamic == "shop.public.orders"
+    assert scheme_of(source(), table(size)).dynamic == "shop.public.orders by 100"
 
 
 def test_plain_names_stay_and_the_others_keep_apart() -> None:
