@@ -17,6 +17,7 @@ from tests.core import (
     test_column_identity,
     test_compact,
     test_deletes,
+    test_differing,
     test_first_load,
     test_key_parts,
     test_last_read,
@@ -189,7 +190,7 @@ STORIES: dict[str, Callable[[], None]] = {
         test_deletes.test_a_key_that_comes_back_has_no_mark_though_its_row_is_as_it_was
     ),
     "a repair has read all of its window": test_repair.test_a_hole_that_no_sync_has_read_stays_one,
-    "counts alone tell which rows differ": lambda: test_repair.test_ten_rows_among_many_are_found_by_reading_few(
+    "counts alone tell which rows differ": lambda: test_differing.test_ten_rows_among_many_are_found_by_reading_few(
         ("id",), pytest.MonkeyPatch()
     ),
     "what only the copy has is not read by a repair": (
