@@ -152,8 +152,9 @@ class EmbeddedMariaDB:
         shutil.rmtree(data, ignore_errors=True)
         data.mkdir(mode=0o700)
         _give(data)
-        made = _run(self._maker(data), cwd=data)
+        made = _run(self._maker(data), cwd=data, TMPDIR=str(_temporary(data)))
         if made.returncode != 0:
+            shutil.rmtree(data if home == self.folder else home, ignore_errors=True)
             raise SetupError(f"The demo's {self.title} could not be created in {data}: {made.stderr.strip()}.")
         return state
 
@@ -205,7 +206,7 @@ class EmbeddedMariaDB:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            env=_environment() | {"TZ": self._zone},
+            env=_environment() | {"TZ": self._zone, "TMPDIR": str(_temporary(self.data))},
             user=account and account.pw_uid,
             group=account and account.pw_gid,
             extra_groups=[] if account else None,
@@ -269,6 +270,14 @@ def _give(path: Path) -> None:
         os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
 
 
+def _temporary(data: Path) -> Path:
+    """A folder of this server's own for its temporary tables: one that starts deletes those of every other in the folder that they share."""
+    folder = data.with_name(f"{data.name}-tmp")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _give(folder)
+    return folder
+
+
 def _may_enter(folder: Path) -> bool:
     return _run(["/bin/sh", "-c", 'cd "$1"', "sh", str(folder)], cwd=Path("/")).returncode == 0
 
@@ -278,7 +287,7 @@ def _environment() -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
 
 
-def _run(command: list[str], *, cwd: Path) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str], *, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     account = _account()
     return subprocess.run(
         command,
@@ -288,7 +297,7 @@ def _run(command: list[str], *, cwd: Path) -> subprocess.CompletedProcess[str]:
         errors="replace",
         timeout=PATIENCE,
         check=False,
-        env=_environment(),
+        env=_environment() | variables,
         user=account and account.pw_uid,
         group=account and account.pw_gid,
         extra_groups=[] if account else None,
