@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "incremental_assets"
+OURS = ("incremental_assets", "resources")
 DOTTED = re.compile(r"`((?:core|adapters|resources)(?:\.\w+)+)`")
 
 
@@ -32,11 +36,40 @@ def test_a_name_in_a_docstring_leads_to_where_it_is() -> None:
     assert sorted((path, name) for path, name in named if not is_there(name)) == []
 
 
+def test_what_tests_and_tools_import_is_there() -> None:
+    """Many import it only as they run, and not all of them run with `make test`."""
+    imported = {
+        (path.relative_to(ROOT).as_posix(), node.module, alias.name)
+        for folder in ("tests", "bench", "tools")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS
+        for alias in node.names
+    }
+
+    assert len(imported) > 1_000
+    assert sorted(each for each in imported if not can_be_imported(*each[1:])) == []
+
+
+def test_an_import_of_what_is_gone_is_noticed() -> None:
+    assert can_be_imported("incremental_assets.core", "ports")
+    assert can_be_imported("incremental_assets.core.ports", "Lake")
+    assert not can_be_imported("incremental_assets.core.ports", "Ocean")
+    assert not can_be_imported("incremental_assets.core.oceans", "Lake")
+
+
 def test_a_module_that_is_gone_is_noticed() -> None:
     assert is_there("core.syncing.first_load")
     assert is_there("core.ports.Lake")
     assert not is_there("core.first_load")
     assert not is_there("core.ports.Ocean")
+
+
+def can_be_imported(module: str, name: str) -> bool:
+    try:
+        return hasattr(import_module(module), name) or find_spec(f"{module}.{name}") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def is_there(name: str) -> bool:

@@ -24,7 +24,7 @@ def play_by_spark() -> None:
     from incremental_assets.adapters.delta import loading
     from incremental_assets.adapters.delta.direct import eligible
     from incremental_assets.adapters.delta.history import direct as history
-    from incremental_assets.adapters.delta.staging.staging import stage
+    from incremental_assets.adapters.delta.staging import stage
 
     for name in ("refused_by_table", "refused_by_batch", "refused_to_read"):
         setattr(eligible, name, lambda *_: _WHY)
