@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-
 from incremental_assets.adapters.delta.staging.staged import Breaches
 from incremental_assets.core.errors import ContractBroken, Refused
 from incremental_assets.core.model.contract import OnBreach
+from incremental_assets.core.model.cures import allow_shrink
 from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.words import agreeing, counted
@@ -31,8 +30,7 @@ def answered(plan: SyncPlan, found: Breaches, rows: int) -> None:
         return
     raise Refused(
         f"{table}: {_broken(found)}, of {rows:,} that were read, more than `max_fraction: {most:g}` allows in quarantine, so nothing landed; fix the rows "
-        f"or the contract ({contract.file}:{contract.line}), or if that is right, run `incremental-assets sync --select {shlex.quote(str(table))} "
-        "--allow-shrink --yes`"
+        f"or the contract ({contract.file}:{contract.line}), or if that is right, run {allow_shrink(table)}"
     )
 
 
