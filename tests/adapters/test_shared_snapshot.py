@@ -121,6 +121,27 @@ def test_an_error_of_the_source_stops_its_table_alone(tables: Source, monkeypatc
     assert snapshots(tables) == 0
 
 
+def test_an_end_from_outside_interrupts_the_tables_that_share_the_snapshot_and_closes_it(
+    tables: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = Together(tables, monkeypatch)
+    plans = [planned(together.probe, tables.spec(name, NUMBER)) for name in "abc"]
+    read_catalogue = unaltered.read_catalogue
+
+    def ended(asked: Any, source: str, schemas: Sequence[str], names: Sequence[str]) -> tuple[TableShape, ...]:
+        if len(names) > 1:
+            raise KeyboardInterrupt
+        return read_catalogue(asked, source, schemas, names)
+
+    monkeypatch.setattr(unaltered, "read_catalogue", ended)
+    first, *others = together.ask(*plans)
+    met = [other.exception(30) for other in others]
+    # One of the two asks for both.
+    assert sorted(type(each).__name__ for each in met) == ["Interrupted", "KeyboardInterrupt"]
+    first.result(30)[1].close()
+    assert snapshots(tables) == 0
+
+
 def test_a_snapshot_shows_what_was_committed_before_it_and_nothing_after_it(
     tables: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:

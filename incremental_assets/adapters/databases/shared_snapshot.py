@@ -62,20 +62,21 @@ class SharedSnapshots:
     def _ask(self, plans: Round[SyncPlan, tuple[Numbers, _Held]]) -> None:
         with ExitStack() as opening:
             ask = opening.enter_context(self._opened())
+            answers = _each(ask, [plan for plan, _ in plans])
             held = _Held(opening.pop_all(), len(plans))
-        for (_, answer), found in zip(plans, _each(ask, [plan for plan, _ in plans]), strict=True):
-            if isinstance(found, BaseException):
+        for (_, answer), found in zip(plans, answers, strict=True):
+            if isinstance(found, Exception):
                 answer.set_exception(found)
                 held.leave()
             else:
                 answer.set_result((found, held))
 
 
-def _each(ask: Ask, plans: Sequence[SyncPlan]) -> Sequence[Numbers | BaseException]:
+def _each(ask: Ask, plans: Sequence[SyncPlan]) -> Sequence[Numbers | Exception]:
     """All at once; where one fails, one by one, so that the error is that of its own table and stops no other."""
     try:
         return ask(plans)
-    except BaseException as error:  # noqa: BLE001 - raised in the threads that asked
-        if len(plans) == 1 or not isinstance(error, Exception):
-            return [error] * len(plans)
+    except Exception as error:  # noqa: BLE001 - raised in the threads that asked
+        if len(plans) == 1:
+            return [error]
     return [found for plan in plans for found in _each(ask, [plan])]
