@@ -58,6 +58,17 @@ def test_a_batch_that_is_gone_was_taken_by_the_run_that_took_over() -> None:
 @pytest.mark.parametrize(
     "words",
     [
+        "[Errno 2] Failed to open local file '{}/part-0.parquet'. Detail: [errno 2] No such file or directory",
+        "[Errno 2] No such file or directory: '{}/part-0.parquet'",
+    ],
+)
+def test_a_file_of_a_batch_that_is_gone_does_not_blame_the_place_of_the_lake(words: str) -> None:
+    assert isinstance(explain(words.format(BATCH), ORDERS, "/lake", BATCH), LeaseLost)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
         "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:{}/part-0.parquet. File does not exist.",
         "FileNotFoundError: [Errno 2] Failed to open local file '{}/part-0.parquet'. Detail: [errno 2] No such file or directory",
     ],

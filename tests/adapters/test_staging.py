@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.adapters.delta.staging.arrow_staging import can_stage
+from incremental_assets.adapters.delta.staging.stage import ParquetStage
 from incremental_assets.adapters.spark.staged import read_staged
-from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.errors import LeaseLost, StageBroken
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.paths import staging_path
@@ -48,6 +49,21 @@ def test_rows_lost_on_the_way_break_the_batch(desk: Desk) -> None:
     shown = desk.show(ORDERS, ROWS)
     with pytest.raises(StageBroken, match="3 rows were read where the source counts 4"):
         desk.stage.write(desk.plan(ORDERS), replace(shown, rows=4))
+
+
+def test_a_batch_that_the_run_that_took_over_sweeps_while_it_is_written_was_a_lease_lost(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, over = desk.plan(ORDERS), desk.stage
+
+    def swept(_: ParquetStage, _plan: object, _snapshot: object, _gone: object, path: str) -> None:
+        over._sweep(ORDERS.id)
+        with (Path(path) / "part-0.parquet").open("wb"):
+            pass
+
+    monkeypatch.setattr(ParquetStage, "_staged", swept)
+    with pytest.raises(LeaseLost):
+        desk.stage.write(plan, desk.show(ORDERS, ROWS))
 
 
 def test_a_column_of_another_type_than_agreed_breaks_the_batch(desk: Desk) -> None:

@@ -67,13 +67,16 @@ def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAss
             )
     if not any(gone in text for gone in _GONE):
         return None
-    if any(f"'{folder}'" in text for folder in (lake, *map(str, PurePath(lake).parents))) or f"'{lake}/_" in text:
+    # A batch is removed by its own run, or by the one that takes over from it.
+    if staged and staged in text:
+        return LeaseLost(table)
+    made = f"directory: '{lake}/_"
+    if made in text or any(f"directory: '{each}'" in text for each in (lake, *PurePath(lake).parents)):
         # As of /proc: the folder itself cannot be made.
         return LakeRefused(
             f"{table}: there can be no lake at {lake}, as no folder can be made there; choose another folder"
         )
-    # A batch is removed by its own run, or by the one that takes over from it.
-    return LeaseLost(table) if staged and staged in text else _missing(unquote(text), table, lake)
+    return _missing(unquote(text), table, lake)
 
 
 def _missing(text: str, table: TableId, lake: str) -> IncrementalAssetsError | None:

@@ -39,7 +39,7 @@ class ParquetStage:
         """Write the snapshot's rows in one pass, and the keys that are gone, and check the count against the source's own."""
         table, batch_id = plan.spec.id, plan.commit_ids.batch_id
         path = staging_path(self._lake, table, batch_id)
-        with explained(table, self._lake):
+        with explained(table, self._lake, path):
             self._sweep(table)
             make_own_folder(staging_path(self._lake, table))
             staged = self._staged(plan, snapshot, gone, path)
