@@ -20,6 +20,10 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 
 
+class Unfit(ValueError):
+    """A value that Spark cannot hold, or that is not of the kind of its column; the message is half a sentence for people."""
+
+
 class LocalRow(Protocol):
     """One row: its values as Spark is to hold them, its cursor, and the first value that is not of its kind."""
 
@@ -134,7 +138,7 @@ def key_texts(
             continue
         try:
             values = [convert(value) for value, convert in zip(key, converters, strict=True)]
-        except ValueError:
+        except Unfit:
             continue
         yield row_text(columns, values)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.oracle import words
 from incremental_assets.adapters.databases.oracle.types import beyond, converter, declared, shown, spark_type
-from incremental_assets.adapters.databases.rowwise.row_dialect import Unfit
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Column, Fidelity

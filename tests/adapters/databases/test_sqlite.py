@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.row_texts import hexadecimal
 from incremental_assets.adapters.databases.sqlite import bound, window_queries
-from incremental_assets.adapters.databases.sqlite.types import Unfit, converter, spark_type
+from incremental_assets.adapters.databases.sqlite.types import converter, spark_type
 from incremental_assets.core.discovery.traits import Sample
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.interruption import this_process

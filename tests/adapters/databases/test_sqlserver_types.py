@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.adapters.databases.rowwise.row_dialect import Unfit
+from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.sqlserver import words
 from incremental_assets.adapters.databases.sqlserver.types import beyond, converter, declared, shown, spark_type
 from incremental_assets.core.errors import SourceRefused

@@ -24,10 +24,6 @@ def _untold(_: Column) -> str:
     return ""
 
 
-class Unfit(ValueError):
-    """A value that Spark cannot hold; the message is half a sentence for people."""
-
-
 class RowConnection(Protocol):
     """One connection, which only reads. Its SQL holds its values itself, each quoted by the dialect."""
 

@@ -9,7 +9,8 @@ from datetime import datetime
 from decimal import Context, Decimal, Inexact
 from typing import Any
 
-from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect, Unfit
+from incremental_assets.adapters.databases.local_rows import Unfit
+from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect
 from incremental_assets.adapters.databases.rowwise.sql import cursor_columns, selected
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import TableSpec

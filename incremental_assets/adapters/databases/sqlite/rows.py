@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from incremental_assets.adapters.databases.condition import Condition
+from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.sqlite.sql import effective, identifier, names
-from incremental_assets.adapters.databases.sqlite.types import Stored, Unfit, converter, printed
+from incremental_assets.adapters.databases.sqlite.types import Stored, converter, printed
 from incremental_assets.core.model.table import TableSpec
 
 

@@ -10,7 +10,8 @@ import sqlite3
 from collections.abc import Sequence
 
 from incremental_assets.adapters.databases.condition import EVERY, Condition
-from incremental_assets.adapters.databases.sqlite.types import Stored, Unfit, day, moment, whole
+from incremental_assets.adapters.databases.local_rows import Unfit
+from incremental_assets.adapters.databases.sqlite.types import Stored, day, moment, whole
 from incremental_assets.core.checks.doctor import SourceFacts
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableSpec, cursor_of

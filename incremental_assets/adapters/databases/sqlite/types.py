@@ -10,16 +10,13 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
+from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.core.model.table import Fidelity
 
 Stored = int | float | str | bytes | None
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?")
-
-
-class Unfit(ValueError):
-    """A stored value that is not of the kind which its column declares; the message is half a sentence for people."""
 
 
 def spark_type(declared: str) -> tuple[str, Fidelity]:

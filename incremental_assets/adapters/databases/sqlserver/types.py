@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from incremental_assets.adapters.databases.rowwise.row_dialect import Unfit
+from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.rowwise.rows import scaled
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
