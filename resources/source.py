@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.permissions import plain_file
 from incremental_assets.core.config.addresses import absolute, checked_host, checked_name
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.settings import REFERABLE, Reference, SourceConfig
@@ -124,12 +124,11 @@ def _look_up(reference: Reference) -> str:
 
 
 def _text_of(file: Path) -> str:
-    """Of a pipe, which is waited for, and of a device without an end, nothing is read. Raises OSError, UnicodeDecodeError, LookupError."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    """The text of a file. Of a pipe, which is waited for, and of a device without an end, nothing is read. Raises OSError, UnicodeDecodeError, LookupError."""
+    descriptor = plain_file(file)
+    if descriptor is None:
+        raise LookupError("this is no file, but a pipe or a device; name a file")
     with os.fdopen(descriptor, "rb") as opened:
-        kind = os.fstat(descriptor).st_mode
-        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            raise LookupError("this is no file, but a pipe or a device; name a file")
         text = opened.read(_LONGEST + 1)
     if len(text) > _LONGEST:
         raise LookupError(f"the file has more than {_LONGEST:,} bytes; write the value alone into it")

@@ -1,7 +1,8 @@
-"""File permissions: what we write is readable by its owner only, and by a group if the lake's folder allows it."""
+"""File permissions: what we write is readable by its owner only, and by a group if the lake's folder allows it. And what others may have put in a file's place."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -24,6 +25,18 @@ def own_file(path: Path) -> None:
     """An empty file for this user alone, unless it exists; if it cannot be created, the later write reports it."""
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def plain_file(path: Path, flags: int = os.O_RDONLY) -> int | None:
+    """The descriptor of a file; None for a pipe, for whose other end a reader would wait forever, and for a device. Raises OSError, also for a folder."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    kind = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(kind):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return None
 
 
 def scratch_folder() -> Path:

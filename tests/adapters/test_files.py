@@ -100,6 +100,21 @@ def test_a_pipe_in_a_log_is_told_and_not_waited_for(tmp_path: Path, place: str) 
         open_log(str(tmp_path / "orders"))
 
 
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_a_folder_in_the_place_of_a_file_of_a_log_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "orders" / "_delta_log" / "00000000000000000000.json"
+    file.mkdir(parents=True)
+    before = open_files()
+
+    with pytest.raises(TargetChanged, match=r"0\.json cannot be read \(Is a directory\); let this user read it, or move"):
+        open_log(str(tmp_path / "orders"))
+
+    assert open_files() == before, "its descriptor is closed"
+
+
 def test_a_quarantine_that_is_no_folder_is_left_to_the_sync_of_its_table(tmp_path: Path) -> None:
     there = Path(quarantine_path(str(tmp_path), ORDERS))
     there.parent.mkdir(parents=True)

@@ -6,7 +6,6 @@ import errno
 import fcntl
 import os
 import shutil
-import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.adapters.permissions import own_folder, plain_file
 from incremental_assets.core.errors import Busy, LakeRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.paths import is_local, lock_path
@@ -81,13 +80,12 @@ def _lock_file(path: Path, table: TableId) -> TextIO:
     """
     refused = LakeRefused(f"{table}: {path} is no lock file of this program's, and was left as it is; remove it")
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+        descriptor = plain_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
     except OSError as error:
         if error.errno in _SOMETHING_ELSE:
             raise refused from None
         raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
+    if descriptor is None:
         raise refused
     file = os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace")
     held = file.read(_LONGEST)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
+from incremental_assets.adapters.permissions import plain_file
 from incremental_assets.core.errors import TargetChanged
 
 
 def plain_text(file: Path) -> str:
     """What it holds. Raises FileNotFoundError, TargetChanged."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = plain_file(file)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise TargetChanged(
             f"{file} cannot be read ({error.strerror}); let this user read it, or move it away"
         ) from None
+    if descriptor is None:
+        raise TargetChanged(f"{file} is no file, but a pipe or a device; remove it")
     with os.fdopen(descriptor, encoding="utf-8") as opened:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise TargetChanged(f"{file} is no file, but a pipe or a device; remove it")
         return opened.read()
