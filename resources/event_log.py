@@ -13,6 +13,7 @@ from typing import Any
 
 from dagster import EventLogEntry, StringSource
 from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.event import listen
@@ -34,9 +35,6 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
         self._engines: OrderedDict[str, tuple[_File, Engine]] = OrderedDict()
         self._tables: set[str] = set()
         super().__init__(base_dir, inst_data)
-        # One whose maker was interrupted is completed here: what Dagster asks for first it asks without a look whether all tables are there.
-        with self.index_connection():
-            pass
 
     @classmethod
     def config_type(cls) -> dict[str, Any]:
@@ -52,6 +50,10 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
 
     def has_table(self, table_name: str) -> bool:
         """Asked before each materialization is stored; one that is there stays."""
+        # Dagster looks into the file as it is, whose maker may have been interrupted: a connection completes it. Whoever holds one has done so.
+        if INDEX_SHARD_NAME not in self._initialized_dbs:
+            with self.index_connection():
+                pass
         if table_name not in self._tables and super().has_table(table_name):
             self._tables.add(table_name)
         return table_name in self._tables
