@@ -120,7 +120,7 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
 
 
 def _unhurried(connection: Any, _: Any) -> None:
-    """Do not wait for the disk before each event goes on: after a power cut the last events of a run may be missing, and never what landed.
+    """Settings under which no event waits for the disk: after a power cut the last events of a run may be missing, and never what landed.
 
     Dagster asks for the log of changes (WAL) too, after it has made the tables of a new run, each of which it would then have on disk first.
     """

@@ -109,7 +109,9 @@ def test_a_folder_in_the_place_of_a_file_of_a_log_is_told(tmp_path: Path) -> Non
     file.mkdir(parents=True)
     before = open_files()
 
-    with pytest.raises(TargetChanged, match=r"0\.json cannot be read \(Is a directory\); let this user read it, or move"):
+    with pytest.raises(
+        TargetChanged, match=r"0\.json cannot be read \(Is a directory\); let this user read it, or move"
+    ):
         open_log(str(tmp_path / "orders"))
 
     assert open_files() == before, "its descriptor is closed"

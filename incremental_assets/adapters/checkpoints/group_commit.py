@@ -18,8 +18,10 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """The write of one table: `work` first proves that it may write. Where it raises an error of the family it has changed nothing, as what
-    it wrote is committed with the others': a lease inserts the row of a table only where there is none, and such a row is free."""
+    """The write of one table: `work` first proves that it may write. Where it raises an error of the family it has changed nothing.
+
+    What it wrote before is committed with the others': a lease inserts the row of a table only where there is none, and such a row is free.
+    """
 
     table: TableId
     work: Callable[[Connection], Any]

@@ -63,7 +63,7 @@ def _from_the_beginning(pattern: str) -> str:
 
 
 def _column(rules: ColumnRules) -> pandera.Column:
-    """The rule as it stands in the configuration, which is how a row that breaks it names it."""
+    """The column with its checks. Each is named as it stands in the configuration, which is what is said of a row that breaks it."""
     checks = [_CHECKS[name](value, error=rule(name, value)) for name, value in rules.given.items() if name in _CHECKS]
     return pandera.Column(None, checks, nullable=rules.nullable, unique=rules.unique)
 

@@ -64,12 +64,12 @@ class ExplainedRows:
             return self.asked.sums(within, shift)
 
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
-        """The hashes; an error is explained."""
+        """The place and hash of each row; an error is explained."""
         with self.explained():
             return self.asked.hashes(within)
 
     def windowed(self, within: KeyParts) -> Sequence[tuple[int, int, int]] | None:
-        """The windows of hashes; an error is explained."""
+        """The place, hash and window of each row; an error is explained."""
         with self.explained():
             return self.asked.windowed(within) if isinstance(self.asked, Windowed) else None
 

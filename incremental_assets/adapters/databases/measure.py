@@ -4,7 +4,7 @@ A row's hash is the first 60 bits of the MD5 of its columns' canonical texts, jo
 every other kind has neither comma nor tilde, so no two rows share a text. The sum of the hashes does not depend on the rows' order.
 
 =============== ============================================== =================================
-Spark type      PostgreSQL (postgresql/rows/measure.py)             Spark (below)
+Spark type      PostgreSQL (postgresql/rows/measure.py)        Spark (below)
 =============== ============================================== =================================
 integers        text                                           text
 decimal(p,s)    text, always s digits                          text, always s digits (ANSI mode)

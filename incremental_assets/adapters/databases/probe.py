@@ -72,7 +72,7 @@ class SqlProbe:
             return observe.observe(session, looks)
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
-        """The seconds of each look, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
+        """For each look the seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
         with self._session(_only(looks)) as session:
             return observe.lag(session, looks)
 

@@ -43,18 +43,18 @@ def unreachable(words: str, address: Address) -> str:
 
 
 def unknown_host(words: str, address: Address) -> str:
-    """That no machine has the name; empty where the words say something else."""
+    """The sentence for a name that no machine has; empty where the words say something else."""
     is_unknown = any(each in words.lower() for each in _UNKNOWN_HOST)
     return f"the host {address.host!r} is not known; check `host`" if is_unknown else ""
 
 
 def unanswered(words: str) -> str:
-    """Nobody takes the connection."""
+    """The sentence where nobody takes the connection."""
     return f"the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
 
 
 def untrusted(words: str, address: Address) -> str:
-    """The line cannot be secured as the source says, by a driver that knows the machine's authorities."""
+    """The sentence for a line that cannot be secured as `tls` asks, by a driver that knows the machine's authorities."""
     return (
         f"no connection under `tls: {address.tls}` ({words}); switch TLS on in the server, and name its authority in SSL_CERT_FILE; "
         "a source on this machine may have `tls: disable`"
@@ -67,7 +67,7 @@ def no_database(address: Address) -> str:
 
 
 def cancelled(words: str, address: Address) -> str:
-    """The source's own deadline."""
+    """The sentence for a query that its deadline has ended."""
     return (
         f"the source cancelled the query after {age(address.statement_timeout.total_seconds())} ({words}); "
         "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"

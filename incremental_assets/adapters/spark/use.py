@@ -1,4 +1,4 @@
-"""Keeps who uses a kept engine, and when it was last used: a lock that the operating system takes back from a run that is killed.
+"""Tells whether a kept engine is used, and when it last was: by a lock that the operating system takes back from a run that is killed.
 
 A run shares the lock while it has a session. Who holds it alone knows that nobody uses the engine, and that nobody begins to.
 """

@@ -1,4 +1,4 @@
-"""Makes columns of Arrow of texts of the server: at once where every value is of its kind, one by one where one is not, so that its row is known."""
+"""Makes columns of Arrow from texts of the server: at once where every value is of its kind, one by one where one is not, so that its row is known."""
 
 from __future__ import annotations
 

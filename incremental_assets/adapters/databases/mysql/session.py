@@ -59,7 +59,7 @@ class Session(OneByOne):
     def lowest_uncommitted(
         self, wanted: Mapping[int, tuple[TableSpec, Window]], *, alone: bool
     ) -> dict[int, CursorValue | None]:
-        """The smallest cursors by what a dirty read shows beside the committed rows."""
+        """The smallest cursor of each window that a dirty read shows beside the committed rows."""
         specs = {index: spec for index, (spec, _) in wanted.items()}
         return for_each_table(specs, lambda index: (lowest_uncommitted(self._connection, *wanted[index]),), alone=alone)
 

@@ -1,4 +1,4 @@
-"""Reads who is at work in a server, and since when: its own local readings as moments, and its sessions as people call them."""
+"""What a server says of who is at work and since when: its local times as moments, and its sessions as people call them. Pure."""
 
 from __future__ import annotations
 

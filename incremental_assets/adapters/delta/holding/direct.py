@@ -160,7 +160,7 @@ def _copy(path: str, spec: TableSpec) -> CopyKeys | None:
 
 def _settling(path: str, state: LogState, of: Came | Mapping[str, str]) -> SettleUnit:
     there = Known(state)
-    columns = there.all()
+    columns = there.table.all()
     kept_ends = there.table.statistics(state.properties)
     return SettleUnit(
         table=path,

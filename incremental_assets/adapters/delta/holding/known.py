@@ -31,7 +31,3 @@ class Known:
     def columns(self, names: Sequence[str], kind: str) -> list[Stored]:
         """Several of one type."""
         return [self.column(name, kind) for name in names]
-
-    def all(self) -> tuple[Stored, ...]:
-        """Every column. Raises NotDirect for one of a type that is not known here."""
-        return self.table.all()

@@ -65,7 +65,7 @@ class PlacedRows:
         return [(found, digest) for found, digest in self._rows("placed, hashed", within)]
 
     def windowed(self, within: KeyParts) -> list[tuple[int, int, int]]:
-        """The window, place and hash of each row, as `sums` finds them."""
+        """The place, hash and window of each row, as `sums` finds them."""
         return [(found, digest, number) for found, digest, number in self._rows("placed, hashed, number", within)]
 
     def _rows(self, selected: str, within: KeyParts, grouped: str = "") -> list[tuple[Any, ...]]:

@@ -39,7 +39,7 @@ class KeysByTasks:
             self._units = placed_units(replace(held, spec=_keys_alone(held.spec)), [Window(None, None)], by, by)
 
     def by_bytes(self) -> CopyKeys | None:
-        """The keys by tasks alone: Spark has no such hash."""
+        """The keys by their bytes, by tasks alone: Spark has no such hash."""
         found = KeysByTasks(self._tasks, self._held, None)
         found._read = self._read
         return None if found._units is None else found
@@ -79,7 +79,7 @@ class KeysByTasks:
         return frozenset(text for table in found for text in table[_TEXT].to_pylist())
 
     def rows(self, texts: AbstractSet[str]) -> pa.Table:
-        """The rows among those that were read for their texts."""
+        """The keys with these texts as the copy holds them, out of what was read for the texts."""
         if self._units is None or not self._read:
             return self._otherwise.rows(texts)
         sought = pa.array(sorted(texts), pa.string())

@@ -34,7 +34,7 @@ class PlacedByTasks:
             self._units = placed_units(held, windows, RowHash.BYTES if otherwise is None else RowHash.TEXT)
 
     def by_bytes(self) -> PlacedRows | None:
-        """The rows by tasks alone: Spark has no such hash."""
+        """The rows by their bytes, by tasks alone: Spark has no such hash."""
         found = PlacedByTasks(self._tasks, self._held, self._windows, None)
         return None if found._units is None else found
 

@@ -40,7 +40,7 @@ class Sought:
         return hashed(column, self._values)
 
     def _placed(self, column: pa.ChunkedArray) -> tuple[Numbers, Numbers] | None:
-        """The numbers by their place; None where the values are no whole numbers, or lie apart."""
+        """The same by a table of places; None where the values are no whole numbers, or lie apart."""
         if (table := self._table()) is None:
             return None
         low, high, entries = table
@@ -67,7 +67,7 @@ class Sought:
         return self._close
 
     def _searched(self, column: pa.ChunkedArray) -> tuple[Numbers, Numbers] | None:
-        """The numbers by a search; None where the values are no whole numbers, or do not ascend."""
+        """The same by halves; None where the values are no whole numbers, or the column does not ascend."""
         rows, places, first = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
         for chunk in column.chunks:
             numbers = whole_numbers(chunk)

@@ -1,4 +1,4 @@
-"""Runs in a task: lands a batch that one task lands as a whole."""
+"""Runs in a task: matches a batch as a whole, in one share, and says what its commit is to say."""
 
 from __future__ import annotations
 
