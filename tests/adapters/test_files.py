@@ -100,6 +100,16 @@ def test_a_pipe_in_a_log_is_told_and_not_waited_for(tmp_path: Path, place: str) 
         open_log(str(tmp_path / "orders"))
 
 
+def test_a_pipe_in_the_place_of_a_checkpoint_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    log = tmp_path / "orders" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / "_last_checkpoint").write_text('{"version": 10, "size": 1}')
+    os.mkfifo(log / "00000000000000000010.checkpoint.parquet")
+
+    with pytest.raises(TargetChanged, match=r"10\.checkpoint\.parquet is no file, but a pipe or a device; remove it"):
+        open_log(str(tmp_path / "orders"))
+
+
 def open_files() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 

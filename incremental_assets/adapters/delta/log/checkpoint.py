@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
-from incremental_assets.adapters.delta.log.plain_file import plain_text
+from incremental_assets.adapters.delta.log.plain_file import check_plain, plain_text
 from incremental_assets.adapters.delta.new_file import as_ours
 
 Action = Mapping[str, Any]
@@ -78,7 +78,13 @@ def checkpoint_if_due(path: str, version: int, last: int, properties: Mapping[st
 
 
 def _actions(path: Path) -> Iterator[Action]:
-    with readable(f"the checkpoint {path.name}"), pq.ParquetFile(path) as file:
+    with readable(f"the checkpoint {path.name}"):
+        check_plain(path)
+        yield from _read(path)
+
+
+def _read(path: Path) -> Iterator[Action]:
+    with pq.ParquetFile(path) as file:
         names = set(file.schema_arrow.names)
         wanted = [name for name in (*_READ, *_OF_ANOTHER_KIND) if name in names]
         for batch in file.iter_batches(columns=wanted):

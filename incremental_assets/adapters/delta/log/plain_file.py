@@ -11,6 +11,16 @@ from incremental_assets.core.errors import TargetChanged
 
 def plain_text(file: Path) -> str:
     """What it holds. Raises FileNotFoundError, TargetChanged."""
+    with os.fdopen(_opened(file), encoding="utf-8") as opened:
+        return opened.read()
+
+
+def check_plain(file: Path) -> None:
+    """What a library is about to open is a file. Raises FileNotFoundError, TargetChanged."""
+    os.close(_opened(file))
+
+
+def _opened(file: Path) -> int:
     try:
         descriptor = plain_file(file)
     except FileNotFoundError:
@@ -21,5 +31,4 @@ def plain_text(file: Path) -> str:
         ) from None
     if descriptor is None:
         raise TargetChanged(f"{file} is no file, but a pipe or a device; remove it")
-    with os.fdopen(descriptor, encoding="utf-8") as opened:
-        return opened.read()
+    return descriptor
