@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,12 +15,10 @@ from incremental_assets.cli.orphaned_runs import free_dead_slots, process_tag
 from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.errors import SetupError, SourceBusy
 from incremental_assets.core.interruption import this_process
-from incremental_assets.core.model.partition import IntegerGrid
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.syncing.number_keys import spanning
 from incremental_assets.core.syncing.pending import Pending
 from incremental_assets.defs.assets import MODE_TAG, SHRINK_TAG, sync_assets
 from incremental_assets.defs.build import views
@@ -28,7 +26,7 @@ from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.jobs import sync_jobs
 from incremental_assets.defs.names import asset_key, plain
 from incremental_assets.defs.opened import RESOURCE
-from incremental_assets.defs.partitions import Scheme
+from incremental_assets.defs.partitions import Scheme, offer
 from incremental_assets.defs.repair import TABLES, repair_job, repair_op
 from incremental_assets.defs.sensors import run_requests
 from incremental_assets.defs.tables import View
@@ -92,8 +90,10 @@ class DagsterRuns:
         scheme = self._scheme(spec.id)
         tags = {BACKFILL_TAG: backfill, **dict(zip(RANGE_TAGS, (keys[0], keys[-1]), strict=True))}
         with dagster_instance() as instance:
-            if isinstance(scheme.grid, IntegerGrid):
-                _offer(instance, scheme.dynamic, scheme.grid, keys)
+            # A run that is under way asks Dagster for its own keys until its end.
+            if self._is_held([spec.id], instance):
+                return self._report(spec, request, "")
+            offer(instance, scheme, keys)
             keys_of = tuple(self.view.asset_keys([spec.id]))
             launch = Launch(sync_jobs(self.view)[scheme].name, keys_of, tags)
             error = self._execute(launch, instance, request.run_id)
@@ -127,11 +127,7 @@ class DagsterRuns:
 
     def _execute(self, launch: Launch, instance: DagsterInstance, run_id: str) -> str:
         """Run it to its end; gives why it failed, or nothing. While another run holds the source, its tables are busy."""
-        beats = self._runtime.checkpoints.heartbeats().values()
-        other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
-        if other is not None:
-            tables = {self.view.table_of(key) for key in launch.keys}
-            self._busy |= {table: SourceBusy(table, self.view.name, other) for table in tables}
+        if self._is_held({self.view.table_of(key) for key in launch.keys}, instance):
             return ""
         with left_to_dagster(), self._runtime.observer.joined_by(self._reports):
             result = self._definitions.resolve_job_def(launch.job).execute_in_process(
@@ -151,6 +147,14 @@ class DagsterRuns:
             else f"its run {result.run_id} in Dagster failed before it came to this table; its page in `incremental-assets dev` shows why"
         )
 
+    def _is_held(self, tables: Iterable[TableId], instance: DagsterInstance) -> bool:
+        """Whether another run holds the source, which is then what is reported of these tables."""
+        beats = self._runtime.checkpoints.heartbeats().values()
+        other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
+        if other is not None:
+            self._busy |= {table: SourceBusy(table, self.view.name, other) for table in tables}
+        return other is not None
+
     def _report(self, spec: TableSpec, request: Request, error: str) -> SyncReport:
         table = spec.id
         report, busy = self._reports.last.pop(table, None), self._busy.pop(table, None)
@@ -161,17 +165,6 @@ class DagsterRuns:
         if error:
             return SyncReport.failed(spec, request, SetupError(f"{table}: {error}"))
         return replace(SyncReport.of(spec, request, Status.IDLE), reason="nothing changed")
-
-
-def _offer(instance: DagsterInstance, name: str, grid: IntegerGrid, keys: Sequence[str]) -> None:
-    """Has Dagster know these keys, and those between them and the known ones. Below the first one all arrive anew: a range would hold none of them."""
-    known = list(instance.get_dynamic_partitions(name))
-    whole = spanning(grid, [*known, *keys])
-    if list(whole[: len(known)]) != known:
-        for key in known:
-            instance.delete_dynamic_partition(name, key)
-        known = []
-    instance.add_dynamic_partitions(name, list(whole[len(known) :]))
 
 
 class Reports(Observer):

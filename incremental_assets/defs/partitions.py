@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dagster import (
+    DagsterInstance,
     DailyPartitionsDefinition,
     DynamicPartitionsDefinition,
     HourlyPartitionsDefinition,
@@ -15,7 +17,15 @@ from dagster import (
 )
 
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
-from incremental_assets.core.model.partition import CURRENT, Every, Grid, IntegerGrid, TimeGrid
+from incremental_assets.core.model.partition import (
+    CURRENT,
+    Every,
+    Grid,
+    IntegerGrid,
+    TimeGrid,
+    integer_bounds,
+    integer_keys,
+)
 from incremental_assets.defs.names import plain
 
 _OPEN_WINDOW = 1
@@ -62,3 +72,24 @@ def definition(scheme: Scheme) -> PartitionsDefinition:
     if grid.every is Every.WEEK:
         return WeeklyPartitionsDefinition(str(grid.start), timezone="UTC", end_offset=_OPEN_WINDOW)
     return MonthlyPartitionsDefinition(str(grid.start), timezone="UTC", end_offset=_OPEN_WINDOW)
+
+
+def offer(instance: DagsterInstance, scheme: Scheme, keys: Sequence[str]) -> None:
+    """Has Dagster know these keys of an integer grid, and those between them and the known ones, ascending."""
+    grid, name = scheme.grid, scheme.dynamic
+    if not isinstance(grid, IntegerGrid):
+        return
+    # Again after a tick of the sensor that added keys meanwhile: a range of keys is one of their arrival.
+    while (known := list(instance.get_dynamic_partitions(name))) != (whole := _spanning(grid, [*known, *keys])):
+        if whole[: len(known)] != known:
+            # Below the first one all arrive anew. The highest goes first: those that are left are in order and without
+            # gaps, from where a tick would go on if this process were killed here.
+            for key in reversed(known):
+                instance.delete_dynamic_partition(name, key)
+        instance.add_dynamic_partitions(name, whole)
+
+
+def _spanning(grid: IntegerGrid, keys: Sequence[str]) -> list[str]:
+    """The keys from the lowest of these to the highest."""
+    ends = [integer_bounds(grid, key) for key in keys]
+    return list(integer_keys(grid, min(ends)[0], max(ends)[1] - 1))

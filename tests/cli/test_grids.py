@@ -125,3 +125,27 @@ def test_a_window_before_the_first_row_can_be_read_again(call: Call, outside: Ou
     again = call("backfill", "--select", "public.orders", "--from", "0", "--to", "1000", "--json")
 
     assert (again.code, again.tables["public.orders"]["rows"]["read"]) == (0, 2)
+
+
+def test_a_backfill_leaves_the_keys_of_a_run_that_holds_the_source_as_they_are(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    from dagster import DagsterInstance, DagsterRun, DagsterRunStatus
+
+    from incremental_assets.cli.orphaned_runs import process_tag
+    from incremental_assets.defs.names import pool
+
+    grid(config, 100)
+    sold(outside, 950, 1010)
+    assert call("sync").code == 0
+    sold(outside, 5)
+    known = offered("shop.public.orders by 100")
+    with DagsterInstance.get() as instance:
+        run = instance.add_run(DagsterRun(job_name="sync", status=DagsterRunStatus.STARTED, tags=process_tag()))
+        instance.event_log_storage.set_concurrency_slots(pool("shop"), 1)
+        assert instance.event_log_storage.claim_concurrency_slot(pool("shop"), run.run_id, "step").is_claimed
+
+    again = call("backfill", "--select", "public.orders", "--from", "0", "--to", "1000", "--json")
+
+    assert (again.code, again.tables["public.orders"]["status"]) == (4, "busy")
+    assert offered("shop.public.orders by 100") == known == [key(900, 100), key(1000, 100)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 import pytest
+from dagster import DagsterInstance
 
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.model.cursor import CursorType
@@ -21,7 +22,7 @@ from incremental_assets.core.model.partition import (
 )
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.defs.names import plain
-from incremental_assets.defs.partitions import Scheme, definition, scheme_of
+from incremental_assets.defs.partitions import Scheme, definition, offer, scheme_of
 
 GRIDS = [
     TimeGrid(Every.HOUR, date(2024, 3, 30)),
@@ -82,3 +83,59 @@ def test_tables_share_a_scheme_if_they_share_a_grid_and_integers_never_do() -> N
 def test_plain_names_stay_and_the_others_keep_apart() -> None:
     assert plain("sync", "shop", "month") == "sync__shop__month"
     assert len({plain("a-b"), plain("a.b"), plain("a b"), plain("a_b")}) == 4
+
+
+BY_TEN = Scheme("shop", "orders", IntegerGrid(10), dynamic="shop.public.orders by 10")
+
+
+def number_key(lower: int) -> str:
+    return f"{lower:019d}-{lower + 10:019d}"
+
+
+def known(instance: DagsterInstance) -> list[int]:
+    return [int(key[:19]) for key in instance.get_dynamic_partitions(BY_TEN.dynamic)]
+
+
+def add(instance: DagsterInstance, *lowers: int) -> None:
+    instance.add_dynamic_partitions(BY_TEN.dynamic, [number_key(lower) for lower in lowers])
+
+
+def test_keys_that_a_backfill_needs_are_offered_in_order_and_without_gaps() -> None:
+    with DagsterInstance.ephemeral() as instance:
+        offer(instance, BY_TEN, [number_key(20)])
+        assert known(instance) == [20]
+        offer(instance, BY_TEN, [number_key(40)])
+        assert known(instance) == [20, 30, 40]
+        offer(instance, BY_TEN, [number_key(0)])
+        assert known(instance) == [0, 10, 20, 30, 40]
+
+
+def test_keys_that_a_tick_adds_while_lower_ones_are_offered_stand_behind_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    with DagsterInstance.ephemeral() as instance:
+        add(instance, 20, 30)
+        delete, ticks = instance.delete_dynamic_partition, iter([(30, 40)])
+
+        def delete_beside_a_tick(name: str, key: str) -> None:
+            delete(name, key)
+            add(instance, *next(ticks, ()))
+
+        monkeypatch.setattr(instance, "delete_dynamic_partition", delete_beside_a_tick)
+        offer(instance, BY_TEN, [number_key(0)])
+        assert known(instance) == [0, 10, 20, 30, 40]
+
+
+def test_a_process_that_ends_while_it_offers_lower_keys_leaves_the_first_ones_that_there_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with DagsterInstance.ephemeral() as instance:
+        add(instance, 20, 30, 40)
+        delete = instance.delete_dynamic_partition
+
+        def delete_one(name: str, key: str) -> None:
+            delete(name, key)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(instance, "delete_dynamic_partition", delete_one)
+        with pytest.raises(KeyboardInterrupt):
+            offer(instance, BY_TEN, [number_key(0)])
+        assert known(instance) == [20, 30]

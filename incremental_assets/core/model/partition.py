@@ -99,6 +99,15 @@ def integer_keys(grid: IntegerGrid, lowest: int, highest: int) -> tuple[str, ...
     return tuple(_integer_key(number * grid.size, grid.size) for number in range(first, last + 1))
 
 
+def integer_bounds(grid: IntegerGrid, key: str) -> tuple[int, int]:
+    """The range that a key is spelled as; ValueError if the grid has no such key."""
+    match = _INTEGER_KEY.fullmatch(key)
+    lower = int(match[1].replace("m", "-")) if match else 0
+    if match is None or lower % grid.size or _integer_key(lower, grid.size) != key:
+        raise ValueError(f"{key!r} is not a partition of the grid of {grid.size} values")
+    return lower, lower + grid.size
+
+
 def parts(grid: Grid, keys: Sequence[str], most: int) -> tuple[tuple[str, ...], ...]:
     """Ascending keys as contiguous runs of at most `most` keys."""
     found: list[list[str]] = []
@@ -116,7 +125,7 @@ def parts(grid: Grid, keys: Sequence[str], most: int) -> tuple[tuple[str, ...], 
 def window_of(grid: Grid, key: str, cursor: CursorType) -> Window:
     """The window that a key stands for, in values of `cursor`; ValueError if the grid has no such key."""
     if isinstance(grid, IntegerGrid):
-        lower, upper = _integer_bounds(grid, key)
+        lower, upper = integer_bounds(grid, key)
         return Window(CursorValue.of(cursor, lower), CursorValue.of(cursor, upper))
     if cursor is CursorType.DATE and grid.every is Every.HOUR:
         raise ValueError("a date cursor has no hours; its partitions are days, weeks or months")
@@ -166,7 +175,7 @@ def _end(grid: Grid, part: Window) -> datetime | int | None:
 
 def _place(grid: Grid, key: str) -> int:
     """A key's place in its grid."""
-    return _integer_bounds(grid, key)[0] // grid.size if isinstance(grid, IntegerGrid) else _index_of_key(grid, key)
+    return integer_bounds(grid, key)[0] // grid.size if isinstance(grid, IntegerGrid) else _index_of_key(grid, key)
 
 
 # --- time -----------------------------------------------------------------------------------------
@@ -264,14 +273,6 @@ def _integer_key(lower: int, size: int) -> str:
 
 def _padded(number: int) -> str:
     return f"{'m' if number < 0 else ''}{abs(number):0{_DIGITS}d}"
-
-
-def _integer_bounds(grid: IntegerGrid, key: str) -> tuple[int, int]:
-    match = _INTEGER_KEY.fullmatch(key)
-    lower = int(match[1].replace("m", "-")) if match else 0
-    if match is None or lower % grid.size or _integer_key(lower, grid.size) != key:
-        raise ValueError(f"{key!r} is not a partition of the grid of {grid.size} values")
-    return lower, lower + grid.size
 
 
 def _round_up(number: int) -> int:

@@ -11,9 +11,11 @@ from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.partition import (
     CURRENT,
+    MOST_KEYS,
     Grid,
     IntegerGrid,
     TimeGrid,
+    integer_bounds,
     integer_keys,
     keys,
     touched,
@@ -28,7 +30,6 @@ from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.planning.windows import reading
 from incremental_assets.core.ports import Probe
-from incremental_assets.core.syncing import number_keys as numbers
 from incremental_assets.core.syncing.idle import IdleTable, is_news
 
 _log = logging.getLogger(__name__)
@@ -171,26 +172,31 @@ def new_keys(grid: Grid | None, found: Pending, wanted: Sequence[str], known: Se
     """The keys of an integer grid that do not exist yet, from the last one there is upwards: without gaps, and never below the first."""
     if not isinstance(grid, IntegerGrid) or not wanted:
         return ()
-    if known:
-        return numbers.following(grid, known[-1], wanted[-1])
-    return numbers.spanning(grid, (_old_beginning(grid, found, wanted), wanted[-1]))
+    begin = integer_bounds(grid, known[-1])[1] if known else _old_beginning(grid, found, wanted)
+    end = integer_bounds(grid, wanted[-1])[1]
+    return integer_keys(grid, begin, end - 1) if begin < end else ()
 
 
-def _old_beginning(grid: IntegerGrid, found: Pending, wanted: Sequence[str]) -> str:
-    """The first key of a grid without any: a table that was read before, under another size or another home of Dagster, also has its older windows."""
+def _old_beginning(grid: IntegerGrid, found: Pending, wanted: Sequence[str]) -> int:
+    """The beginning of a grid without keys: a table that was read before, under another size or another home of Dagster, also has its older windows."""
+    first, last = (integer_bounds(grid, key)[0] for key in (wanted[0], wanted[-1]))
     if found.reached is None:
-        return wanted[0]
-    highest = numbers.bounds(wanted[-1])[0]
-    lowest = numbers.usual_beginning(grid, highest) if found.spec.start is None else int(found.spec.start.text)
-    return numbers.lower_of(wanted[0], integer_keys(grid, lowest, lowest)[0])
+        return first
+    start = found.spec.start
+    return min(first, _usual_beginning(grid, last) if start is None else int(start.text))
 
 
 def _first(grid: IntegerGrid, lower: CursorValue | None, last: int, known: Sequence[str]) -> int:
     """The first of the touched keys: never below the first key there is, as keys are only ever added at the upper end."""
-    begin = numbers.bounds(known[0])[0] if known else None
+    begin = integer_bounds(grid, known[0])[0] if known else None
     if lower is not None:
         if begin is None:
             return int(lower.text)
         # Keys above the last one were read by a run that was requested before their rows came, and are announced nowhere else.
-        return min(max(begin, int(lower.text)), numbers.bounds(known[-1])[1])
-    return numbers.usual_beginning(grid, last) if begin is None else begin
+        return min(max(begin, int(lower.text)), integer_bounds(grid, known[-1])[1])
+    return _usual_beginning(grid, last) if begin is None else begin
+
+
+def _usual_beginning(grid: IntegerGrid, last: int) -> int:
+    """Numbers usually count from 1. Where they begin so high that the grid from 0 on has too many keys, it begins with the open one."""
+    return min(0, last) if abs(last) // grid.size < MOST_KEYS else last
