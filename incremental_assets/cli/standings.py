@@ -14,10 +14,10 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.schema_change import SchemaChange
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.events import Checkpoint, EventKind
+from incremental_assets.core.planning.events import FINISHED_KINDS, Checkpoint, EventKind
 from incremental_assets.core.planning.renames import told_too_late
 from incremental_assets.core.syncing.foreign_changes import seen_in
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.checkpoints.store import Heartbeat
     from resources.runtime import Runtime
 
-_ENDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
 RUNNING, INTERRUPTED = "running", "interrupted"
 _RECENT = 20
 """How many events of a table are searched for its last finished sync."""
@@ -38,6 +37,8 @@ class Standing:
 
     table: TableId
     terms: TableConfig
+    cursor: str | None
+    """Its column; None where there is none, and where only the source could tell the one that numbers its transactions."""
     position: Checkpoint
     last_at: datetime | None
     heartbeat: Heartbeat | None
@@ -65,12 +66,15 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
     late = {spec.id: told_too_late(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
-    known = {spec.id for spec in found.specs}
-    recent = {table: runtime.checkpoints.history(table, _RECENT) for table in positions}
+    specs = {spec.id: spec for spec in found.specs}
+    shown = sorted(specs.keys() | errors.keys())
+    terms = {table: terms_of(runtime.configuration.source(table.source), table) for table in shown}
+    recent = {table: runtime.checkpoints.history(table, _RECENT) for table in shown if table in positions}
     return [
         Standing(
             table=table,
-            terms=terms_of(runtime.configuration.source(table.source), table),
+            terms=terms[table],
+            cursor=_cursor(specs[table] if table in specs else terms[table]),
             position=positions.get(table, Checkpoint()),
             last_at=_last_at(recent.get(table, ())),
             heartbeat=beats.get(table),
@@ -83,7 +87,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
             changed=columns.get(table),
             unfinished=_unfinished(recent.get(table, ()), beats.get(table)),
         )
-        for table in sorted([*known, *errors.keys() - known])
+        for table in shown
     ]
 
 
@@ -130,13 +134,17 @@ def _other_hands(
     return changed
 
 
+def _cursor(table: TableSpec | TableConfig) -> str | None:
+    return table.cursor.column or None if table.cursor else None
+
+
 def _lag(position: Checkpoint | None, lag: float | None) -> float | None:
     """How far a table lags. Of one that never landed it is known only where a row waits: 0 would say that every row has landed."""
     return lag or None if position is None or position.state is None else lag
 
 
 def _last_at(recent: Sequence[Recorded]) -> datetime | None:
-    return next((kept.at for kept in reversed(recent) if kept.event.kind in _ENDS), None)
+    return next((kept.at for kept in reversed(recent) if kept.event.kind in FINISHED_KINDS), None)
 
 
 def _unfinished(recent: Sequence[Recorded], beat: Heartbeat | None) -> str:

@@ -10,10 +10,12 @@ import pytest
 
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.model.table import Column, Fidelity
 from incremental_assets.core.planning.events import Event, EventKind
-from tests.cli.conftest import Call, Outside
+from tests.cli.conftest import CONFIG, Call, Outside
+from tests.fakes import SimulatedDatabase, World
 from tests.fakes.delta_table import LogEntry
-from tests.scenario import ORDERS, order
+from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order
 
 STATUS = {
     "source", "table", "strategy", "cursor", "watermark", "lag_seconds", "provisional_rows", "last_run", "last_status", "guarantee",
@@ -31,6 +33,24 @@ def test_status_works_before_the_first_sync(call: Call) -> None:
     assert said.tables["public.orders"]["last_run"] is None
     assert said.tables["public.countries"]["lag_seconds"] is None, "0 would say that every row has landed"
     assert " 0s" not in call("status").out
+
+
+def test_a_cursor_by_transactions_has_the_name_that_the_source_gives_it(
+    call: Call, config: Path, outside: Outside
+) -> None:
+    config.write_text(
+        CONFIG.replace("cursor: {column: updated_at, type: timestamp}", "cursor: {type: xmin}").replace(
+            "        partitions: {every: month, from: 2023-10-01}\n", ""
+        )
+    )
+    numbering = Column("xmin", "xid8", "bigint", Fidelity.EXACT, nullable=False)
+    outside.world = World(SimulatedDatabase(replace(ORDERS_SHAPE, numbering=numbering), clock=MONDAY))
+
+    assert call("status", "--offline", "--json").tables["public.orders"]["cursor"] is None
+    assert call("status", "--json").tables["public.orders"]["cursor"] == "xmin"
+    assert call("status", "--offline", "--json").tables["public.orders"]["cursor"] == "xmin", (
+        "the catalogue is remembered"
+    )
 
 
 def test_status_offline_before_anything_makes_nothing(call: Call, config: Path, outside: Outside) -> None:

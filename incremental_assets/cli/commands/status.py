@@ -57,7 +57,7 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "source": standing.table.source,
         "table": render_table(standing.table.schema, standing.table.name),
         "strategy": str(standing.terms.strategy),
-        "cursor": standing.terms.cursor.column if standing.terms.cursor else None,
+        "cursor": standing.cursor,
         "watermark": text(state and state.position.watermark),
         "lag_seconds": standing.lag,
         "provisional_rows": _provisional(state),
