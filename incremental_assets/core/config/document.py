@@ -30,7 +30,7 @@ from incremental_assets.core.config.scalars import (
     Text,
     TimeOfDay,
 )
-from incremental_assets.core.config.settings import Tls
+from incremental_assets.core.config.settings import BackfillTerms, ConnectionOptions, Parallel, Tls
 from incremental_assets.core.config.table_document import DefaultsDocument, TableEntry, TimePartitions
 from incremental_assets.core.model.partition import MOST_KEYS, Every
 
@@ -53,19 +53,22 @@ def _no_size(value: object) -> object:
     return value
 
 
+_OPTIONS, _PARALLEL, _BACKFILL = ConnectionOptions(), Parallel(), BackfillTerms()
+
+
 class OptionsDocument(Strict):
     """Deadlines of one connection."""
 
-    connect_timeout: PositiveDuration = timedelta(seconds=10)
-    socket_timeout: PositiveDuration = timedelta(seconds=60)
-    statement_timeout: PositiveDuration = timedelta(minutes=15)
+    connect_timeout: PositiveDuration = _OPTIONS.connect_timeout
+    socket_timeout: PositiveDuration = _OPTIONS.socket_timeout
+    statement_timeout: PositiveDuration = _OPTIONS.statement_timeout
 
 
 class ParallelDocument(Strict):
     """Tables at once, and connections to this source in all."""
 
-    tables: Annotated[int, Field(ge=1, le=64)] = 4
-    connections: Annotated[int, Field(ge=1, le=64)] = 4
+    tables: Annotated[int, Field(ge=1, le=64)] = _PARALLEL.tables
+    connections: Annotated[int, Field(ge=1, le=64)] = _PARALLEL.connections
 
 
 class BackfillDocument(Strict):
@@ -73,11 +76,11 @@ class BackfillDocument(Strict):
 
     windows: Annotated[
         int, Field(ge=1, le=MOST_KEYS, description="Partitions that are read at once, and land as one commit.")
-    ] = 12
+    ] = _BACKFILL.windows
     connections: Annotated[
         int | None, Field(ge=1, le=64, description="Connections of one read; as many as a sync has when absent.")
-    ] = None
-    pause: Annotated[Duration, Field(description="Rest between two reads.")] = timedelta(0)
+    ] = _BACKFILL.connections
+    pause: Annotated[Duration, Field(description="Rest between two reads.")] = _BACKFILL.pause
 
 
 class SourceDocument(Strict):
