@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,7 +13,6 @@ from incremental_assets.core.words import with_article
 
 FORM = "schema.table:column:type[:direction][@start][!strategy]"
 
-_TAIL = re.compile(r"(?P<type>[^:@!]*)(?P<direction>:[^@!]*)?(?P<start>@[^!]*)?(?P<strategy>!.*)?", re.DOTALL)
 STRATEGIES = tuple(each for each in Strategy if not traits_of(each).overwrites)
 """What may stand after the `!`: those that read by a cursor."""
 
@@ -55,21 +53,17 @@ def parse(text: str) -> Shorthand:
     column = scan_name(text, end + 1)
     if text[column.end : column.end + 1] != ":":
         raise ValueError(f"the type of the cursor is missing; write {FORM}")
-    tail = _TAIL.fullmatch(text, column.end + 1)
-    if tail is None:  # pragma: no cover - every part of the pattern is optional
-        raise ValueError(f"write {FORM}")
+    rest, has_strategy, wanted = text[column.end + 1 :].partition("!")
+    rest, has_start, since = rest.partition("@")
+    kind, has_direction, way = rest.partition(":")
     slips: list[str] = []
-    kind = _choice("type", tail["type"], [*CursorType], slips)
-    direction = _choice("direction", _after_mark(tail["direction"], "i"), [*Direction], slips)
-    start = _start(CursorType(kind), tail["start"][1:], slips) if kind and tail["start"] is not None else None
-    strategy = _choice("strategy", _after_mark(tail["strategy"], "append"), [*STRATEGIES], slips)
+    kind = _choice("type", kind, [*CursorType], slips)
+    direction = _choice("direction", way if has_direction else Direction.INCLUDE, [*Direction], slips)
+    start = _start(CursorType(kind), since, slips) if kind and has_start else None
+    strategy = _choice("strategy", wanted if has_strategy else Strategy.APPEND, [*STRATEGIES], slips)
     if slips:
         raise ValueError(f"{'; '.join(slips)}; write {FORM}")
     return Shorthand(schema, name, column.name, CursorType(kind), Direction(direction), start, Strategy(strategy))
-
-
-def _after_mark(part: str | None, default: str) -> str:
-    return default if part is None else part[1:]
 
 
 def _choice(part: str, text: str, choices: list[str], slips: list[str]) -> str:
