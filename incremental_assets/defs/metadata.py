@@ -99,7 +99,7 @@ def of_source(table: TableId, dialect: str, shape: TableShape | None) -> Metadat
 
 
 def of_place(file: Path, line: int) -> Metadata:
-    """The place where the table is configured, as metadata."""
+    """A place in the configuration, as Dagster links it."""
     with warnings.catch_warnings():
         # Skipped: once per table at every load is noise.
         warnings.simplefilter("ignore", BetaWarning)

@@ -77,7 +77,7 @@ class View:
 
     @property
     def place(self) -> metadata.Metadata:
-        """The place where the table is configured."""
+        """The place where the source is configured, as Dagster links it."""
         return metadata.of_place(self.home.file, self.config.line)
 
     @property

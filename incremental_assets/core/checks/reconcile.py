@@ -189,7 +189,7 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
 
 
 def _changed_since(spec: TableSpec, state: State, found: Comparison, held: HeldRows) -> Drift:
-    """The drift without what a sync that is not due yet will bring, and without older versions of rows that their contract holds."""
+    """No drift: what differs is brought by a sync that is not due yet, or is an older version of a row that its contract holds."""
     but = f"{counted(held.rows, 'row')} {agreeing(held.rows, 'is', 'are')} held in quarantine" if held.rows else ""
     rows = found.missing + max(0, found.extra - held.stale)
     if not rows and but:

@@ -86,7 +86,7 @@ class BackfillTerms:
 
     windows: int = 12
     connections: int | None = None
-    """The connections of a check; None: as many as a sync has."""
+    """The connections of one read; None: as many as a sync has."""
     pause: timedelta = timedelta(0)
 
 

@@ -26,7 +26,7 @@ class Overtaken(CommitMissing):
 
 
 class Refused(IncrementalAssetsError):
-    """The command is destructive and was not confirmed."""
+    """What a command or a sync would do is destructive, and was not confirmed."""
 
     exit_code = 3
 

@@ -54,13 +54,13 @@ class PutBack:
     """A span of time that the source's clock shows twice, since it was put back from somewhere up to `high` to somewhere from `low` on."""
 
     low: datetime | None
-    """The lowest stamp; None where it cannot be known: the watermark then stays where it is."""
+    """Its beginning; None where it cannot be known: the watermark then stays where it is."""
     high: datetime
     proven: bool
     """Whether it must have been; else the clocks of two of our own machines may just as well disagree."""
 
     def to_json(self) -> dict[str, Any]:
-        """The reading as a part of a state's document."""
+        """The span as a part of a state's document."""
         return {"low": self.low and self.low.isoformat(), "high": self.high.isoformat(), "proven": self.proven}
 
     @classmethod

@@ -75,7 +75,7 @@ class KeysCompared:
         return any(now.get(table, file) != file for table, file in self.storage)
 
     def to_json(self) -> dict[str, Any]:
-        """The deletes as a part of a state's document."""
+        """The comparison as a part of a state's document."""
         return {"clock": self.clock.isoformat(), "storage": [list(each) for each in self.storage]}
 
     @classmethod
