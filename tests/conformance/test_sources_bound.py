@@ -21,6 +21,7 @@ from tests.conformance.scenario import played_on, scenario
 from tests.conformance.stand import Stand
 from tests.conformance.two_tables import BOTH, GUARD, TABLES, moment, row, tables
 from tests.conformance.worlds import World, held
+from tests.waiting import until
 
 # --- T1 -----------------------------------------------------------------------------------------------
 
@@ -83,13 +84,6 @@ def test_the_writer_of_a_file_is_named(world: World, open_world: OpenWorld) -> N
 def in_state(world: World, words: str) -> bool:
     query = f"SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE '%{words}%'"
     return bool(world.rows(query)[0][0])
-
-
-def until(seen: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 20
-    while not seen():
-        assert time.monotonic() < deadline, "it never came about"
-        time.sleep(0.02)
 
 
 @contextmanager

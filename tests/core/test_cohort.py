@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from incremental_assets.core import combining
 from incremental_assets.core.cohort import Cohort, Rank, go_apart
 from incremental_assets.core.combining import Combining, Round
+from tests.waiting import until
 
 
 class Doubling:
@@ -30,14 +30,6 @@ class Doubling:
     def ask(self, number: int) -> int:
         (answer,) = self.together.ask([number])
         return answer
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """In a test that fails it never holds."""
-    ends = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.001)
 
 
 def side_by_side(works: list[Callable[[], Any]], at_once: int = 8) -> list[Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from incremental_assets.core.combining import Combining, Round
 from incremental_assets.core.errors import Interrupted
+from tests.waiting import until
 
 
 class Doubling:
@@ -36,8 +37,7 @@ def test_what_comes_while_a_round_is_at_work_is_one_round_more() -> None:
         first = pool.submit(doubling.together.ask, [1])
         assert doubling.begun.wait(10)
         others = [pool.submit(doubling.together.ask, [number]) for number in (2, 3, 4)]
-        while doubling.together.waiting < 3:
-            threading.Event().wait(0.001)
+        until(lambda: doubling.together.waiting == 3)
         doubling.gate.set()
         assert [first.result(10), *(other.result(10) for other in others)] == [[2], [4], [6], [8]]
     assert doubling.rounds == [[1], [2, 3, 4]]
@@ -56,8 +56,7 @@ def test_what_one_meets_is_raised_for_it_alone() -> None:
         waiting = pool.submit(doubling.together.ask, [1])
         assert doubling.begun.wait(10)
         good, bad = pool.submit(doubling.together.ask, [5]), pool.submit(doubling.together.ask, [-5])
-        while doubling.together.waiting < 2:
-            threading.Event().wait(0.001)
+        until(lambda: doubling.together.waiting == 2)
         doubling.gate.set()
         assert (waiting.result(10), good.result(10)) == ([2], [10])
         with pytest.raises(ValueError, match="-5 is negative"):
@@ -83,8 +82,7 @@ def test_who_is_interrupted_while_he_waits_for_his_turn_holds_no_other_up() -> N
     def interrupted_wait(turn: threading.Event, timeout: float | None = None) -> bool:
         if threading.current_thread().name.startswith("interrupted"):
             interrupted.set()
-            while doubling.together.waiting < 2:
-                waited(interrupted, 0.001)
+            until(lambda: doubling.together.waiting == 2)
             raise KeyboardInterrupt
         return waited(turn, timeout)
 
@@ -116,11 +114,9 @@ def test_an_end_from_outside_ends_the_thread_that_plays_the_round_and_interrupts
         first = pool.submit(stopped.ask, [1])
         assert doubling.begun.wait(10)
         others = [pool.submit(stopped.ask, [2])]
-        while stopped.waiting < 1:
-            threading.Event().wait(0.001)
+        until(lambda: stopped.waiting == 1)
         others.append(pool.submit(stopped.ask, [3]))
-        while stopped.waiting < 2:
-            threading.Event().wait(0.001)
+        until(lambda: stopped.waiting == 2)
         doubling.gate.set()
         assert first.result(10) == [2]
         # It ends although its own answer was there.

@@ -31,6 +31,7 @@ from incremental_assets.core.strategies import Strategy
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from tests.adapters.databases import contract
 from tests.adapters.databases.contract import Words, observe, orders, planned, spec_of, synced
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,13 +118,6 @@ def elsewhere(work: Callable[[], Any]) -> Iterator[None]:
     thread.start()
     yield
     thread.join()
-
-
-def until(seen: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 20
-    while not seen():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def state_of(shop: Shop, words: str) -> bool:
