@@ -30,7 +30,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SourceProblem:
     """The problem of a source, in one sentence."""
 
     source: str
@@ -44,7 +44,7 @@ class Selection:
     specs: tuple[TableSpec, ...]
     troubles: tuple[Trouble, ...]
     unreachable: dict[str, IncrementalAssetsError]
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SourceProblem, ...] = ()
     """Problems of a source as a whole, which belong to no table."""
     positions: Mapping[TableId, Checkpoint] = field(default_factory=dict)
     """Where every table stood when the sources were asked."""
@@ -59,18 +59,18 @@ def selected(runtime: Runtime, patterns: Sequence[str]) -> Selection:
     specs: list[TableSpec] = []
     troubles: list[Trouble] = []
     unreachable: dict[str, IncrementalAssetsError] = {}
-    problems: list[Problem] = []
+    problems: list[SourceProblem] = []
     positions = runtime.checkpoints.positions()
     for source in runtime.configuration.sources:
         try:
             resolved = runtime.specs(source.name)
-            problems += (Problem(source.name, each) for each in absent_schemas(source, resolved, runtime.probe))
+            problems += (SourceProblem(source.name, each) for each in absent_schemas(source, resolved, runtime.probe))
         except (SourceUnreachable, SourceRefused) as error:
             unreachable[source.name] = error
             known = known_tables(runtime, source)
             troubles += (Trouble(table, terms_of(source, table), error) for table in known)
             if not known:
-                problems.append(Problem(source.name, str(error)))
+                problems.append(SourceProblem(source.name, str(error)))
             continue
         specs += resolved.specs
         troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
