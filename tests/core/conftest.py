@@ -1,5 +1,14 @@
 """The pure tests search as long as the profile says."""
 
+import pytest
+
+from incremental_assets.core.syncing import differing as bisecting
 from tests import profiles
 
 profiles.load()
+
+
+@pytest.fixture(params=[5_000, 0], ids=["windows first", "keys at once"])
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small table is counted by its windows, a large one by its keys; both are told the same."""
+    monkeypatch.setattr(bisecting, "FEW", request.param)

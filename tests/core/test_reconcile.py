@@ -23,19 +23,14 @@ from incremental_assets.core.model.window import Window, gaps
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing import differing as bisecting
 from tests.fakes import World
 from tests.fakes.delta_table import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, order, orders, shop
 
+pytestmark = pytest.mark.usefixtures("few")
+
 DAYS = TimeGrid(Every.DAY, date(2024, 1, 1))
 WINDOWS_FIRST = pytest.mark.parametrize("few", [5_000], indirect=True)
-
-
-@pytest.fixture(autouse=True, params=[5_000, 0], ids=["windows first", "keys at once"])
-def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small table is counted by its windows, a large one by its keys; both are told the same."""
-    monkeypatch.setattr(bisecting, "FEW", request.param)
 
 
 def settled(spec: TableSpec, days: Sequence[int] = (2, 3, 4, 5)) -> World:

@@ -17,6 +17,8 @@ from tests.core import (
     test_column_identity,
     test_compact,
     test_deletes,
+    test_deletes_marked,
+    test_deletes_refused,
     test_differing,
     test_first_load,
     test_key_parts,
@@ -26,7 +28,8 @@ from tests.core import (
     test_parts,
     test_plan_idle,
     test_recovery,
-    test_repair,
+    test_repair_deletes,
+    test_repair_verified,
     test_rollback,
     test_sync,
     test_sync_kills,
@@ -171,10 +174,10 @@ STORIES: dict[str, Callable[[], None]] = {
         test_key_parts.test_what_the_source_finds_by_its_key_alone_is_not_gone
     ),
     "a source may be empty where its fraction allows it": (
-        test_deletes.test_an_empty_source_is_refused_whatever_the_fraction
+        test_deletes_refused.test_an_empty_source_is_refused_whatever_the_fraction
     ),
     "a table that was truncated is like any other": (
-        test_deletes.test_a_table_that_was_truncated_and_is_being_filled_again_is_refused
+        test_deletes_refused.test_a_table_that_was_truncated_and_is_being_filled_again_is_refused
     ),
     "keys are those of the rows that a sync reads": test_deletes.test_what_a_sync_does_not_read_is_not_gone,
     "keys that are gone are not staged": (
@@ -184,21 +187,21 @@ STORIES: dict[str, Callable[[], None]] = {
         test_deletes.test_a_backfill_compares_no_keys_and_leaves_the_turn_to_the_next_sync
     ),
     "a replica is compared with wherever it stands": (
-        test_deletes.test_a_replica_that_does_not_say_where_it_stands_is_not_compared_with
+        test_deletes_refused.test_a_replica_that_does_not_say_where_it_stands_is_not_compared_with
     ),
     "a row that is marked as gone equals one that comes back": (
-        test_deletes.test_a_key_that_comes_back_has_no_mark_though_its_row_is_as_it_was
+        test_deletes_marked.test_a_key_that_comes_back_has_no_mark_though_its_row_is_as_it_was
     ),
-    "a repair has read all of its window": test_repair.test_a_hole_that_no_sync_has_read_stays_one,
+    "a repair has read all of its window": test_repair_verified.test_a_hole_that_no_sync_has_read_stays_one,
     "counts alone tell which rows differ": lambda: test_differing.test_ten_rows_among_many_are_found_by_reading_few(
         ("id",), pytest.MonkeyPatch()
     ),
     "what only the copy has is not read by a repair": (
-        test_repair.test_a_row_that_became_one_that_cannot_land_leaves_the_copy
+        test_repair_deletes.test_a_row_that_became_one_that_cannot_land_leaves_the_copy
     ),
-    "a repair follows no deletes": test_repair.test_rows_that_are_gone_alone_are_deleted_too,
+    "a repair follows no deletes": test_repair_deletes.test_rows_that_are_gone_alone_are_deleted_too,
     "the lowest drift is where verification ends": (
-        test_repair.test_a_drift_above_a_hole_verifies_nothing_past_the_hole
+        test_repair_verified.test_a_drift_above_a_hole_verifies_nothing_past_the_hole
     ),
     "a rollback that died behind its commit has taken the quarantine back": lambda: (
         test_rollback.test_a_rollback_can_be_killed_at_any_moment(UPSERT.strategy)
@@ -209,7 +212,7 @@ STORIES: dict[str, Callable[[], None]] = {
     "a rollback keeps the sequence of then": lambda: (
         test_rollback.test_rows_watermark_coverage_and_quarantine_are_those_of_then(UPSERT.strategy)
     ),
-    "what was read again is verified": test_repair.test_drift_that_stays_keeps_the_verified_end_below_it,
+    "what was read again is verified": test_repair_verified.test_drift_that_stays_keeps_the_verified_end_below_it,
 }
 """What a walk of that world comes upon too seldom, or never."""
 

@@ -1,0 +1,123 @@
+"""Rows that the source marks as gone, and rows that stay in the copy and say that they are gone."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.planning.report import Status
+from incremental_assets.core.syncing.first_load import WORTH_IT
+from tests.core.deletes import DIFF, numbers, ten
+from tests.fakes import World, ordered
+from tests.fakes.rows import is_live
+from tests.scenario import ORDERS, order, orders
+
+SOFT = Deletes(DeleteMode.SOFT, Then.REMOVE, column="status", value="gone")
+
+
+@pytest.mark.parametrize("size", [0, WORTH_IT])
+def test_a_row_that_the_source_has_marked_goes_and_is_no_drift(size: int) -> None:
+    world, spec = ten(), orders(deletes=SOFT, size=size)
+    order(world.database, "never there", world.database.stamp(), status="gone", number=11)
+    assert world.sync(spec).rows.inserted == 10
+    world.database.tick(60)
+    world.database.update(ORDERS, {"id": 3}, status="gone", updated_at=world.database.stamp())
+    assert world.sync(spec).rows.deleted == 1
+    assert numbers(world) == [1, 2, 4, 5, 6, 7, 8, 9, 10]
+    world.database.tick(600)
+    world.sync(spec)
+    found = reconcile(spec, None, world.ports())
+    assert (found.rows, found.detail) == (0, "9 rows in 1 window are equal")
+
+
+def test_a_row_whose_mark_was_taken_back_is_there_again() -> None:
+    world, spec = ten(), orders(deletes=SOFT)
+    world.sync(spec)
+    world.database.update(ORDERS, {"id": 3}, status="gone", updated_at=world.database.stamp())
+    world.sync(spec)
+    world.database.tick(60)
+    world.database.update(ORDERS, {"id": 3}, status="paid", updated_at=world.database.stamp())
+    world.sync(spec)
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+def test_a_row_that_is_kept_lands_with_its_mark_and_no_keys_are_compared() -> None:
+    world, spec = ten(), orders(deletes=replace(SOFT, then=Then.KEEP))
+    world.sync(spec)
+    world.database.update(ORDERS, {"id": 3}, status="gone", updated_at=world.database.stamp())
+    world.database.tick(600)
+    report = world.sync(spec)
+    assert (report.rows.updated, report.rows.deleted) == (1, 0)
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+    assert world.sync(spec).status is Status.IDLE
+
+
+MARKED = orders(deletes=replace(DIFF, then=Then.MARK))
+
+
+def marks(world: World) -> dict[object, object]:
+    return {row["id"]: row.get("_sync_deleted_at") for row in world.lake.tables[ORDERS].rows if not is_live(row)}
+
+
+def test_a_row_that_is_gone_stays_and_says_since_when_and_is_marked_once() -> None:
+    world = ten()
+    world.sync(MARKED)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.tick(600)
+    found = world.database.clock
+    assert world.sync(MARKED).rows.deleted == 1
+    assert marks(world) == {3: found}
+    assert len(numbers(world)) == 10
+    world.database.tick(600)
+    assert world.sync(MARKED).rows.deleted == 0
+    assert marks(world) == {3: found}
+
+
+def test_a_key_that_comes_back_has_no_mark_though_its_row_is_as_it_was() -> None:
+    world, spec = ten(), replace(MARKED, lookback=timedelta(days=1))
+    world.sync(spec)
+    kept = next(row for row in world.database.rows(ORDERS) if row["id"] == 3)
+    world.database.delete(ORDERS, {"id": 3})
+    world.sync(spec)
+    world.database.insert(ORDERS, **kept)
+    world.database.tick(60)
+    assert marks(world).keys() == {3}
+    world.sync(spec)
+    assert marks(world) == {}
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+TOLD = orders(Strategy.APPEND, lookback=timedelta(days=1), deletes=replace(DIFF, then=Then.MARK))
+
+
+def test_an_append_gets_one_more_version_of_a_row_that_is_gone_and_another_when_it_comes_back() -> None:
+    world = ten()
+    world.sync(TOLD)
+    kept = next(row for row in world.database.rows(ORDERS) if row["id"] == 3)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.tick(600)
+    report = world.sync(TOLD)
+    assert (report.rows.deleted, report.rows.inserted) == (1, 0)
+    assert numbers(world) == [1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert marks(world).keys() == {3}
+    assert world.sync(TOLD).rows.deleted == 0
+    assert reconcile(TOLD, None, world.ports()).rows == 0
+    world.database.insert(ORDERS, **kept)
+    world.database.tick(60)
+    assert world.sync(TOLD).rows.inserted == 1
+    assert numbers(world).count(3) == 3
+    world.database.delete(ORDERS, {"id": 3})
+    assert world.sync(TOLD).rows.deleted == 1
+    assert numbers(world).count(3) == 4
+
+
+def test_rows_that_are_marked_are_no_drift() -> None:
+    world = ten()
+    world.sync(MARKED)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.tick(600)
+    world.sync(MARKED)
+    assert reconcile(MARKED, None, world.ports()).detail == "9 rows in 1 window are equal"
