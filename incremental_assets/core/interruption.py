@@ -66,7 +66,7 @@ class Interruption:
             self.remove(cancel)
 
     def add(self, cancel: Cancel) -> None:
-        """Let an interruption end something that is at work by `cancel`."""
+        """Have an interruption end something that is at work, by `cancel`."""
         with self._lock:
             self._cancels.append(cancel)
 

@@ -202,7 +202,7 @@ def _changed_since(spec: TableSpec, state: State, found: Comparison, held: HeldR
 
 
 def _nothing_in(looked_at: Sequence[Window], *, is_whole: bool) -> str:
-    """Nothing was compared, which is no equality of what lies above."""
+    """What is said where neither side has a row: nothing was compared, and what lies above may differ."""
     named = ", ".join(map(str, looked_at[:NAMED]))
     if is_whole and len(looked_at) == 1:
         return (

@@ -203,7 +203,7 @@ class SourceConfig:
 
 @dataclass(frozen=True, slots=True)
 class SparkConfig:
-    """The source of sessions: a cluster's `master` when there is one, else `remote`: `auto` or `sc://…`."""
+    """How sessions are opened: on a cluster's `master` when there is one, else by `remote`: `auto` or `sc://…`."""
 
     remote: str = "auto"
     master: str | None = None

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from incremental_assets.core.model.table import TableId
 
 _ALIKE = 0.6
-"""How alike two names are, as `difflib` has it."""
+"""How alike two names must be, as `difflib` has it."""
 
 
 def alike(text: str, tables: Iterable[TableId]) -> tuple[TableId, ...]:

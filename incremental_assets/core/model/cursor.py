@@ -66,7 +66,7 @@ class CursorValue:
 
     @classmethod
     def of(cls, type: CursorType, moment: datetime | date | int) -> CursorValue:  # noqa: A002
-        """The cursor value of Python's own: an aware datetime for `timestamp`, a naive one for `datetime`."""
+        """The cursor value of a value of Python: of an aware datetime for `timestamp`, of a naive one for `datetime`."""
         if isinstance(moment, datetime):
             if type is CursorType.TIMESTAMP:
                 moment = moment.astimezone(UTC).replace(tzinfo=None)

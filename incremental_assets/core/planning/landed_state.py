@@ -26,7 +26,7 @@ class Shown:
     due: CursorValue | None = None
     visible: str = ""
     compared: KeysCompared | None = None
-    """What the comparison of keys found, where they were compared in it."""
+    """The comparison of keys, where they were compared in it."""
     changed: tuple[SchemaChange, ...] = ()
     """The columns in which it differs from the copy that the plan was made for."""
 

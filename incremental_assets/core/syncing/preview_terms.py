@@ -43,7 +43,7 @@ def told(spec: TableSpec, deletes: str = "") -> TermsTold:
 
 
 def compared_again(deletes: Deletes, last: KeysCompared | None) -> str:
-    """When a sync compares again, for one whose turn to look for deletes it is not."""
+    """What becomes of deletes in a sync whose turn to look for them it is not."""
     if deletes.compares:
         return f"compared again from {last.clock + deletes.every:%Y-%m-%d %H:%M}Z on" if last else "not compared"
     if deletes.mode is DeleteMode.SOFT:

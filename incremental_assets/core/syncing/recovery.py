@@ -70,7 +70,7 @@ def check_ours(spec: TableSpec, request: Request, position: Checkpoint, target: 
 
 
 def as_the_lake_knows(position: Checkpoint, target: Target) -> Checkpoint:
-    """The position by the lake, whose log knows more than the checkpoint table."""
+    """The position as the lake has it, whose log knows more than the checkpoint table."""
     state = target.state or (position.state.forgotten(target.seq) if position.state else None)
     return replace(
         position,
@@ -174,7 +174,7 @@ def _fenced(spec: TableSpec, position: Checkpoint, target: Target, ports: Ports)
 
 
 def _rebuild(spec: TableSpec, request: Request, position: Checkpoint, target: Target, lease: Lease) -> Checkpoint:
-    """Starts anew where the lake's log has no state (it was cleaned): the table is read again from the start, with sequences above all used ones."""
+    """The position as the lake has it, recorded. Where its log has no state (it was cleaned), the table is read again from the start, with sequences above all used ones."""
     known = as_the_lake_knows(position, target)
     lease.record(
         Event(
