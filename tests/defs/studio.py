@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from dagster import (
     AssetCheckEvaluation,
@@ -132,6 +133,17 @@ class Studio:
         """The partitions that are materialized, ascending, each as often as it was announced."""
         records = self.instance.fetch_materializations(AssetKey([table.source, table.schema, table.name]), limit=1000)
         return sorted(record.partition_key or "" for record in records.records)
+
+    def by_partition(self, name: str, table: TableId = ORDERS) -> dict[str | None, list[Any]]:
+        """What the materializations of each partition say under this name, the newest one first; None where they say nothing."""
+        found: dict[str | None, list[Any]] = {}
+        key = AssetKey([table.source, table.schema, table.name])
+        for record in self.instance.fetch_materializations(key, limit=1000).records:
+            event = record.asset_materialization
+            assert event is not None
+            entry = event.metadata.get(name)
+            found.setdefault(event.partition, []).append(entry and entry.value)
+        return found
 
 
 def configured(folder: Path, tables: str = TERMS, options: str = "") -> Configuration:

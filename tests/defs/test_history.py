@@ -69,6 +69,17 @@ def test_whichever_of_the_two_is_selected_both_are_synced_and_announced(kept: St
     assert all(announced)
 
 
+def test_of_several_partitions_the_newest_alone_says_what_was_done_to_the_one_that_was_not_selected(
+    kept: Studio,
+) -> None:
+    order(kept.world.database, "ada", "2023-12-05T00:00:00Z")
+    order(kept.world.database, "grace", "2024-01-05T00:00:00Z")
+    kept.world.pass_time(10)
+    assert kept.run("2023-12-01", "2024-01-01", tables=[ORDERS.history]).success
+    assert kept.by_partition("rows_inserted") == {"2023-12-01": [None], "2024-01-01": [2]}
+    assert kept.by_partition("versions_added", ORDERS.history) == {"2023-12-01": [None], "2024-01-01": [2]}
+
+
 def test_the_checks_of_a_history_find_what_another_hand_did_to_it(kept: Studio) -> None:
     monday(kept.world.database).abort()
     kept.run("2024-01-01", tables=both(kept), mode="sync")

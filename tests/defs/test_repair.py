@@ -72,6 +72,19 @@ def _reconciliation() -> set[object]:
     return {AssetCheckKey(AssetKey(["shop", "public", "orders"]), "reconciliation")}
 
 
+def test_a_repair_of_several_partitions_says_what_it_did_at_the_newest_alone(studio: Studio) -> None:
+    order(studio.world.database, "ada", "2023-12-05T00:00:00Z", number=99)
+    drifted(studio)
+    studio.world.database.update(ORDERS, {"id": 99}, status="changed behind the cursor's back")
+    assert not studio.check("reconciliation")["reconciliation"].passed
+    assert execute(studio, "repair__shop__job").success
+    assert equal(studio)
+    assert studio.by_partition("mode")["2023-12-01"] == ["repair"]
+    assert studio.by_partition("rows_updated")["2023-12-01"] == [None]
+    assert studio.by_partition("rows_updated")["2024-01-01"][0] == 2
+    assert studio.by_partition("run_totals_at")["2023-12-01"] == ["2024-01-01"]
+
+
 def test_without_drift_the_job_has_nothing_to_do(studio: Studio) -> None:
     drifted(studio)
     events = len(studio.world.memory.events)
