@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 
 def until(holds: Callable[[], object]) -> None:
-    """Returns when it holds. For at most twenty seconds."""
-    deadline = time.monotonic() + 20
+    """Returns when it holds. For at most a minute."""
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline, "it never came about"
         time.sleep(0.005)

@@ -9,16 +9,17 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from incremental_assets.adapters.fork_server import control
+from incremental_assets.adapters.fork_server import client, control
+from incremental_assets.adapters.fork_server.channel import COMMAND
 from incremental_assets.adapters.spark.worker_daemon import FORKS
 from resources.home import engine_folder
+from tests.waiting import until
 
 SCRIPT = Path(sys.executable).with_name("incremental-assets")
 CONFIGURATION = """
@@ -126,15 +127,6 @@ def silent(home: Home) -> Iterator[Silent]:
     made.hang_up()
 
 
-def eventually(condition: object) -> None:
-    """Raises AssertionError after a long time."""
-    assert callable(condition)
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_it_answers_as_a_process_of_its_own_does(home: Home) -> None:
     for arguments in (
         ("schema",),
@@ -147,7 +139,7 @@ def test_it_answers_as_a_process_of_its_own_does(home: Home) -> None:
 
 def test_what_it_runs_is_a_fork_and_the_caller_waits_for_it(home: Home, silent: Silent) -> None:
     process = home.begin("status", "--config", str(silent.path))
-    eventually(home.forks)
+    until(home.forks)
     assert psutil.Process(process.pid).children() == []
     silent.hang_up()
     out, _ = process.communicate(timeout=60)
@@ -165,15 +157,15 @@ def test_a_signal_to_the_caller_is_for_the_command(
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert "what had landed stays landed" in err
-    eventually(lambda: home.forks() == [])
+    until(lambda: home.forks() == [])
 
 
 def test_a_caller_that_is_killed_takes_its_command_along(home: Home, silent: Silent) -> None:
     process = home.begin("status", "--config", str(silent.path))
-    eventually(home.forks)
+    until(home.forks)
     process.kill()
     process.communicate(timeout=60)
-    eventually(lambda: home.forks() == [])
+    until(lambda: home.forks() == [])
 
 
 @pytest.mark.parametrize("end", ["Spark lets go of it", "Spark ends it"])
@@ -197,12 +189,12 @@ def test_the_daemon_of_spark_s_python_workers_is_a_fork_too(home: Home, end: str
             caller.terminate()
         caller.stdin.close()
         caller.wait(30)
-    eventually(lambda: home.forks() == [])
+    until(lambda: home.forks() == [])
 
 
 def test_a_command_that_is_killed_ends_its_caller_with_the_status_of_a_killed_one(home: Home, silent: Silent) -> None:
     process = home.begin("status", "--config", str(silent.path))
-    eventually(home.forks)
+    until(home.forks)
     os.kill(home.forks()[0], signal.SIGKILL)
     process.communicate(timeout=60)
     assert process.returncode == 137
@@ -211,8 +203,9 @@ def test_a_command_that_is_killed_ends_its_caller_with_the_status_of_a_killed_on
 def test_a_caller_learns_of_a_killed_server_and_the_next_command_runs_by_itself(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.start()
-    process = home.begin("status", "--config", str(Silent(home).path))
-    eventually(home.forks)
+    silent = Silent(home)
+    process = home.begin("status", "--config", str(silent.path))
+    silent.asked()
     server, (fork,) = home.server, home.forks()
     os.kill(server, signal.SIGKILL)
     os.kill(fork, signal.SIGKILL)
@@ -226,12 +219,38 @@ def test_a_caller_learns_of_a_killed_server_and_the_next_command_runs_by_itself(
     assert "properties" in json.loads(out)
 
 
+KILLED_AS_IT_FORKS = """
+import os, signal, sys
+from pathlib import Path
+from incremental_assets.adapters.fork_server.channel import COMMAND, fingerprint
+from incremental_assets.adapters.fork_server.server import become, serve
+
+def fork(fork=os.fork):
+    pid = fork()
+    if pid:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return pid
+
+os.fork = fork
+become(serve(Path(sys.argv[1]), {fingerprint(COMMAND)}))
+"""
+
+
+def test_a_command_whose_server_is_killed_as_it_forks_is_not_begun_a_second_time(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    server = subprocess.Popen([sys.executable, "-c", KILLED_AS_IT_FORKS, home.engine], cwd=Path.cwd())
+    until(lambda: control.running(home.engine))
+    begun = client.handed_over(COMMAND, ["status"], home.engine)
+    assert server.wait(30) == -signal.SIGKILL
+    assert begun == 1  # and not None, after which the caller would run it
+
+
 def test_a_server_that_is_told_to_end_sees_its_commands_to_their_end(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.start()
     silent = Silent(home)
     process = home.begin("status", "--config", str(silent.path))
-    eventually(home.forks)
+    silent.asked()
     server = psutil.Process(home.server)
     control.stop(home.engine)
     assert control.running(home.engine) is None

@@ -61,7 +61,7 @@ def serve(folder: Path, mine: Collection[str]) -> Accepted | None:
 
 
 def become(accepted: Accepted) -> list[str]:
-    """Make this fork the process that its caller would have started; returns the arguments. Starts no thread: what it is to run may fork."""
+    """Make this fork the process that its caller would have started; tell the caller, and return the arguments. Starts no thread: what it is to run may fork."""
     request = accepted.request
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -80,6 +80,10 @@ def become(accepted: Accepted) -> list[str]:
     sys.stdin = _opened_like(sys.stdin, 0, "r")
     sys.stdout = _opened_like(sys.stdout, 1, "w")
     sys.stderr = _opened_like(sys.stderr, 2, "w", buffering=1)
+    # Said by the fork, and before it begins: had the server to say it, one that is killed in between would leave a caller
+    # that believes that nothing has begun, and runs the command once more.
+    with suppress(OSError):  # a caller that was killed takes its command along
+        accepted.client.sendall(f"{ACCEPTED} {os.getpid()}\n".encode())
     return list(request.arguments)
 
 
@@ -154,8 +158,6 @@ class _Server:
         for stream in streams:
             os.close(stream)
         self.clients[pid] = client
-        with suppress(OSError):
-            client.sendall(f"{ACCEPTED} {pid}\n".encode())
         return None
 
     def reap(self) -> None:
