@@ -13,11 +13,11 @@ from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
-from tests.core.test_reconcile import DAYS, few, found, settled, window
+from tests.core.test_reconcile import DAYS, found, settled, window
 from tests.fakes import FakeLake, World
 from tests.scenario import ORDERS, order, orders, shop
 
-__all__ = ["few"]
+pytestmark = pytest.mark.usefixtures("few")
 
 
 def compared_row_by_row(monkeypatch: pytest.MonkeyPatch) -> list[KeyParts | None]:

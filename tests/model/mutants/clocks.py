@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from incremental_assets.core.model.state import State
+from incremental_assets.core.planning import by_cursor, plan, settled_bound
 from incremental_assets.core.planning import clock_steps as clocks
-from incremental_assets.core.planning import plan, planner, settled_bound
 from incremental_assets.core.planning.plan import SyncPlan
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
 
@@ -19,7 +19,7 @@ MUTANTS = [
     Mutant(
         "nobody looks whether the clock was put back",
         "loses what is stamped while it comes to the watermark again",
-        together(instead(settled_bound, "put_back", lambda *_: None), instead(planner, "put_back", lambda *_: None)),
+        together(instead(settled_bound, "put_back", lambda *_: None), instead(by_cursor, "put_back", lambda *_: None)),
     ),
     Mutant(
         "only the source's own clock tells that it was put back",
@@ -31,7 +31,7 @@ MUTANTS = [
     Mutant(
         "the watermark stays where it was when the clock is put back",
         "loses what is stamped below it",
-        together(*(instead(module, "still_settled", _kept_watermark) for module in (settled_bound, plan, planner))),
+        together(*(instead(module, "still_settled", _kept_watermark) for module in (settled_bound, plan, by_cursor))),
     ),
     Mutant(
         "a run that comes to nothing does not keep that the clock was put back",

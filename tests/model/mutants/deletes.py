@@ -6,7 +6,7 @@ from typing import Any
 
 from incremental_assets.core.model import key_parts
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning import planner
+from incremental_assets.core.planning import by_cursor
 from incremental_assets.core.syncing import gone
 from tests.fakes import database, lake, source, stage
 from tests.fakes.keys import FakeKeys
@@ -61,12 +61,12 @@ MUTANTS = [
     Mutant(
         "a backfill compares keys, too",
         "gives the turn of a sync away and deletes where rows were only to be read again",
-        without_the_thought(planner, "_compares_keys", ("request.mode is not Mode.SYNC", "False")),
+        without_the_thought(by_cursor, "compares_keys", ("request.mode is not Mode.SYNC", "False")),
     ),
     Mutant(
         "a replica is compared with wherever it stands",
         "deletes rows that it has not received yet",
-        without_the_thought(planner, "_compares_keys", ("(bound.replica and bound.identity is None)", "False")),
+        without_the_thought(by_cursor, "compares_keys", ("(bound.replica and bound.identity is None)", "False")),
     ),
     Mutant(
         "a row that is marked as gone equals one that comes back",

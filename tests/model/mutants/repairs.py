@@ -6,7 +6,7 @@ from typing import Any
 
 from incremental_assets.core.checks import reconcile
 from incremental_assets.core.model import key_parts, verified
-from incremental_assets.core.planning import landed_state, planner
+from incremental_assets.core.planning import by_cursor, landed_state
 from incremental_assets.core.syncing import differing, rollback
 from incremental_assets.core.syncing import recovery as recover
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
@@ -42,7 +42,7 @@ MUTANTS = [
     Mutant(
         "a repair follows no deletes",
         "keeps what is gone, and the drift with it",
-        without_the_thought(planner, "_compares_keys", ("request.mode is Mode.REPAIR", "False")),
+        without_the_thought(by_cursor, "compares_keys", ("request.mode is Mode.REPAIR", "False")),
     ),
     Mutant(
         "the lowest drift is where verification ends",

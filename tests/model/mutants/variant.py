@@ -28,7 +28,7 @@ class Mutant:
 
 
 def without_the_thought(module: ModuleType, function: str, *changes: tuple[str, str]) -> Variant:
-    """The function with pieces of its source replaced; `A.b` names a method."""
+    """The function, as this module calls it, with pieces of its source replaced; `A.b` names a method."""
 
     @contextmanager
     def changed() -> Iterator[None]:
@@ -36,13 +36,14 @@ def without_the_thought(module: ModuleType, function: str, *changes: tuple[str, 
         *path, name = function.split(".")
         for part in path:
             owner = getattr(owner, part)
-        text = textwrap.dedent(inspect.getsource(getattr(owner, name)))
+        found = getattr(owner, name)
+        text = textwrap.dedent(inspect.getsource(found))
         for old, new in changes:
             assert old in text, f"{module.__name__}.{function} no longer says {old!r}: write its mutant again"
             text = text.replace(old, new)
         made: dict[str, Any] = {}
         code = compile("from __future__ import annotations\n" + text, f"<mutant of {function}>", "exec")
-        exec(code, sys.modules[module.__name__].__dict__, made)
+        exec(code, sys.modules[found.__module__].__dict__, made)
         with mock.patch.object(owner, name, made[name]):
             yield
 

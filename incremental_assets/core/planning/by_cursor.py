@@ -1,0 +1,119 @@
+"""What one sync of a table with a cursor reads, and where its watermark goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec, cursor_of
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.clock_steps import put_back
+from incremental_assets.core.planning.comparing import compares_keys
+from incremental_assets.core.planning.discarding import discarded_warning
+from incremental_assets.core.planning.local_readings import highest_reading
+from incremental_assets.core.planning.parts import changed_parts
+from incremental_assets.core.planning.plan import (
+    CommitIds,
+    Mode,
+    Observation,
+    Request,
+    SyncPlan,
+)
+from incremental_assets.core.planning.preflight import (
+    clock_went_back,
+    columns_returned,
+    highest_fell,
+    identity_hidden,
+    latest_fell,
+    never_read,
+    start_ahead,
+    timeline_turned,
+)
+from incremental_assets.core.planning.settled_bound import (
+    held_at,
+    settle,
+    still_settled,
+)
+from incremental_assets.core.planning.windows import lower_end, reading
+from incremental_assets.core.planning.zones import zones_of
+
+
+def plan_by_cursor(
+    spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
+) -> SyncPlan:
+    """The plan of a table with a cursor: its rows from the watermark on, or those of the window that is asked for."""
+    bound, cursor = observation.bound, cursor_of(spec)
+    future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
+    known = _only_the_clock(state, bound) if request.mode is Mode.FULL_REFRESH else state
+    settled = held_at(observation.uncommitted, settle(spec, cursor, bound, observation.highest, known))
+    window = reading(spec, request, state, observation)
+    # What has not been read has not settled, even if the highest number has fallen since it was held back.
+    settled = replace(settled, value=_at_most(settled.value, window.upper))
+    previous = state.position.watermark if state else None
+    stands = still_settled(spec, bound, known)
+    watermark = previous if request.mode.reads_again else _reached(spec, stands, settled.value)
+    warnings = (
+        *timeline_turned(known, bound),
+        *clock_went_back(spec, known, bound),
+        *highest_fell(spec, known, observation.highest),
+        *latest_fell(spec, known, observation.fingerprint),
+        *identity_hidden(bound),
+        *never_read(spec, known),
+        *start_ahead(spec, window, future if cursor.type.is_time else observation.highest),
+        *columns_returned(spec, known),
+        *discarded_warning(spec, known),
+        *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
+    )
+    return SyncPlan(
+        spec=spec,
+        request=request,
+        commit_ids=commit_ids,
+        window=window,
+        bound=bound,
+        settled=settled,
+        previous=state,
+        new_watermark=watermark,
+        fingerprint_lower=lower_end(spec, watermark),
+        late_below=_late_below(spec, request, state, bound),
+        future_above=future,
+        members=observation.parts.members if observation.parts else known.members if known else None,
+        zones=zones_of(cursor, bound, known.zones if known else ()),
+        warnings=warnings,
+        put_back=put_back(known, bound),
+        compares_keys=compares_keys(spec, request, state, bound),
+    )
+
+
+def _only_the_clock(state: State | None, bound: Bound) -> State | None:
+    """The state that a full refresh continues from: none, as an exchanged source may be before the old watermark, and has another clock."""
+    kept, found = (state.identity if state else None), bound.identity
+    if state is None or kept is None or found is None or not found.is_of(kept):
+        return None
+    return replace(state.forgotten(state.seq), identity=None, reading=state.reading, put_back=state.put_back)
+
+
+def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValue | None:
+    return value if value is None or limit is None else min(value, limit)
+
+
+def _reached(spec: TableSpec, stands: CursorValue | None, settled: CursorValue | None) -> CursorValue | None:
+    """The new watermark. It stays None until the source has settled up to `start`: nothing was read, and `start` may be a mistake."""
+    if stands is None and settled is not None and spec.start is not None and settled < spec.start:
+        return None
+    return _later(stands, settled)
+
+
+def _later(previous: CursorValue | None, settled: CursorValue | None) -> CursorValue | None:
+    """The new watermark: never below what still is settled of the previous one. `settled` never passes the source's clock."""
+    return max((value for value in (previous, settled) if value is not None), default=None)
+
+
+def _late_below(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> CursorValue | None:
+    """How far an earlier sync had read: its highest row, but not past its clock, and at least its watermark."""
+    if request.mode is not Mode.SYNC or state is None or state.clock is None or spec.cursor is None:
+        return None
+    reached = state.position.max_cursor_read
+    if reached is not None and spec.cursor.type.is_time:
+        reached = min(reached, highest_reading(spec.cursor, bound, state.clock))
+    return _later(state.position.watermark, reached)

@@ -1,0 +1,37 @@
+"""Whether a sync compares the copy with its snapshot, and what it can promise then."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.plan import (
+    Mode,
+    Request,
+)
+from incremental_assets.core.planning.settled_bound import (
+    Guarantee,
+    Settled,
+    settle_whole,
+)
+
+
+def compares_keys(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> bool:
+    """Whether deletes are to be looked for now. Only a snapshot that is known to be later than all that was read can tell of one."""
+    if not spec.deletes.compares or (bound.replica and bound.identity is None):
+        return False
+    if request.mode is not Mode.SYNC:
+        return request.mode is Mode.REPAIR or (spec.compares and request.mode is Mode.BACKFILL)
+    last = state.compared if state else None
+    # A clock that was put back would have it wait for as long as that, and the interval.
+    return last is None or not timedelta() <= bound.clock - last.clock < spec.deletes.every
+
+
+def settle_compared(bound: Bound, *, blind: bool) -> Settled:
+    """`blind`: nothing tells that the snapshot is later than what has landed, so that no row may be taken out."""
+    if blind:
+        why = "the replica does not say which database it is, so that what is gone from it stays in the copy"
+        return Settled(None, Guarantee.BEST_EFFORT, why)
+    return settle_whole(bound, "compared with the copy")

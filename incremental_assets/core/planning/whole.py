@@ -1,0 +1,75 @@
+"""What one sync of a table without a cursor reads or compares, and when that is due."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.comparing import compares_keys, settle_compared
+from incremental_assets.core.planning.discarding import discarded_warning
+from incremental_assets.core.planning.plan import (
+    CommitIds,
+    Mode,
+    NothingToDo,
+    Observation,
+    Request,
+    SyncPlan,
+)
+from incremental_assets.core.planning.preflight import (
+    identity_hidden,
+    timeline_turned,
+)
+from incremental_assets.core.planning.settled_bound import (
+    settle_whole,
+)
+
+
+def plan_whole(
+    spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
+) -> SyncPlan | NothingToDo:
+    """The plan of a table without a cursor: all of its rows are read, or all are compared, when that is due."""
+    bound = observation.bound
+    with_keys = compares_keys(spec, request, state, bound)
+    # To read it again is to compare it: a whole read would leave what is gone, and have the next comparison wait.
+    compares_rows = spec.compares and request.mode is not Mode.FULL_REFRESH and state is not None
+    settled = settle_compared(bound, blind=not with_keys) if compares_rows else settle_whole(bound)
+    if (
+        request.mode is Mode.SYNC
+        and state is not None
+        and state.clock is not None
+        # A clock that was put back would make it wait for that long, plus the interval.
+        and timedelta() <= bound.clock - state.clock < spec.refresh_every
+    ):
+        due = state.clock + spec.refresh_every
+        return NothingToDo(
+            f"not due before {due:%Y-%m-%d %H:%M}Z",
+            settled.guarantee,
+            settled.reason,
+            None,
+            None,
+            None,
+            (*timeline_turned(state, bound), *identity_hidden(bound)),
+        )
+    return SyncPlan(
+        spec=spec,
+        request=request,
+        commit_ids=commit_ids,
+        window=Window(None, None),
+        bound=bound,
+        settled=settled,
+        previous=state,
+        new_watermark=None,
+        fingerprint_lower=None,
+        late_below=None,
+        future_above=None,
+        members=observation.parts.members if observation.parts else None,
+        compares_keys=with_keys,
+        compares_rows=compares_rows,
+        warnings=(
+            *(() if request.mode is Mode.FULL_REFRESH else timeline_turned(state, bound)),
+            *identity_hidden(bound),
+            *discarded_warning(spec, state),
+        ),
+    )
