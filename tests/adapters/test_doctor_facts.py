@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.adapters.databases.postgresql.advice.doctor import missing_sql
-from incremental_assets.cli.findings import of_table
+from incremental_assets.cli.findings.of_table import of_table
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Cursor, TableId

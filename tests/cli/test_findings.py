@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from incremental_assets.cli.findings import Health, of_source, of_trouble
+from incremental_assets.cli.findings.finding import Health
+from incremental_assets.cli.findings.of_source import of_source
+from incremental_assets.cli.findings.of_table import of_trouble
 from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.checks.doctor import SourceFacts
 from incremental_assets.core.config.load import load

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from incremental_assets.cli.findings import Finding, Health
-from incremental_assets.cli.lateness import of_lateness
+from incremental_assets.cli.findings.finding import Finding, Health
+from incremental_assets.cli.findings.lateness import of_lateness
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness, LateRows, advised, late_rows
 from incremental_assets.core.planning.plan import Request

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from incremental_assets.cli.findings import Finding, of_table, wanted_of
+from incremental_assets.cli.findings.finding import Finding
+from incremental_assets.cli.findings.of_table import of_table, wanted_of
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.model.cursor import CursorType

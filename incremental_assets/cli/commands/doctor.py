@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
-from incremental_assets.cli.findings import Finding, Health, of_source, of_table, of_trouble, wanted_of
+from incremental_assets.cli.findings.finding import Finding, Health
+from incremental_assets.cli.findings.lateness import of_lateness
+from incremental_assets.cli.findings.of_source import of_source
+from incremental_assets.cli.findings.of_table import of_table, of_trouble, wanted_of
 from incremental_assets.cli.globs import chosen
-from incremental_assets.cli.lateness import of_lateness
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.selection import Selection, selected
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted

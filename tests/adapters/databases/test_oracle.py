@@ -16,7 +16,9 @@ from incremental_assets.adapters.databases.oracle import bound, connect, row_dia
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED
-from incremental_assets.cli.findings import Health, of_source, of_table
+from incremental_assets.cli.findings.finding import Health
+from incremental_assets.cli.findings.of_source import of_source
+from incremental_assets.cli.findings.of_table import of_table
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import SourceRefused

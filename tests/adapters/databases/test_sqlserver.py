@@ -19,7 +19,9 @@ from incremental_assets.adapters.databases.rowwise.activity import earliest, zon
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED
 from incremental_assets.adapters.databases.sqlserver import bound, row_dialect
 from incremental_assets.adapters.databases.sqlserver.bound import Answers, bound_of
-from incremental_assets.cli.findings import Health, of_source, of_table
+from incremental_assets.cli.findings.finding import Health
+from incremental_assets.cli.findings.of_source import of_source
+from incremental_assets.cli.findings.of_table import of_table
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.model.cursor import CursorType, CursorValue

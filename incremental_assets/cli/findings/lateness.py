@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from incremental_assets.cli.findings import Finding, Health
+from incremental_assets.cli.findings.finding import Finding, Health
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
 from incremental_assets.core.checks.lateness import Lateness, LateRows, advised
 from incremental_assets.core.model.duration import format_duration

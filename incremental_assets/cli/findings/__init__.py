@@ -1,0 +1,1 @@
+"""What `doctor` finds: from facts to findings with their cures."""

@@ -1,0 +1,119 @@
+"""The findings on the cursor of one table: pure, from its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from incremental_assets.cli.findings.finding import SQL, Finding, Health, warn
+from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
+from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
+from incremental_assets.core.model.time_zones import time_zone
+from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_logins, of_numbers, of_roles
+from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.words import with_article
+
+
+def of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: SourceFacts) -> Iterator[Finding]:
+    """Whether its runs can be `settled`, an index serves it, and its values are such that no row is missed."""
+    name = str(spec.id)
+    found = (
+        *_doubts(spec, cursor, source),
+        *_of_index(spec, cursor, facts),
+        *_of_values(spec, cursor, facts, source),
+        *_of_zone(name, cursor, cursor.zone or source.zone),
+    )
+    yield from found
+    if all(each.health is Health.OK for each in found):
+        never = "" if _may_be_null(spec, cursor) else " and never NULL"
+        yield Finding(name, "cursor", Health.OK, f"{cursor.column} is {with_article(cursor.type)}, indexed{never}")
+
+
+def _of_index(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[Finding]:
+    if cursor.by_transaction and not cursor.is_own:
+        yield warn(
+            str(spec.id),
+            "index",
+            f"no index serves {cursor.column}: every look reads the whole table, unless nothing was written in the whole server since the last sync",
+            "leave it where the table is small or has no better cursor; else take a column that an index begins with",
+        )
+    if facts.unindexed:
+        detail = f"no index begins with {', '.join(facts.unindexed)}: every look reads the whole table"
+        yield warn(str(spec.id), "index", detail, SQL)
+
+
+def _of_values(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: SourceFacts) -> Iterator[Finding]:
+    name = str(spec.id)
+    if apart := numbered_apart(spec):
+        yield warn(name, "numbers", f"{apart}: such a row may be missed", source.cures.numbers_apart)
+    if _may_be_null(spec, cursor) and cursor.nulls is NullPolicy.FAIL:
+        cure = "add NOT NULL in the source, or choose `nulls: always`, `nulls: skip` or a `fallback`"
+        yield warn(name, "nulls", f"{cursor.column} may be NULL, and the first row without it stops the sync", cure)
+    if facts.unstamped and cursor.type.is_time and not spec.lookback:
+        yield warn(
+            name,
+            "stamps",
+            f"neither a default nor a trigger of the database sets {cursor.column}: an application's clock does, which may lag",
+            "let the database stamp it, or set a `lookback` as wide as those clocks and their transactions may lag",
+        )
+    if spec.key and not spec.key_enforced:
+        yield warn(
+            name,
+            "key",
+            f"the source does not enforce the key ({', '.join(spec.key)})",
+            "add a unique constraint; until then repeated keys are reported",
+        )
+
+
+def _of_zone(name: str, cursor: Cursor, zone: str) -> Iterator[Finding]:
+    if not cursor.is_zoneless:
+        return
+    if time_zone(zone) is None:
+        cure = "name the zone in which it is stamped at this table: `cursor: {zone: Europe/Paris}`"
+        detail = f"{cursor.column} is read in {zone}, which is not in the IANA database"
+        yield Finding(name, "zone", Health.FAIL, detail, cure)
+    else:
+        detail = f"{cursor.column} is read in {zone}: no session that writes may set another time zone"
+        yield Finding(name, "zone", Health.OK, detail)
+
+
+def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Finding]:
+    """The reasons why no run of this table can be `settled`."""
+    zone = cursor.zone or source.zone
+    found = (
+        (
+            "arrival",
+            of_arrival(spec),
+            "read it where its rows are written, or by `full_refresh`, or set a `lookback` as wide as they may lag",
+        ),
+        (
+            "login",
+            of_logins(spec, source.login_trigger),
+            source.cures.login_trigger,
+        ),
+        (
+            "numbers",
+            of_numbers(spec),
+            source.cures.numbers,
+        ),
+        (
+            "zone",
+            of_roles(spec, zone, source.clock),
+            source.cures.role_zones,
+        ),
+    )
+    guarantee = Guarantee.HOLDBACK if spec.holdback else Guarantee.BEST_EFFORT
+    return (
+        warn(str(spec.id), topic, f"{finding}; its runs are {guarantee}", cure)
+        for topic, finding, cure in found
+        if finding
+    )
+
+
+def _may_be_null(spec: TableSpec, cursor: Cursor) -> bool:
+    nullable = {column.name: column.nullable for column in spec.columns}
+    return all(nullable.get(name, True) for name in columns_of(cursor))
+
+
+def columns_of(cursor: Cursor | None) -> tuple[str, ...]:
+    """The columns that the cursor is taken from; none of a table without one."""
+    return () if cursor is None else (cursor.column, *([cursor.fallback] if cursor.fallback else []))

@@ -1,0 +1,68 @@
+"""The findings on one source: pure, from its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from incremental_assets.cli.findings.finding import TRY_IT, SQL, Finding, Health, warn
+from incremental_assets.core.checks.doctor import SourceFacts
+from incremental_assets.core.config.settings import SourceConfig
+
+
+def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
+    """Whether the bound may be settled, and whether the account may do more than it needs."""
+    name = source.name
+    yield Finding(name, "reachable", Health.OK, f"{facts.version}, as {facts.user}, tls {source.tls}")
+    if facts.is_replica:
+        yield warn(
+            name,
+            "guarantee",
+            "this is a replica: transactions that are open on the primary cannot be seen",
+            "read from the primary, or set a `holdback`",
+        )
+    elif not facts.sees_transactions:
+        yield warn(
+            name,
+            "guarantee",
+            "other users' transactions cannot be seen, so that runs are best_effort while another session has a transaction open",
+            f"{facts.cures.unseen_transactions}; {SQL}",
+        )
+    elif not facts.tracks_activities:
+        yield warn(
+            name,
+            "guarantee",
+            "the server does not show what its sessions do, so that runs are best_effort",
+            facts.cures.untracked_sessions,
+        )
+    elif facts.unsettled:
+        yield warn(name, "guarantee", "runs are best_effort", facts.unsettled)
+    elif facts.experimental:
+        yield warn(name, "guarantee", f"runs are best_effort: {facts.experimental}", TRY_IT)
+    else:
+        yield Finding(name, "guarantee", Health.OK, "open transactions can be seen: the bound is settled")
+    if not facts.says_which:
+        yield warn(
+            name,
+            "identity",
+            "the database does not say which one it is, so that a restored or exchanged one would not be noticed",
+            f"{facts.cures.no_identity}; {SQL}",
+        )
+    if facts.encoding not in ("UTF8", "SQL_ASCII"):
+        yield Finding(name, "encoding", Health.OK, f"{facts.encoding}, converted to UTF-8 by the server")
+    writable = [facts_of for facts_of in facts.tables if facts_of.writable]
+    if facts.is_superuser:
+        yield warn(
+            name,
+            "privileges",
+            f"{facts.user} is a superuser",
+            "use a role that may read only; `incremental-assets doctor --sql` as another user prints it",
+        )
+    elif writable:
+        yield warn(
+            name,
+            "privileges",
+            f"{facts.user} may change {len(writable)} of {len(facts.tables)} tables, which no sync needs",
+            SQL,
+        )
+    else:
+        yield Finding(name, "privileges", Health.OK, f"{facts.user} may read and not write")

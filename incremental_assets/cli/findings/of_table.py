@@ -1,0 +1,76 @@
+"""The findings on one table: pure, from its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from incremental_assets.cli.findings.finding import TRY_IT, SQL, Finding, Health, warn
+from incremental_assets.cli.findings.of_cursor import columns_of, of_cursor
+from incremental_assets.cli.selection import Trouble
+from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
+from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.strategies import traits_of
+from incremental_assets.core.words import counted
+
+
+def wanted_of(table: TableId, terms: TableConfig) -> Wanted:
+    """What to query of a table: the columns by which it will be read, if it is not read whole."""
+    indexable = terms.cursor is not None and not (traits_of(terms.strategy).overwrites or terms.cursor.by_transaction)
+    return Wanted(table, columns_of(terms.cursor) if indexable else ())
+
+
+def of_trouble(trouble: Trouble) -> Finding:
+    """A table of the configuration that the source cannot serve; its name is the subject, and not said again."""
+    told = str(trouble.error).removeprefix(f"{trouble.table}: ")
+    return Finding(str(trouble.table), "configured", Health.FAIL, told)
+
+
+def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed: bool) -> Iterator[Finding]:
+    """Whether the table can be read, and followed by its cursor."""
+    name = str(spec.id)
+    if source.experimental:
+        yield warn(name, "experimental", source.experimental, TRY_IT)
+    if not facts.usable or not facts.readable:
+        yield Finding(name, "readable", Health.FAIL, "this user may not read it", f"grant it; {SQL}")
+        return
+    if facts.filtered:
+        yield warn(
+            name,
+            "row security",
+            "row-level security hides rows from this user, which are then never synced",
+            source.cures.hidden_rows,
+        )
+    if not spec.shape.logged:
+        yield warn(
+            name,
+            "unlogged",
+            "it is not logged, or a part of it is not: a crash of the server empties it, and the copy keeps its rows",
+            source.cures.emptied_by_crash,
+        )
+    if not landed:
+        yield Finding(name, "first load", Health.OK, _first_load(facts))
+    if spec.cursor is not None and spec.is_incremental:
+        yield from of_cursor(spec, spec.cursor, facts, source)
+    else:
+        yield Finding(name, spec.read_without_cursor, Health.OK, "every time that it is due: it has no cursor")
+
+
+def _first_load(facts: TableFacts) -> str:
+    """How much a first load reads, by rows and bytes. The catalogue knows neither of a view."""
+    known = [f"about {counted(facts.rows, 'row')}"] if facts.rows else []
+    known += [_size(facts.bytes)] if facts.bytes else []
+    return (
+        f"reads {', '.join(known)}"
+        if known
+        else "how much it reads is not known before: the source keeps no numbers of it"
+    )
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1024:
+            return f"{size:,.0f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} TB"
