@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from incremental_assets.cli.findings.finding import TRY_IT, SQL, Finding, Health, warn
+from incremental_assets.cli.findings.finding import SQL, TRY_IT, Finding, Health, warn
 from incremental_assets.core.checks.doctor import SourceFacts
 from incremental_assets.core.config.settings import SourceConfig
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from incremental_assets.cli.findings.finding import TRY_IT, SQL, Finding, Health, warn
+from incremental_assets.cli.findings.finding import SQL, TRY_IT, Finding, Health, warn
 from incremental_assets.cli.findings.of_cursor import columns_of, of_cursor
 from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
