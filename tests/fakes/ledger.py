@@ -47,7 +47,7 @@ def _advance(position: Checkpoint, event: Event) -> Checkpoint:
 
 def _target(position: Checkpoint, event: Event) -> tuple[str, int] | None:
     if event.kind is EventKind.RESET:
-        return None
+        return event.target
     return (event.target if event.kind in TARGET_KINDS else None) or position.target
 
 

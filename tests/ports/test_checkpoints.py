@@ -259,6 +259,15 @@ def test_after_a_reset_no_version_is_known_to_be_a_runs_own(open_door: Doors) ->
     assert (found.state, found.target) == (state(0, 3), None)
 
 
+def test_after_another_source_was_accepted_the_version_of_the_copy_is_still_known(open_door: Doors) -> None:
+    door = open_door()
+    tell(door, *sync(0), replace(reset(), target=("lake-id", 0)), idle(3, run="idle"))
+    assert door.position(ORDERS).target == ("lake-id", 0)
+    found = door.position_after(ORDERS, "idle")
+    assert found is not None
+    assert (found.state, found.target) == (state(0, 3), ("lake-id", 0))
+
+
 def test_the_drift_that_a_check_has_found_is_kept_through_the_landing_of_its_repair(open_door: Doors) -> None:
     door, drift = open_door(), Drifted(between(0, 1), 3)
     tell(door, *sync(0))

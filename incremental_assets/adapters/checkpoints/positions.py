@@ -90,7 +90,7 @@ def position_after(connection: Connection, table: TableId, run_id: str) -> Check
         c.event.in_([EventKind.RESET.value, *(kind.value for kind in TARGET_KINDS)]),
         c.target_table_id.is_not(None) | (c.event == EventKind.RESET.value),
     )
-    has_target = target is not None and target.event != EventKind.RESET.value
+    has_target = target is not None and target.target_table_id is not None
     return Checkpoint(
         state=State.from_json(state.state) if state is not None else None,
         target=(target.target_table_id, target.target_version) if has_target else None,

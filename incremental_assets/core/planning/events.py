@@ -25,13 +25,13 @@ class EventKind(StrEnum):
 
 
 TARGET_KINDS = (EventKind.LANDED, EventKind.REBUILT)
-"""Events that say which target is ours. After a RESET none is: the table at that path is accepted as it is."""
+"""Events that say which target is ours, as a RESET does: after one without a target, the table at that path is accepted as it is."""
 
 FINISHED_KINDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
 """Events that end a sync."""
 
 CLOSING_KINDS = (EventKind.LANDED, EventKind.ABANDONED)
-"""Events that close the intent of their own sequence."""
+"""Events that close the intent of their own sequence. A failure of its run closes one that was not staged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Event:
     state: State | None = None
     report: SyncReport | None = None
     target: tuple[str, int] | None = None
-    """Table id and version of the target right after it, for LANDED and REBUILT."""
+    """Table id and version of the target right after it, for LANDED and REBUILT, and for a RESET that accepts another source."""
     detail: str = ""
 
 
@@ -62,7 +62,7 @@ class OpenIntent:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The state of one table, from its events alone."""
+    """The position of one table: what its events lead to, or what a run has found in the lake instead (`rebuilt`)."""
 
     app_id: str = ""
     last_seq: int = -1
@@ -71,7 +71,7 @@ class Checkpoint:
     target: tuple[str, int] | None = None
     open: OpenIntent | None = None
     last_report: SyncReport | None = None
-    """The last finished sync, landed or failed."""
+    """The last finished sync: landed, idle or failed."""
     rebuilt: str = ""
     """How this run has just found it in the lake, for people; empty if the checkpoint table had it."""
 
