@@ -31,7 +31,7 @@ def checked_host(name: str) -> str:
 
 
 def checked_name(name: str) -> str:
-    """A database or a user, as a message that tells of it can hold: no database gives names that are longer, and no path is."""
+    """The name of a database or a user, or the path of a file. ValueError where it is too long for either, or would break a message into lines."""
     if len(name) > _LONGEST or _BREAKS.search(name):
         raise ValueError(f"write one line of up to {_LONGEST:,} letters")
     return name

@@ -25,7 +25,7 @@ def chosen_columns(config: TableConfig, shape: TableShape) -> TableShape:
 
 
 def _needed(config: TableConfig, shape: TableShape) -> Iterator[tuple[str, str]]:
-    """The columns without which rows cannot be read, told apart or judged, each with the reason."""
+    """The role and the name of each column that has to be read: cursor, fallback, key, mark of deletes, columns of the contract."""
     if config.cursor is not None:
         yield "the cursor", config.cursor.column
         if config.cursor.fallback is not None:

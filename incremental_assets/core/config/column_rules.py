@@ -11,7 +11,7 @@ _ONE_BY_ONE = "columns are named one by one, and not by globs"
 
 
 def column_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
-    """What can be judged without the source: which columns it has, the first look at it tells."""
+    """The mistakes that show without the source. Whether it has these columns is checked when its catalogue is read."""
     columns = table.columns
     for key, names in (("include", columns.include or ()), ("exclude", columns.exclude)):
         if "*" in names:

@@ -15,7 +15,7 @@ _FOR_CURSORS = ("lookback", "holdback", "future", "start", "partitions")
 
 
 def mistakes(table: TableDocument, strategy: Strategy) -> Iterator[Mistake]:
-    """The mistakes of a table that has the key `compare`."""
+    """The mistakes of a table that has the key `compare`; none without it."""
     if table.compare is None:
         return
     if not traits_of(strategy).one_row_per_key:

@@ -24,7 +24,7 @@ _OF_TEXT = ("matches", "min_length", "max_length")
 
 
 def contract_of(document: TableDocument, file: Path, line: int) -> Contract | None:
-    """The contract as it is written, constants as text."""
+    """The contract as it is written, constants as text; None where the table has none."""
     written = document.contract
     if written is None:
         return None

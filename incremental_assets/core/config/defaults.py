@@ -1,4 +1,4 @@
-"""Makes of what is written what is meant: defaults are merged, paths made absolute, every value gets its final type."""
+"""Builds the configuration from the checked documents: defaults are merged, paths made absolute, every value gets its final type."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _by_transaction(cursor: table_document.CursorDocument | None) -> bool:
 
 
 def _cursor(document: table_document.CursorDocument) -> Cursor:
-    """The cursor of a document. One by transactions has its column's name from the source."""
+    """The cursor of a document. The column of one by transactions is empty until the catalogue names it."""
     return Cursor(
         column=document.column or "",
         type=document.type.values,
@@ -170,7 +170,7 @@ def _deletes_of(document: table_document.TableDocument, chosen: table_document.D
 
 
 def _deletes(document: table_document.DeletesDocument) -> Deletes:
-    """How deletes are followed, with what each mode has where nothing is written."""
+    """How deletes are followed; keys that are not written take the default of their mode."""
     then = document.then or (Then.KEEP if document.mode is DeleteMode.SOFT else Then.REMOVE)
     given = {"every": document.every, "max_fraction": document.max_fraction, "column": document.column}
     return Deletes(

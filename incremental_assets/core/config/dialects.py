@@ -24,7 +24,7 @@ _SCHEMAS = {"sqlite": "main", "sqlserver": "dbo"}
 _ALIASES = {"postgres": "postgresql", "sqlite3": "sqlite", "mssql": "sqlserver"}
 """Other beginnings of a URL that people know."""
 _KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
-"""Dagster's word for a database, and so its picture, where it is another one than ours."""
+"""Dagster's name for a database, by which it chooses an icon, where it differs from ours."""
 
 
 def known_dialects() -> tuple[str, ...]:
@@ -45,12 +45,12 @@ def checked_dialect(name: str) -> str:
 
 
 def port_of(name: str) -> int:
-    """The port at which its servers listen unless configured otherwise."""
+    """The port at which its servers listen unless configured otherwise; 5432 for a dialect of another package."""
     return _PORTS.get(name, 5432)
 
 
 def schema_of(name: str) -> str:
-    """The schema in which its tables lie unless other schemas are written."""
+    """The schema in which its tables lie unless other schemas are written; `public` for a dialect of another package."""
     return _SCHEMAS.get(name, "public")
 
 

@@ -23,7 +23,7 @@ class _Written(GenerateJsonSchema):
 
 
 _REACHED = {"if": {"properties": {"dialect": {"enum": [*FILES]}}}, "else": {"required": ["host", "user"]}}
-"""How a source is reached: a server by host and user."""
+"""A source that is not a file has to have `host` and `user`."""
 
 
 def schema() -> dict[str, Any]:
@@ -55,7 +55,7 @@ def inlined() -> dict[str, Any]:
 
 
 def _tidy(node: Any) -> Any:
-    """The node without what only Python means: a key is left out rather than null, titles that repeat the key, defaults of whole mappings."""
+    """The node without what only pydantic means: null as a choice, titles, and defaults that are null or whole mappings; keys of another pattern are refused."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):

@@ -28,7 +28,7 @@ _OF_COLUMNS = ("column", "fallback", "zone", "nulls")
 def mistakes(
     table: TableDocument, cursor: CursorDocument, strategy: Strategy, dialect: str, defaults: DefaultsDocument
 ) -> Iterator[Mistake]:
-    """The mistakes of a table with such a cursor."""
+    """The mistakes of a table with such a cursor; if it belongs to another database, that alone."""
     kind = cursor.type
     if dialect in BUILT_IN and NUMBERINGS.get(dialect) != kind:
         yield ("cursor", "type"), _elsewhere(kind, dialect)

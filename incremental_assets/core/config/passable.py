@@ -36,7 +36,7 @@ def _apart(lower: str, least: Any, upper: str, most: Any) -> str:
 
 
 def rule_text(name: str, value: Any) -> str:
-    """The rule as the file has it."""
+    """The rule as it is written in the file."""
     return rule(name, value).replace(" ", ": ", 1)
 
 

@@ -79,7 +79,7 @@ def problems(document: Document, path: Path, errors: Iterable[ErrorDetails]) -> 
 
 
 def _innermost(errors: Iterable[ErrorDetails]) -> list[ErrorDetails]:
-    """The errors without what a mistake inside a list or a mapping makes of the whole: it is not too short as well."""
+    """The errors without those of a list or a mapping that holds another one: it is not too short as well."""
     errors = list(errors)
     around = {error["loc"][:end] for error in errors for end in range(len(error["loc"]))}
     return [error for error in errors if error["loc"] not in around]

@@ -214,7 +214,7 @@ def _check_renamed(shape: TableShape, renamed: Sequence[tuple[str, str]]) -> Non
 
 
 def _by_transaction(shape: TableShape, cursor: Cursor) -> tuple[TableShape, Cursor]:
-    """The table with the number of each row's transaction as a column: it lands, so that both sides tell the windows of rows by it."""
+    """The table with the number of each row's transaction as a column that lands, and the cursor by it. Raises SourceRefused where the table shows none."""
     if shape.numbering is None:
         raise SourceRefused(
             f"{shape.id}: a cursor of the type xmin, rowversion or ora_rowscn needs a table that shows the transaction of each of its rows, and this one does "

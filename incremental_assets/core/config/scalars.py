@@ -70,7 +70,7 @@ def _day(text: str) -> date:
 
 
 _FIRST = date(1000, 1, 1)
-"""The year of a partition's key has four digits; and the first week of all would begin on a day that there is not."""
+"""The first day that a grid may begin with: the year of a key has four digits, and the first week of the calendar would begin before year 1."""
 
 
 def _not_too_early(day: date) -> date:
