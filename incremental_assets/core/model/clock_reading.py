@@ -30,7 +30,7 @@ class ClockReading:
 
     source: datetime
     oldest: datetime | None
-    """The smaller of it and the start of the oldest open transaction; None where not all could be seen."""
+    """The earlier of `source` and the start of the oldest open transaction; None where not all transactions could be seen."""
     host: HostClock | None
 
     def to_json(self) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.strategies import Strategy, traits_of
 
 RUNS_OF_A_TABLE = "`incremental-assets rollback --select TABLE`"
-"""The runs that a copy can be taken back to, where no table is meant yet."""
+"""List the runs that a copy can be taken back to; TABLE is left to the reader."""
 BACK_TO_A_RUN = "`incremental-assets rollback --select TABLE --to-run RUN --yes`"
-"""Take a copy back, where neither table nor run is chosen yet."""
+"""Take a copy back; TABLE and RUN are left to the reader."""
 
 
 def full_refresh(spec: TableSpec, *, landed_by: Strategy | None = None) -> str:
@@ -24,7 +24,7 @@ def full_refresh(spec: TableSpec, *, landed_by: Strategy | None = None) -> str:
 
 
 def full_refresh_of(table: TableId) -> str:
-    """The same where no more than the name is known: with the consent that some strategies need."""
+    """As `full_refresh`, for a table of which only the name is known: always with the `--yes` that some strategies need."""
     return f"`incremental-assets sync --select {_quoted(table)} --full-refresh --yes`"
 
 
@@ -54,7 +54,7 @@ def rollback(spec: TableSpec) -> str:
 
 
 def runs(spec: TableSpec) -> str:
-    """The runs that a copy can be taken back to."""
+    """List the runs that a copy can be taken back to."""
     return f"`incremental-assets rollback --select {_quoted(spec.id)}`"
 
 

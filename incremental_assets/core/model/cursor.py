@@ -66,7 +66,7 @@ class CursorValue:
 
     @classmethod
     def of(cls, type: CursorType, moment: datetime | date | int) -> CursorValue:  # noqa: A002
-        """The cursor value of a value of Python: of an aware datetime for `timestamp`, of a naive one for `datetime`."""
+        """The cursor value of a value of Python: of an aware datetime for `timestamp`, of a naive one for `datetime`. ValueError where it does not fit."""
         if isinstance(moment, datetime):
             if type is CursorType.TIMESTAMP:
                 moment = moment.astimezone(UTC).replace(tzinfo=None)
@@ -114,7 +114,7 @@ class CursorValue:
 
 
 def dump_value(value: CursorValue | None) -> list[str] | None:
-    """The value as a part of a JSON document."""
+    """Type and text for a JSON document; None stays None."""
     return None if value is None else [value.type.value, value.text]
 
 

@@ -20,7 +20,7 @@ _FIRST = 8_192
 _SMALLEST = 32
 """Keys in a part of the first look, at least."""
 _MOST_BITS = 63
-"""The most bits by which a number of 64 bits is shifted: by more of them each database and Java does something else."""
+"""The most bits by which a number of 64 bits is shifted: beyond that, databases and Java differ."""
 _FINER = 8
 """Bits by which a look is finer at most."""
 _HASHES = 8_192
@@ -152,7 +152,7 @@ def rows_in(parts: KeyParts, *sides: Mapping[int, KeySum]) -> int:
 
 
 def lacking(copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> int:
-    """How many keys of the copy, at least, are not in the source."""
+    """The least number of the copy's keys that the source lacks, by the counts of the parts."""
     return sum(max(0, held.rows - _rows(source.get(part))) for part, held in copy.items())
 
 

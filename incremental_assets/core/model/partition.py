@@ -100,7 +100,7 @@ def integer_keys(grid: IntegerGrid, lowest: int, highest: int) -> tuple[str, ...
 
 
 def integer_bounds(grid: IntegerGrid, key: str) -> tuple[int, int]:
-    """The range that a key is spelled as; ValueError if the grid has no such key."""
+    """The range `[lower, upper)` of a key; ValueError if the grid has no such key."""
     match = _INTEGER_KEY.fullmatch(key)
     lower = int(match[1].replace("m", "-")) if match else 0
     if match is None or lower % grid.size or _integer_key(lower, grid.size) != key:

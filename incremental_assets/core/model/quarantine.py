@@ -55,5 +55,5 @@ NOTHING_HELD = HeldRows()
 
 
 def held_in_store(spec: TableSpec) -> HeldRows | None:
-    """What is known of a lake in a store: None where a contract may hold rows, as only a session could tell."""
+    """What is known without a session, of a lake in a store: nothing is held without a contract; None with one, as its rows are not counted."""
     return None if spec.contract is not None else NOTHING_HELD

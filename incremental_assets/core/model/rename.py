@@ -17,7 +17,7 @@ class Rename:
     configured: bool = False
 
     def change(self, rule: str) -> SchemaChange:
-        """The change as the ledger has it, where the two names stand in the place of types."""
+        """The rename as a recorded schema change, with the two names in the place of types."""
         return SchemaChange(self.after, Change.RENAMED, self.before, self.after, "rename" if self.configured else rule)
 
     @classmethod

@@ -41,7 +41,7 @@ class TargetColumn:
 
 @dataclass(frozen=True, slots=True)
 class Retyped:
-    """A column whose type is another one than what landed; both in SQL's words."""
+    """A column whose type in the source is no longer the one that landed; both in SQL's words."""
 
     name: str
     was: str

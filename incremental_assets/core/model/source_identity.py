@@ -26,7 +26,7 @@ class SourceIdentity:
 
     @classmethod
     def of(cls, timeline: int, position: int, **names: str) -> SourceIdentity:
-        """An identity with the names in their order: `system="7001", database="shop"`."""
+        """An identity with the names in the order given: `system="7001", database="shop"`."""
         return cls(tuple(names.items()), timeline, position)
 
     def is_of(self, other: SourceIdentity) -> bool:

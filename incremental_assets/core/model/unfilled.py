@@ -29,7 +29,7 @@ class Unfilled:
         return None if done else replace(self, reached=read.upper)
 
     def joined(self, columns: tuple[str, ...], below: CursorValue | None, lowest: CursorValue | None) -> Unfilled:
-        """The same with more columns, of which no row below has anything: the ranges begin anew, at the lowest."""
+        """With more columns, which rows below `below` (None: all rows) lack as well: the ranges begin again at `lowest`, and end at the higher of both ends."""
         ends = None if None in (self.below, below) else max(end for end in (self.below, below) if end is not None)
         return Unfilled(tuple(dict.fromkeys((*self.columns, *columns))), ends, lowest)
 

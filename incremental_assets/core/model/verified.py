@@ -33,7 +33,7 @@ class Verified:
         return sum(piece.rows for piece in self.drifted)
 
     def read_again(self, window: Window) -> Verified:
-        """What is verified after a sync that landed `window`: what it read is as the source showed it, but that has not been verified, so `through` stays."""
+        """What is verified after a sync that landed `window`: its drift is forgotten, but what it read was not compared, so `through` stays, and `reached` does unless drift lay there."""
         known = self._of_cursor((window,))
         left = _outside(known.drifted, (window,))
         # Where drift was, nothing is verified until that window is looked at: `through` cannot pass it.
