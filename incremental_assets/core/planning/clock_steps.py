@@ -44,7 +44,7 @@ def _known(state: State | None) -> ClockReading | None:
 
 
 def _still_repeated(state: State | None, bound: Bound) -> PutBack | None:
-    """The span that is still repeated: until the clock, and every open transaction that may have begun before it was put back, has passed it."""
+    """The span of the last state, until the clock and the start of every open transaction have passed its end; then None."""
     kept = state.put_back if state else None
     return kept if kept is not None and bound.reached <= kept.high else None
 

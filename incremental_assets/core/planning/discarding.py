@@ -23,13 +23,13 @@ def discarding(spec: TableSpec, state: State | None) -> TableSpec:
 
 
 def newly_discarded(spec: TableSpec, state: State | None) -> tuple[str, ...]:
-    """Those that no run has reported yet."""
+    """The discarded columns that no landed run has reported yet."""
     known = state.discarded if state else ()
     return tuple(name for name in spec.discarded if name not in known)
 
 
 def discarded_warning(spec: TableSpec, state: State | None) -> tuple[str, ...]:
-    """A warning, given once, by the run that lands something while they are there."""
+    """The warning of newly discarded columns, given until a run lands something and so records them; empty where there are none."""
     names = ", ".join(newly_discarded(spec, state))
     sentence = (
         f"new columns of the source ({names}) are not read, as `schema_changes: discard` says; to take them in, set `schema_changes: evolve`, "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a source estimates of the rows of one plan. A sync may ask less: rows that the last one has surely read are left out where the source can tell them."""
+    """What a source estimates of the rows of one plan. A sync may read fewer: rows that the last one certainly read are left out where the source can tell them."""
 
     sql: str = ""
     """The SELECT, as the source gets it."""

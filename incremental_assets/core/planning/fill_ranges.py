@@ -8,7 +8,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.window import Window
 
 MOST_ROWS = 500_000
-"""The most rows of one range, as far as cursors differ."""
+"""The most rows of one range, unless a single slice has more."""
 MOST_RANGES = 8
 """The most ranges of one sync; the next goes on."""
 _SLICES = 256

@@ -25,7 +25,7 @@ class Effect(StrEnum):
     TAKING = "taking"
     """The same, and other rows went."""
     MORE = "more"
-    """It cannot be known from one commit."""
+    """Which rows changed cannot be known from this commit alone."""
     FOREIGN = "foreign"
     """Rows may have been changed by another writer."""
 
@@ -58,7 +58,7 @@ class Copy:
 
 
 def next_step(copy: Copy) -> Step | None:
-    """The next step; None where the history shows the copy as it is, and where there is nothing, or nothing of ours, to be followed."""
+    """The next step; None where the history shows the copy as it is, where nothing has landed, and where the newest change is another writer's."""
     if not copy.landed or copy.shown == copy.version:
         return None
     after = -1 if copy.shown is None else copy.shown

@@ -47,7 +47,7 @@ def _lowest(spec: TableSpec, state: State) -> CursorValue | None:
 
 
 def filled_changes(plan: SyncPlan, rule: str) -> tuple[SchemaChange, ...]:
-    """The changes that the ledger gets once the last range has landed."""
+    """One change `filled` for each column, of a plan that reads the last range; none for any other plan."""
     left = plan.previous.unfilled if plan.previous else None
     if left is None or left.after(plan.window) is not None:
         return ()

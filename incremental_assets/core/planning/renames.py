@@ -76,7 +76,7 @@ def _landed(spec: TableSpec, state: State | None) -> dict[str, str]:
 
 
 def told_too_late(spec: TableSpec, state: State | None) -> tuple[str, ...]:
-    """Warnings of entries of the configuration with which nothing is left to do, since the new name has landed as a column of its own."""
+    """Warnings of entries of `rename` that come too late: both names have landed, each as a column of its own."""
     landed = _landed(spec, state).keys()
     return tuple(
         f"`rename` says that {before!r} is now {after!r}, and an earlier sync has taken {after!r} for a new column: {_left_so(spec, before, after)}"

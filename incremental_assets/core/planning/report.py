@@ -134,7 +134,7 @@ class SyncReport:
 
     @classmethod
     def failed(cls, spec: TableSpec, request: Request, error: BaseException, seconds: float = 0.0) -> Self:
-        """The report of a sync that failed."""
+        """The report of a sync that failed, was refused or found its table busy, with the sentence of the error."""
         return replace(cls.of(spec, request, Status.of(error)), seconds=seconds, error=sentence_of(spec.id, error))
 
     def instead_of(self, idle: Self) -> Self:

@@ -1,4 +1,4 @@
-"""Decides which columns a landing changes: for the ledger, from the plan and the copy as it was. Pure."""
+"""Decides which columns a landing changes, to be recorded: from the plan and the copy as it was. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BY_COLUMNS = "columns"
 
 
 def schema_changes(plan: SyncPlan, copy: Sequence[TargetColumn]) -> tuple[SchemaChange, ...]:
-    """The changes of a copy that holds rows; a new one has no other columns than it is made with."""
+    """The changes of the copy's columns; none where `copy` is empty, as a new one is made with its columns, unless the plan fills columns."""
     if plan.request.mode is Mode.FILL:
         return filled_changes(plan, _rule(plan))
     return tuple(_changes(plan, copy)) if copy else ()

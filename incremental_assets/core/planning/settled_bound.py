@@ -169,7 +169,7 @@ def _on_disk(pair: Settling, bound: Bound) -> bool:
 
 
 def _after(spec: TableSpec, highest: CursorValue, holdback: int) -> CursorValue:
-    """The bound behind the highest number, and at it if another row may still get that very number."""
+    """The bound just above the highest number less the holdback, or at it where another row may still get that number."""
     return highest.minus(holdback if spec.repeats else holdback - 1)
 
 

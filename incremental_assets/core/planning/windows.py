@@ -44,7 +44,7 @@ def settling(spec: TableSpec, state: State | None, bound: Bound) -> Window | Non
 
 
 def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:
-    """The value at which a fingerprint may begin now that the watermark has passed the start of the kept one; None if the kept one counts few rows."""
+    """The value at which a fingerprint may begin now that the watermark has passed the start of the kept one; None if it has not, or the kept one counts few rows."""
     kept = state.fingerprint if state else None
     if kept is None or state is None or not spec.is_incremental or kept.rows <= _FEW:
         return None
