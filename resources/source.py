@@ -74,8 +74,8 @@ def address(source: SourceConfig, file: Path) -> Address:
             try:
                 checked(value)
             except ValueError as error:
-                told = f"the value is not a {key}: {error}"
-                problems.append(Problem(str(file), source.line_of(key), str(reference), told))
+                cure = f"the value is not a {key}: {error}"
+                problems.append(Problem(str(file), source.line_of(key), str(reference), cure))
     if problems:
         raise ConfigurationError(tuple(problems))
     return Address(

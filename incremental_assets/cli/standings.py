@@ -18,7 +18,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.events import FINISHED_KINDS, Checkpoint, EventKind
-from incremental_assets.core.planning.renames import told_too_late
+from incremental_assets.core.planning.renames import renamed_too_late
 from incremental_assets.core.syncing.foreign_changes import seen_in
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     changed = {} if offline else _other_hands(runtime, found, positions)
     held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
-    late = {spec.id: told_too_late(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
+    late = {spec.id: renamed_too_late(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     specs = {spec.id: spec for spec in found.specs}
     shown = sorted(specs.keys() | errors.keys())

@@ -31,7 +31,7 @@ def in_background(work: Callable[[], Answer]) -> Future[Answer]:
 
 
 def side_by_side(work: Callable[[], Answer], other: Callable[[], Other]) -> tuple[Answer, Other]:
-    """Work on both at once, the first in the background, and give both answers. If the other fails, nothing is left running."""
+    """Work on both at once, the first in the background; both results. If the other fails, its error is raised once the first has ended; an interrupt does not wait."""
     begun = in_background(work)
     try:
         answer = other()

@@ -16,7 +16,7 @@ LOCK = threading.Lock()
 
 
 class Rank(IntEnum):
-    """The places where the works of a sync meet: the lowest goes first, as whoever waits for it has the others still before it."""
+    """The places where the works of a sync meet, in their order: a work that waits at one has the higher ones still before it."""
 
     SNAPSHOT = 0
     JOB = 1
@@ -28,7 +28,7 @@ class Meeting(Protocol):
     rank: Rank
 
     def look(self) -> None:
-        """Look again, as somebody who was on the way has gone elsewhere, or does not come."""
+        """Check again whether to begin, as no work of a cohort is under way any more. Under LOCK."""
 
 
 class Cohort:
@@ -77,7 +77,7 @@ class Lane:
     def member(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
         """The work as one of the cohort's, in whichever thread it is called."""
 
-        def played() -> Answer:
+        def run() -> Answer:
             token = _here.set(self._cohort)
             try:
                 return work()
@@ -85,7 +85,7 @@ class Lane:
                 self._ended(was_apart=_here.get() is None)
                 _here.reset(token)
 
-        return played
+        return run
 
     def _ended(self, *, was_apart: bool) -> None:
         with LOCK:

@@ -90,7 +90,7 @@ class Combining(Generic[Asked, Answer]):
                 mine.cohort.came(self)
 
     def _leave(self, mine: _Asker[Asked, Answer]) -> None:
-        """An asker who was interrupted in no round yet would keep all others from beginning the next one."""
+        """Remove an asker that is in no round yet, as after an interrupt: it would keep all others from beginning the next one."""
         with LOCK:
             if mine in self._waiting:
                 self._waiting.remove(mine)

@@ -66,12 +66,12 @@ class Interruption:
             self.remove(cancel)
 
     def add(self, cancel: Cancel) -> None:
-        """Have an interruption end something that is at work, by `cancel`."""
+        """Have an interruption call `cancel`, until `remove`."""
         with self._lock:
             self._cancels.append(cancel)
 
     def remove(self, cancel: Cancel) -> None:
-        """Forget something that has come to its end."""
+        """Take back one `add` of this `cancel`; nothing where there is none."""
         with self._lock, suppress(ValueError):
             self._cancels.remove(cancel)
 

@@ -43,7 +43,7 @@ class Observers(Observer):
 
     @contextmanager
     def joined_by(self, observer: Observer) -> Iterator[None]:
-        """Notify this observer, too, until the end of the block."""
+        """Notify this observer as well, until the end of the block."""
         with self._lock:
             self._observers = (*self._observers, observer)
         try:

@@ -166,7 +166,7 @@ def _results(
             report = replace(report, warnings=(*report.warnings, sentence))
             context.log.warning("%s: %s", report.table, sentence)
         entries = metadata.of_report(report, spec, rows=ports.reader.rows(spec), held=held)
-        yield from _told(context, asset_key(report.table), entries)
+        yield from _materialized(context, asset_key(report.table), entries)
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)
     elif report.status is Status.BUSY and report.mode is Mode.SYNC:
@@ -177,21 +177,23 @@ def _results(
         failures.append(report.error or f"{report.table}: failed")
     done = report.history or (HistoryRows() if report.status is Status.LANDED else None)
     if spec.history is not History.NONE and done is not None:
-        yield from _told(context, asset_key(spec.id.history), metadata.of_history(done, report, spec))
+        yield from _materialized(context, asset_key(spec.id.history), metadata.of_history(done, report, spec))
 
 
-def _told(context: AssetExecutionContext, key: AssetKey, entries: metadata.Metadata) -> Iterator[MaterializeResult]:
+def _materialized(
+    context: AssetExecutionContext, key: AssetKey, entries: metadata.Metadata
+) -> Iterator[MaterializeResult]:
     """A copy and its history are synced together, whichever of them was selected."""
     partitions = context.partition_keys
-    newest, told = partitions[-1], entries
+    newest, others = partitions[-1], entries
     if len(partitions) > 1:
-        told = metadata.of_any_partition(entries, newest)
+        others = metadata.of_any_partition(entries, newest)
     if key in context.selected_asset_keys:
         context.add_asset_metadata(metadata.totals(entries), key, newest)
-        yield MaterializeResult(asset_key=key, metadata=told)
+        yield MaterializeResult(asset_key=key, metadata=others)
     else:
         for partition in partitions:
-            mine = entries if partition == newest else told
+            mine = entries if partition == newest else others
             context.log_event(AssetMaterialization(key, partition=partition, metadata=mine))
 
 
@@ -202,9 +204,9 @@ def _announce_later_partitions(
     if report.status is not Status.LANDED or report.mode is not Mode.SYNC:
         return
     end = context.partition_key_range.end
-    told = metadata.of_any_partition(metadata.of_report(report, spec), end)
+    entries = metadata.of_any_partition(metadata.of_report(report, spec), end)
     for key in later_keys(scheme.grid, end, spec, report, datetime.now(UTC)):
-        context.log_event(AssetMaterialization(asset_key(spec.id), partition=key, metadata=told))
+        context.log_event(AssetMaterialization(asset_key(spec.id), partition=key, metadata=entries))
 
 
 def _line(report: SyncReport) -> str:

@@ -14,7 +14,7 @@ from dagster import (
     op,
 )
 
-from incremental_assets.core.checks.repair import Repaired, attempt_repair, told
+from incremental_assets.core.checks.repair import Repaired, attempt_repair, in_words
 from incremental_assets.core.checks.verdict import reconciliation
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -90,9 +90,9 @@ def materializations(spec: TableSpec, grid: Grid | None, done: Repaired) -> Iter
     if not 0 < len(keys) <= _MOST:
         yield AssetMaterialization(asset_key(spec.id), metadata=entries)
         return
-    told = metadata.of_any_partition(entries, keys[-1])
+    others = metadata.of_any_partition(entries, keys[-1])
     for key in keys[:-1]:
-        yield AssetMaterialization(asset_key(spec.id), partition=key, metadata=told)
+        yield AssetMaterialization(asset_key(spec.id), partition=key, metadata=others)
     yield AssetMaterialization(asset_key(spec.id), partition=keys[-1], metadata=entries)
 
 
@@ -104,7 +104,7 @@ def _repair(context: OpExecutionContext, view: View, spec: TableSpec, ports: Por
         return [done.report.error]
     for event in materializations(spec, terms.partitions, done):
         context.log_event(event)
-    changed = told(done.report.rows) if done.report.status is Status.LANDED else done.report.reason
+    changed = in_words(done.report.rows) if done.report.status is Status.LANDED else done.report.reason
     context.log.info("%s: %s", spec.id, changed)
     if done.left is None:
         return []

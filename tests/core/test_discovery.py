@@ -12,7 +12,7 @@ from incremental_assets.core.discovery.judging import judged
 from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.discovery.ranking import ranked
 from incremental_assets.core.discovery.source_url import parse_url
-from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits, cursor_columns, untold
+from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits, cursor_columns, from_catalogue
 from incremental_assets.core.discovery.written import comment, entries, scalar
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -231,7 +231,7 @@ def test_rows_without_a_stamp_go_by_that_of_their_insert_or_are_read_by_every_sy
     ids=["view", "unreadable", "filtered", "case", "own name", "empty"],
 )
 def test_what_a_sync_would_refuse_is_left_out_with_the_reason(shape: TableShape, why: str) -> None:
-    proposal = judged(shape, untold(shape))
+    proposal = judged(shape, from_catalogue(shape))
     assert proposal.terms is None
     assert why in proposal.why
     assert entries([proposal], "").startswith("# main.orders: left out")

@@ -14,8 +14,8 @@ from incremental_assets.core.model.key_parts import (
     differing,
     finer,
     lacking,
+    places_by_sums,
     summed,
-    told_by_sums,
 )
 from incremental_assets.core.model.measure import NotByBytes
 from incremental_assets.core.syncing import gone
@@ -98,7 +98,7 @@ def test_the_sum_of_a_part_that_lacks_one_key_is_less_by_the_place_of_this_key()
     # Of part 0 the key at 2 went, of 1 and of 5 all; one of 2 is another, of 3 the one at 26 went, to 4 one came.
     found = differing(KeyParts(0, 63), 3, copy, source)
     assert found.numbers == {0, 1, 2, 3, 4, 5}
-    assert told_by_sums(found, copy, source) == {0: 2, 1: 9, 3: 26, 5: 41}
+    assert places_by_sums(found, copy, source) == {0: 2, 1: 9, 3: 26, 5: 41}
 
 
 def test_what_a_sum_lacks_is_no_key_where_it_lies_in_another_part() -> None:
@@ -106,14 +106,14 @@ def test_what_a_sum_lacks_is_no_key_where_it_lies_in_another_part() -> None:
     parts = KeyParts(0, 63, 3, frozenset({1, 2, 3}))
     copy = summed([(place, place) for place in (8, 15, 16, 23, 24, 25)], 3)
     source = summed([(place, place) for place in (9, 17, 31)], 3)
-    assert told_by_sums(parts, copy, source) == {1: 14, 2: 22}
+    assert places_by_sums(parts, copy, source) == {1: 14, 2: 22}
 
 
 def test_where_as_many_came_as_went_no_sum_tells_which() -> None:
     copy, source = (summed([(place, place) for place in places], 3) for places in ((20, 21, 22, 23), (16, 17, 18, 19)))
     parts = KeyParts(0, 63, 3, frozenset({2}))
     # 16 lies in the part.
-    assert told_by_sums(parts, copy, source) == {}
+    assert places_by_sums(parts, copy, source) == {}
 
 
 class AtPlaces(FakeKeys):

@@ -26,7 +26,7 @@ from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.shared_snapshot import MOST_BYTES, Ask, SharedSnapshots
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
-from incremental_assets.core.discovery.traits import TableTraits, untold
+from incremental_assets.core.discovery.traits import TableTraits, from_catalogue
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure, RowHash
@@ -137,7 +137,7 @@ class SqlProbe:
         with self._session() as session:
             if isinstance(session, Discovering):
                 return session.describe(shapes)
-        return tuple(untold(shape) for shape in shapes)
+        return tuple(from_catalogue(shape) for shape in shapes)
 
     def highest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
         """The largest cursor of each table; None where it has none, or where that takes too long to find."""

@@ -40,15 +40,15 @@ def _unlisted(runtime: Runtime, source: SourceConfig) -> tuple[TableShape, ...]:
 
 
 def _answer(found: dict[str, tuple[Proposal, ...]]) -> Answer:
-    told: list[Shown] = []
+    output: list[Shown] = []
     for source, tables in found.items():
         if not tables:
-            told.append(Note(f"{source}: every table is listed", "good"))
+            output.append(Note(f"{source}: every table is listed", "good"))
             continue
-        told += shown(tables)
-        told.append(Note(f"# below `tables:` of {source}\n{entries(tables, '      ')}", wrap=False))
+        output += shown(tables)
+        output.append(Note(f"# below `tables:` of {source}\n{entries(tables, '      ')}", wrap=False))
     document = {
         "tables": [entry(each) for tables in found.values() for each in tables],
         "yaml": {source: entries(tables, "      ") for source, tables in found.items()},
     }
-    return Answer(document, told)
+    return Answer(document, output)

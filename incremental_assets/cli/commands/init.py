@@ -124,16 +124,16 @@ def _answer(path: Path, url: SourceUrl, found: Sequence[Proposal]) -> Answer:
     listed = sum(each.terms is not None for each in found)
     option = config_option(path, HERE)
     next_steps = [f"incremental-assets {command}{option}" for command in ("doctor", "plan", "sync")]
-    told: list[Shown] = shown(found)
+    output: list[Shown] = shown(found)
     other = os.environ.get(CONFIG_VARIABLE)
     if other and not option and Path(other).absolute() != path.absolute():
-        told.append(Note(f"{CONFIG_VARIABLE} names {other}, which every command reads instead: unset it", "warn"))
-    told.append(
+        output.append(Note(f"{CONFIG_VARIABLE} names {other}, which every command reads instead: unset it", "warn"))
+    output.append(
         Note(
             f"wrote {path}: {counted(listed, 'table')} of the source {url.name!r}, {len(found) - listed} left out; next: {', '.join(next_steps)}",
             "strong",
         )
     )
     return Answer(
-        {"file": str(path), "source": url.name, "tables": [entry(each) for each in found], "next": next_steps}, told
+        {"file": str(path), "source": url.name, "tables": [entry(each) for each in found], "next": next_steps}, output
     )

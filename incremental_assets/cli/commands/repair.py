@@ -14,7 +14,7 @@ from incremental_assets.cli.answer import FAILED, Answer, Note, worst
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import Selection, selected, with_problems
-from incremental_assets.core.checks.repair import told
+from incremental_assets.core.checks.repair import in_words
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verdict import Verdict
@@ -80,7 +80,7 @@ def _answer(run_id: str, done: Sequence[SyncReport], seen: dict[TableId, Verdict
         updated=sum(rows.updated for rows in landed),
         deleted=sum(rows.deleted for rows in landed),
     )
-    whole = reports.answer(run_id, done, told(total) if landed else "nothing to repair", seconds)
+    whole = reports.answer(run_id, done, in_words(total) if landed else "nothing to repair", seconds)
     checked = [verdict for verdict in seen.values() if verdict.table in {report.table for report in done}]
     notes = [
         Note(f"{verdict.table}: checked again: {verdict.detail}", "good" if verdict.passed else "bad")

@@ -68,9 +68,9 @@ def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answe
 
 def _with_left_behind(runtime: Runtime, found: Selection, done: Sequence[SyncReport]) -> tuple[SyncReport, ...]:
     """The reports with a warning of rows that a contract holds which is configured no more: no other report of a sync would show them."""
-    told = {spec.id: left_behind(spec, runtime.held(spec)) for spec in found.specs if spec.contract is None}
+    left = {spec.id: left_behind(spec, runtime.held(spec)) for spec in found.specs if spec.contract is None}
     return tuple(
-        replace(report, warnings=(*report.warnings, sentence)) if (sentence := told.get(report.table)) else report
+        replace(report, warnings=(*report.warnings, sentence)) if (sentence := left.get(report.table)) else report
         for report in done
     )
 

@@ -32,7 +32,7 @@ class LateRows:
 
 
 def late_rows(reports: Iterable[SyncReport]) -> LateRows:
-    """The late rows of syncs that landed."""
+    """The rows of these reports, summed up."""
     landed = [report.rows for report in reports]
     changed = sum(rows.inserted + rows.updated for rows in landed)
     return LateRows(len(landed), changed, sum(rows.late for rows in landed))

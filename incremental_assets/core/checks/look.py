@@ -20,11 +20,11 @@ class Look:
     windows: tuple[Window, ...] = ()
     """Those among which all that differs lies; none where both sides are equal."""
     found: Differing | None = None
-    """What differs; None where its rows cannot be told apart by their keys."""
+    """What differs; None where nothing was compared by key: no window differed, too many rows did, or this table cannot be."""
     over: tuple[Window, ...] = ()
     """What was looked at."""
     version: int | None = None
-    """The version of the copy, where it is known without a session: no older than this one was looked at."""
+    """The version of the copy before the look, which saw this one or a later one; None where only a session knows it."""
 
     def is_of(self, version: int | None) -> bool:
         """Whether it is a look at this very version, by keys."""
@@ -45,14 +45,14 @@ def _look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:
         with ports.probe.placed_rows(spec, windows) as source:
             found = differing(spec, copy, source, bounds) if source is not None else None
         if found is not None:
-            return _told(found, windows)
+            return _look_of(found, windows)
         by_key = False
     apart, rows = unequal(spec, windows, ports)
     return Look(rows, apart, differing_now(spec, apart, ports) if by_key and apart else None)
 
 
 def look_again(spec: TableSpec, windows: Sequence[Window], before: Look, ports: Ports) -> Look:
-    """Looks again at what differed before, as the copy has changed nowhere else: all that was equal then is known to be so."""
+    """Look again at what differed before, as the copy has changed nowhere else; at all of it where `before` is of other windows, or what differed has no places."""
     found = before.found
     if before.over != tuple(windows) or (before.windows and found is None):
         return look(spec, windows, ports)
@@ -61,8 +61,8 @@ def look_again(spec: TableSpec, windows: Sequence[Window], before: Look, ports: 
     now = differing_at(spec, windows, found.places, ports)
     if now is None:
         return look(spec, windows, ports)
-    return replace(_told(replace(now, rows=before.rows - found.there + now.rows), windows), over=before.over)
+    return replace(_look_of(replace(now, rows=before.rows - found.there + now.rows), windows), over=before.over)
 
 
-def _told(found: Differing, windows: Sequence[Window]) -> Look:
+def _look_of(found: Differing, windows: Sequence[Window]) -> Look:
     return Look(found.rows, tuple(windows) if found.places.numbers else (), found)

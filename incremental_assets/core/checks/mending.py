@@ -1,4 +1,4 @@
-"""Drift that a check repairs by itself, where the configuration says so."""
+"""Repairs the drift that a check has found, where the configuration says so."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from incremental_assets.core.checks.reconcile import Drift
-from incremental_assets.core.checks.repair import Repaired, repair_table, told
+from incremental_assets.core.checks.repair import Repaired, in_words, repair_table
 from incremental_assets.core.checks.verdict import reconciliation
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -18,7 +18,7 @@ from incremental_assets.core.words import counted
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """The run under which drift is repaired, and who hears of each repair, in any thread."""
+    """The run under which drift is repaired, and what is called after each repair, in any thread."""
 
     run_id: str
     announce: Callable[[TableSpec, Repaired], None]
@@ -44,5 +44,5 @@ def mended(spec: TableSpec, terms: TableConfig, drift: Drift, mending: Mending, 
         measured=after.measured,
         drifted=after.drifted,
         samples=after.samples,
-        detail=f"{counted(drift.rows, 'row')} had drifted ({found.detail}); {told(done.report.rows)}; checked again: {after.detail}",
+        detail=f"{counted(drift.rows, 'row')} had drifted ({found.detail}); {in_words(done.report.rows)}; checked again: {after.detail}",
     )

@@ -44,7 +44,7 @@ class Drift:
     through: str | None = None
     """Every settled row below it is in the lake as it is: a cursor value, or the moment at which the table was read whole."""
     reached: str | None = None
-    """What `through` is once the drift is repaired, if the table has a cursor."""
+    """What `through` is once the drift is repaired; None for a table without a cursor."""
     looked_at: tuple[Window, ...] = ()
     """The windows of an incremental table that were compared, touching ones as one."""
     drifted: tuple[Drifted, ...] = ()
@@ -151,7 +151,7 @@ def settled_windows(
 
 
 def _reached(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[CursorValue | None, str]:
-    """The value up to which the copy is verified when what was read is equal, which is where nothing was read; and the words for that."""
+    """The value up to which the copy is verified if all that was read is equal: `upper`, or the beginning of what was never read; and the words for that."""
     holes = state.unread(spec.start, upper)
     if not holes:
         return upper, ""
@@ -189,7 +189,7 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
 
 
 def _changed_since(spec: TableSpec, state: State, found: Comparison, held: HeldRows) -> Drift:
-    """No drift: what differs is brought by a sync that is not due yet, or is an older version of a row that its contract holds."""
+    """A result without drift: the next sync brings what differs, or the copy has an older version of a row that its contract holds."""
     but = f"{counted(held.rows, 'row')} {agreeing(held.rows, 'is', 'are')} held in quarantine" if held.rows else ""
     rows = found.missing + max(0, found.extra - held.stale)
     if not rows and but:
@@ -219,7 +219,7 @@ def _text(value: CursorValue | None) -> str | None:
 def _outdated(
     spec: TableSpec, windows: Sequence[Window], found: Comparison, by_key: Differing | None, ports: Ports
 ) -> Outdated:
-    """The rows that the copy holds in an older version, asked only where something is in the lake alone.
+    """The rows that the copy holds in an older version, counted only where something is in the lake alone.
 
     Such a row is in the lake as it was, and in no window of the source as one that can be compared. `by_key`: of all windows. Where each key has one row at most, none is outdated unless there is a key that the lake alone has.
     """

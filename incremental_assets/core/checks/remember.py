@@ -9,13 +9,13 @@ from incremental_assets.core.ports import Checkpoints
 
 
 def remember(spec: TableSpec, drift: Drift, checkpoints: Checkpoints) -> None:
-    """Keep the result of a check of the whole table."""
+    """Keep the result of a check of the whole table, unless it shows nothing: no drift, and nothing verified."""
     if drift.rows or drift.through or drift.looked_at:
         checkpoints.remember_verified(spec.id, Verified(drift.through, drift.drifted, drift.reached))
 
 
 def remember_windows(spec: TableSpec, drift: Drift, checkpoints: Checkpoints) -> None:
-    """Keep the result of a check of some windows, which does not affect the others."""
+    """Keep the result of a check of some windows, beside what is known of the others; nothing where nothing is known and none drifted."""
     if not drift.looked_at:
         return
     known = checkpoints.verified().get(spec.id)

@@ -24,7 +24,7 @@ from incremental_assets.core.words import counted
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What a repair did, and the drift of its windows after it; None where nothing was known to be repaired."""
+    """What a repair did, and the drift of its windows after it; None where none was known, or the repair failed."""
 
     report: SyncReport
     left: Drift | None = None
@@ -70,13 +70,13 @@ def attempt_repair(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports
     return repaired
 
 
-def told(rows: RowCounts) -> str:
+def in_words(rows: RowCounts) -> str:
     """What was changed, in words."""
     return f"{counted(rows.updated, 'row')} repaired, {rows.inserted:,} added, {rows.deleted:,} deleted"
 
 
 def _settled(spec: TableSpec, grid: Grid | None, drifted: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
-    """The drifted windows as far as they have settled; none where they are of another cursor than the table's."""
+    """The drifted windows as far as they have settled; none where they are of a cursor of another type than the table's."""
     state = ports.checkpoints.position(spec.id).state
     ends = [end for window in drifted for end in (window.lower, window.upper) if end is not None]
     if state is None or spec.cursor is None or any(end.type is not spec.cursor.type for end in ends):

@@ -45,7 +45,7 @@ def _holds(spec: TableSpec, ports: Ports) -> bool:
 def _by_key(
     spec: TableSpec, windows: Sequence[Window], found: Differing, ports: Ports
 ) -> tuple[Comparison, tuple[Drifted, ...]]:
-    """Compare by light queries alone. Keys that only the copy has are named where nothing else is to be reported."""
+    """Compare by light queries alone, and name some keys: of rows that the copy lacks or holds differently, else of those that it alone has."""
     rows = Comparison(found.missing, found.extra)
     if found.missing:
         with ports.probe.keys(spec) as source:

@@ -83,7 +83,7 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
 
 
 def schema(spec: TableSpec, found: Difference) -> Verdict:
-    """The same columns on both sides. Under `evolve` the next sync follows, so only a type that cannot is an error."""
+    """The same columns on both sides. A difference is a warning where the next sync follows it, and an error under `freeze`, or where a type changed otherwise than `widen` allows."""
     differences = [f"{column.name} is new in the source" for column in found.added]
     left_out = [column for column in found.dropped if column.name in spec.shape.left_out]
     gone = [column for column in found.dropped if column not in left_out]
@@ -127,7 +127,7 @@ def history(spec: TableSpec, terms: TableConfig, check: Check, found: FaultyKeys
 
 
 def nothing_landed(table: TableId, check: Check) -> Verdict:
-    """The verdict where there is no table yet, which only the freshness check reports."""
+    """The check has passed, as there is no table yet; only the freshness check reports that."""
     return Verdict(table, check, passed=True, severity=Severity.WARN, detail="nothing has landed yet")
 
 

@@ -1,4 +1,4 @@
-"""Proposals held against the rules of a sync: what it would refuse is left out, and what weakens its guarantee is reported. Pure."""
+"""Checks proposals by the rules of a sync: what it would refuse is left out, and what weakens its guarantee is reported. Pure."""
 
 from __future__ import annotations
 

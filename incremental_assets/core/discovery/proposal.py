@@ -14,9 +14,9 @@ from incremental_assets.core.strategies import Strategy
 from incremental_assets.core.words import counted
 
 _FEW_ROWS, _FEW_BYTES = 10_000, 8 * 2**20
-"""Sizes below which a table is read whole sooner than one would notice, and is then right whatever its columns tell."""
+"""A table below both sizes is read whole in a moment, and is then right whatever its columns tell."""
 _LARGE = 256 * 2**20
-"""The size from which on a look that reads all rows is felt in the source: it takes seconds of it, every minute."""
+"""Bytes from which a look that reads all rows is a burden to the source: seconds of its time, every minute."""
 _APPLICATION_LAG = timedelta(minutes=15)
 """What clocks of application servers and their transactions are taken to lag behind at most, until a person knows better."""
 
@@ -40,7 +40,7 @@ class Proposal:
         return next((each for each in self.candidates if cursor and each.name == cursor.column), None)
 
     def keyed(self, key: tuple[str, ...]) -> Proposal:
-        """The proposal with a key that the file names."""
+        """The proposal with `primary_key` written in the file; unchanged where the table is left out."""
         return self if self.terms is None else replace(self, terms=replace(self.terms, primary_key=key))
 
     def left_out(self, why: str) -> Proposal:
@@ -120,15 +120,15 @@ def _whole(
     if shape.bytes >= _LARGE:
         fixes = (*fixes, "it is large: add a column such as updated_at, set by a default and a trigger, with an index")
         if (numbering := _numbering(shape)) and _enforced_key(shape) and changes is None:
-            told = f"or follow it by `cursor: {{type: {numbering}}}`: each look then reads all of it in the source, unless nothing was written on the whole server"
-            fixes = (*fixes, told)
+            hint = f"or follow it by `cursor: {{type: {numbering}}}`: each look then reads all of it in the source, unless nothing was written on the whole server"
+            fixes = (*fixes, hint)
     return Proposal(shape, terms, why, candidates, fixes)
 
 
 def _by_transaction(
     shape: TableShape, candidates: tuple[Candidate, ...], births: Candidate | None, traits: TableTraits
 ) -> Proposal | None:
-    """A proposal by what the source itself keeps of each row, for which it has no index: for a table that is read in a moment, and yet too large to be copied whole each day."""
+    """A proposal by the transaction number that the source keeps of each row, without an index; None where it keeps none, without an enforced key, and for a large table."""
     numbering, key = _numbering(shape), _enforced_key(shape)
     if not numbering or not key or shape.bytes >= _LARGE:
         return None

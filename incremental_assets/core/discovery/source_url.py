@@ -15,7 +15,7 @@ _FORM = "write dialect://user@host:port/database, or dialect:///path of a file"
 
 @dataclass(frozen=True, slots=True)
 class SourceUrl:
-    """The address of a source, and the user who asks; `tls` is empty where the host's default holds."""
+    """The address of a source and the user who connects; of a file only `dialect` and `database`. `tls` is empty where the default for the host applies."""
 
     dialect: str
     host: str

@@ -56,8 +56,8 @@ def cursor_columns(shape: TableShape) -> tuple[tuple[Column, CursorType], ...]:
     )
 
 
-def untold(shape: TableShape) -> TableTraits:
-    """The traits for a database whose sessions do not describe: what the catalogue shows anyway."""
+def from_catalogue(shape: TableShape) -> TableTraits:
+    """The traits of a table by its catalogue alone, for a database whose sessions do not implement Discovering."""
     firsts = {key[0] for key in (shape.primary_key, *shape.unique_keys) if key}
     return TableTraits(
         tuple(

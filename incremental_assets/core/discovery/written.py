@@ -19,7 +19,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 """What YAML takes for something else than a text."""
 _NAMED = 4
-"""Candidates of a table that are shown; the others are worse."""
+"""The most candidates of a table that are shown, best first."""
 _PARTITIONS = 100
 """About so many ranges of a whole number, so that one can still be looked at by itself."""
 _WIDTH = 130
@@ -88,7 +88,7 @@ def _cursor(cursor: Cursor) -> str:
 
 
 def _grid(cursor: Cursor, each: Proposal) -> str:
-    """A grid for the range of the cursor: months from the first one, or days where there are few; whole numbers in a hundred ranges or so."""
+    """`partitions` for the range of the cursor: months from the first row, or days where the range is under 62 days; of whole numbers about a hundred ranges. Empty where the first day is not known."""
     if cursor.type is CursorType.INTEGER:
         span = int(each.highest.text) - int(each.lowest.text) if each.highest and each.lowest else 0
         size = 10 ** max(5, len(str(max(1, span // _PARTITIONS))))
@@ -101,7 +101,7 @@ def _grid(cursor: Cursor, each: Proposal) -> str:
 
 
 def _day(value: CursorValue | None) -> date | None:
-    """The day of a value; None for one that no grid should begin with, such as the year 1."""
+    """The day of a value; None for one before 1970, after 2999 or not finite, such as a placeholder, with which no grid should begin."""
     if value is None or not value.is_finite:
         return None
     try:

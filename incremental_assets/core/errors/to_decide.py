@@ -14,7 +14,7 @@ class ContractBroken(IncrementalAssetsError):
 
 
 class LakeRefused(IncrementalAssetsError):
-    """The lake's file system or store is full, or does not let us write."""
+    """The lake's storage is full, denies access, or has another program's file where a lock of ours belongs."""
 
 
 class CommitMissing(IncrementalAssetsError):

@@ -126,7 +126,7 @@ def unlike(within: KeyParts, shift: int, one: Mapping[int, KeySum], other: Mappi
     return KeyParts(within.lowest, within.highest, shift, found)
 
 
-def told_by_sums(parts: KeyParts, copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> dict[int, int]:
+def places_by_sums(parts: KeyParts, copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> dict[int, int]:
     """The place of the one key that a part of the source lacks, for each such part, where places are hashes: it is what the sum lacks.
 
     Where others came and went as well, what it lacks is some number, which lies in the part by chance alone.

@@ -26,7 +26,7 @@ from incremental_assets.core.planning.preflight import (
     check_zone,
     lags_behind,
 )
-from incremental_assets.core.planning.renames import as_renamed, check_renames, renames_of, told_too_late
+from incremental_assets.core.planning.renames import as_renamed, check_renames, renamed_too_late, renames_of
 from incremental_assets.core.planning.settled_bound import (
     Guarantee,
 )
@@ -46,7 +46,7 @@ def plan(
         # A replica that lags behind may show the names of before.
         return decision
     check_renames(spec, landed, renames)
-    return replace(decision, renames=renames, warnings=(*decision.warnings, *told_too_late(spec, landed)))
+    return replace(decision, renames=renames, warnings=(*decision.warnings, *renamed_too_late(spec, landed)))
 
 
 def _planned(

@@ -21,10 +21,10 @@ def renames_of(spec: TableSpec, state: State | None) -> tuple[Rename, ...]:
         return ()
     here = {name.lower() for name in (*spec.shape.names, *spec.shape.left_out)}
     left = {name.lower(): name for name, _ in state.columns if name.lower() not in here}
-    told = {before.lower(): after for before, after in spec.renamed}
+    new_names = {before.lower(): after for before, after in spec.renamed}
     names = {name.lower(): name for name in spec.shape.names}
     # Of two that lead to one name, the configuration's is meant.
-    found = {each.after.lower(): each for each in (*_identified(spec, state, told), *_configured(told, left))}
+    found = {each.after.lower(): each for each in (*_identified(spec, state, new_names), *_configured(new_names, left))}
     renames = tuple(replace(each, after=names[after]) for after, each in found.items() if after in names)
     return _possible(renames, {name.lower() for name, _ in state.columns})
 
@@ -36,18 +36,18 @@ def _possible(renames: tuple[Rename, ...], landed: set[str]) -> tuple[Rename, ..
     return kept if kept == renames else _possible(kept, landed)
 
 
-def _configured(told: dict[str, str], left: dict[str, str]) -> Iterator[Rename]:
-    for before, after in told.items():
+def _configured(new_names: dict[str, str], left: dict[str, str]) -> Iterator[Rename]:
+    for before, after in new_names.items():
         if before in left:
             yield Rename(left[before], after, configured=True)
 
 
-def _identified(spec: TableSpec, state: State, told: dict[str, str]) -> Iterator[Rename]:
+def _identified(spec: TableSpec, state: State, new_names: dict[str, str]) -> Iterator[Rename]:
     absent = {name.lower() for name in state.absent}
     landed = {name.lower(): identity for name, identity in state.columns}
     # Of two names under which one column landed, the one that was read last holds its values.
     oldest_first = sorted(state.columns, key=lambda column: column[0].lower() not in absent)
-    by_identity = {identity: name for name, identity in oldest_first if identity and name.lower() not in told}
+    by_identity = {identity: name for name, identity in oldest_first if identity and name.lower() not in new_names}
     for column in spec.columns:
         if column.identity in by_identity and landed.get(column.name.lower()) != column.identity:
             yield Rename(by_identity[column.identity], column.name)
@@ -75,7 +75,7 @@ def _landed(spec: TableSpec, state: State | None) -> dict[str, str]:
     return {name.lower(): name for name, _ in state.columns} if state and not spec.traits.overwrites else {}
 
 
-def told_too_late(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+def renamed_too_late(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """Warnings of entries of `rename` that come too late: both names have landed, each as a column of its own."""
     landed = _landed(spec, state).keys()
     return tuple(

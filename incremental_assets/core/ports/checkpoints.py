@@ -29,7 +29,7 @@ class Checkpoints(Protocol):
         """The position of the table."""
 
     def positions(self) -> dict[TableId, Checkpoint]:
-        """The position of every table, in one round trip."""
+        """The position of every table that has an event, by a few statements for all of them."""
 
     def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
         """State and target after the last sync of a run that landed or found nothing to do; None if there is none."""

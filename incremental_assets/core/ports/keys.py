@@ -43,7 +43,7 @@ class CopyKeys(Keys, Protocol):
         """The key's columns of these keys, whose texts were read, as the stage takes them (a table of Arrow, or the fake's list)."""
 
     def by_bytes(self) -> CopyKeys | None:
-        """The keys by bytes, as those of a source. What they are asked raises NotByBytes; what they have read is known to these as well."""
+        """The same keys by the hash of their bytes, as `SourceKeys.by_bytes`; None where it cannot. Its methods may raise NotByBytes; keys that it has read are known here as well."""
 
 
 class PlacedRows(Protocol):

@@ -110,7 +110,7 @@ class Source(Protocol):
         """Open one snapshot, after the plan's bound was taken."""
 
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
-        """A snapshot of those rows alone that `seek` asks for, once it was shown all of them in that very snapshot. Raises SourceRefused.
+        """A snapshot of only the rows that `seek` asks for, after it was shown all rows in that very snapshot. Raises SourceRefused.
 
         Rows that a copy cannot hold are not shown to it, and are read in any case.
         """

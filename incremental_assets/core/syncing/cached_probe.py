@@ -58,13 +58,13 @@ class CachedProbe:
         return self._probe.measure(spec, windows, by)
 
     def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
-        """Asked."""
+        """The keys, not cached."""
         return self._probe.keys(spec)
 
     def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
-        """Asked."""
+        """The smallest and the largest key, not cached."""
         return self._probe.key_ends(spec)
 
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows | None]:
-        """Asked."""
+        """The rows by place, not cached."""
         return self._probe.placed_rows(spec, windows)

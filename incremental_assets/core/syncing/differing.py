@@ -61,7 +61,7 @@ def differing_now(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> D
 
 
 def bounds_of(spec: TableSpec, copy: PlacedRows, ports: Ports) -> KeySpread | None:
-    """How many rows a large copy has at most, and between which places they and those of the source lie, where that is known without a look at any."""
+    """How many rows a large copy has at most, and between which places they and the source's lie, without a look at any of them; None for a small copy, and where that is not known."""
     here = copy.bounds() if spec.key_enforced and isinstance(copy, Bounded) else None
     there = ports.probe.key_ends(spec) if here is not None and here.rows > FEW else None
     if here is None or there is None:
@@ -72,7 +72,7 @@ def bounds_of(spec: TableSpec, copy: PlacedRows, ports: Ports) -> KeySpread | No
 def differing(
     spec: TableSpec, copy: PlacedRows, source: PlacedRows, bounds: KeySpread | None = None
 ) -> Differing | None:
-    """What differs; None where more rows differ than are worth naming. The copy's version was chosen before the source's snapshot.
+    """What differs; None where more rows or parts differ than are worth naming. The copy's version was chosen before the source's snapshot.
 
     `bounds`: see `bounds_of`; None: both sides are asked where they lie.
     """
@@ -80,7 +80,7 @@ def differing(
 
 
 def differing_at(spec: TableSpec, windows: Sequence[Window], places: KeyParts, ports: Ports) -> Differing | None:
-    """What differs of the rows of some windows at these places alone; None where the source cannot tell them by their keys."""
+    """What differs of the rows of some windows at these places alone; None where more rows differ than are worth naming, or the source cannot tell them by their keys."""
     copy = ports.by_key.placed_rows(spec, windows)
     with ports.probe.placed_rows(spec, windows) as source:
         if source is None:
@@ -132,10 +132,10 @@ def _of_rows(spec: TableSpec, whole: KeyParts, rows: _Rows, all_rows: int | None
     """`all_rows`: of the source; None: those that were read."""
     held, (shown, numbers) = rows
     missing, extra = shown - held, held - shown
-    sought = _sought(spec, missing, extra)
-    if len(sought) > MOST_PLACES:
+    to_read = _to_read(spec, missing, extra)
+    if len(to_read) > MOST_PLACES:
         return None
-    places = KeyParts(whole.lowest, whole.highest, 0, frozenset(sought))
+    places = KeyParts(whole.lowest, whole.highest, 0, frozenset(to_read))
     # Of keys that share a place one may have changed and another vanished.
     vanished = frozenset(_by_place(extra) - _by_place(missing))
     lacking = frozenset(_by_place(missing))
@@ -146,7 +146,7 @@ def _of_rows(spec: TableSpec, whole: KeyParts, rows: _Rows, all_rows: int | None
         replace(places, numbers=lacking),
         replace(places, numbers=vanished),
         shown.total() if all_rows is None else all_rows,
-        sum(count for (place, _), count in shown.items() if place in sought),
+        sum(count for (place, _), count in shown.items() if place in to_read),
         _by_window(missing, numbers),
     )
 
@@ -180,7 +180,7 @@ def _by_window(missing: Counter[_Row], numbers: _Numbers) -> Mapping[int, int] |
     return dict(sorted(found.items()))
 
 
-def _sought(spec: TableSpec, missing: Counter[tuple[int, int]], extra: Counter[tuple[int, int]]) -> set[int]:
+def _to_read(spec: TableSpec, missing: Counter[tuple[int, int]], extra: Counter[tuple[int, int]]) -> set[int]:
     """The places of what is to be read: what only a copy of versions has is an older version, or a row that is gone."""
     return {place for place, _ in (missing if spec.traits.keeps_versions else missing + extra)}
 

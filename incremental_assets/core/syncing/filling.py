@@ -35,8 +35,8 @@ def sync_and_fill(spec: TableSpec, request: Request, ports: Ports) -> SyncReport
         if whole.status is not Status.LANDED or isinstance(error, Interrupted):
             raise
         # What has landed has landed, and the next sync goes on.
-        told = f"the values of new columns could not be read for all rows that landed before: {sentence_of(spec.id, error)}"
-        return replace(whole, warnings=(*whole.warnings, told))
+        warning = f"the values of new columns could not be read for all rows that landed before: {sentence_of(spec.id, error)}"
+        return replace(whole, warnings=(*whole.warnings, warning))
     return _together(report, done)
 
 
@@ -80,11 +80,11 @@ def _together(synced: SyncReport, done: Sequence[SyncReport]) -> SyncReport:
         schema_changes=(*synced.schema_changes, *(change for each in done for change in each.schema_changes)),
         unfilled=last.unfilled,
         seconds=whole.seconds,
-        warnings=(*dict.fromkeys(warnings), _told(synced.unfilled, done)),
+        warnings=(*dict.fromkeys(warnings), _filled_sentence(synced.unfilled, done)),
     )
 
 
-def _told(columns: Sequence[str], done: Sequence[SyncReport]) -> str:
+def _filled_sentence(columns: Sequence[str], done: Sequence[SyncReport]) -> str:
     read, written = (sum(getattr(each.rows, name) for each in done) for name in ("read", "updated"))
     last = done[-1].window
     goes_on = f"; the next sync goes on from {last.upper}" if done[-1].unfilled and last else "; none are left"

@@ -26,7 +26,7 @@ def follow(spec: TableSpec, run_id: str, lake: LakeHistorian) -> HistoryRows | N
 
 
 def follow_commit(plan: SyncPlan, lake: LakeHistorian, phases: Phases) -> HistoryRows | None:
-    """Follow a commit, as a phase of its own, where the table keeps a history."""
+    """Follow a commit, as a phase of its own; None where the table keeps no history, or there was nothing to follow."""
     if plan.spec.history is History.NONE:
         return None
     phases.enter("history")

@@ -90,12 +90,12 @@ def look_for(
     specs: Sequence[TableSpec],
     positions: Mapping[TableId, Checkpoint],
     lake: LakeReader,
-    vouched: Mapping[TableId, int],
+    known: Mapping[TableId, int],
     seconds: float,
 ) -> Iterator[tuple[TableSpec, int, str]]:
-    """Tables whose log grew without a sync: its version, and what another writer did there, if anything.
+    """Tables whose log grew without a sync: its version, and what another writer did there, or NO_TABLE and the error where it cannot be read.
 
-    Maintenance moves a version as well, and a log takes a while to read: one that was found in order up to a version (`vouched`) is not read
+    Maintenance moves a version as well, and a log takes a while to read: one that was found in order up to a version (`known`) is not read
     again, and what does not fit into so many seconds is left to the next look.
     """
     ends = time.monotonic() + seconds
@@ -108,7 +108,7 @@ def look_for(
         except IncrementalAssetsError as error:
             yield spec, NO_TABLE, str(error)
             continue
-        if found is None or found in (position.target[1], vouched.get(spec.id)):
+        if found is None or found in (position.target[1], known.get(spec.id)):
             continue
         yield spec, found, seen_in(spec, position, lake)
         if time.monotonic() >= ends:

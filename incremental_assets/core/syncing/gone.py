@@ -24,8 +24,8 @@ from incremental_assets.core.model.key_parts import (
     everywhere,
     finer,
     lacking,
+    places_by_sums,
     rows_in,
-    told_by_sums,
     without,
 )
 from incremental_assets.core.model.measure import NotByBytes
@@ -81,8 +81,8 @@ def gone_keys(
 def _missing(
     copy: CopyKeys, source: SourceKeys, spread: KeySpread, check: Callable[[int], None] | None
 ) -> frozenset[str]:
-    """Keys of the copy that the source does not tell of."""
-    told: frozenset[str] = frozenset()
+    """Keys of the copy that the source lacks, by counts, sums and texts. `check` is called with the least number of them after each look."""
+    lacked: frozenset[str] = frozenset()
     parts, rows, shift = everywhere(spread), spread.rows, coarse(spread)
     while rows > FEW:
         here, there = copy.sums(parts, shift), source.sums(parts, shift)
@@ -91,18 +91,18 @@ def _missing(
         found = differing(parts, shift, here, there)
         if len(found.numbers or ()) > MOST_PARTS:
             break
-        if spread.by_hash and (alone := told_by_sums(found, here, there)):
+        if spread.by_hash and (alone := places_by_sums(found, here, there)):
             texts = copy.texts(KeyParts(spread.lowest, spread.highest, 0, frozenset(alone.values())))
             # One that the copy has not was no hash of a key, and then each part is looked into.
             if len(texts) == len(alone):
-                told, found = told | texts, without(found, alone)
+                lacked, found = lacked | texts, without(found, alone)
         if not found.numbers:
-            return told
+            return lacked
         parts, rows = found, rows_in(found, here)
         if shift == 0:
             break
         shift = finer(shift, len(found.numbers), rows)
-    return told | (copy.texts(parts) - source.texts(parts))
+    return lacked | (copy.texts(parts) - source.texts(parts))
 
 
 def _absent(missing: frozenset[str], source: SourceKeys, check: Callable[[int], None] | None) -> frozenset[str]:

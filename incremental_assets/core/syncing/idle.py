@@ -34,11 +34,11 @@ class IdleTable:
     is_news: bool
 
     def report(self, request: Request) -> SyncReport:
-        """The report of a sync that found this."""
+        """The report of an idle sync with this finding."""
         return SyncReport.idle(self.spec, request, self.found)
 
     def unmoved(self, report: SyncReport) -> Unmoved:
-        """The table as unmoved, with the event of that sync where the state moved."""
+        """The table as unmoved, with the event of that sync; without one where the state stays as it is."""
         table, state = self.spec.id, self.found.state
         event = None if state is None else Event(table, EventKind.IDLE, report.run_id, state=state, report=report)
         return Unmoved(table, self.position, event)
@@ -64,14 +64,14 @@ def keep(tables: Iterable[IdleTable], checkpoints: Checkpoints) -> None:
 
 
 def finish(tables: Sequence[IdleTable], request: Request, ports: Ports) -> tuple[SyncReport, ...]:
-    """Syncs of tables that were just seen to stand still, in one transaction. The observer hears each report.
+    """Syncs of tables that were just seen to stand still, in one transaction; none once this process is interrupted. The observer hears each report.
 
     Left out are those of which that look does not tell enough: a copy whose log went on, a table that has moved on since, one without a
     state, with a history that has still to follow, or of which either cannot be read. They need a sync of their own.
     """
     if this_process.asked:
         return ()
-    reports = {each.spec.id: each.report(request) for each in tables if _is_told(each, ports)}
+    reports = {each.spec.id: each.report(request) for each in tables if _is_enough(each, ports)}
     unmoved = [each.unmoved(reports[each.spec.id]) for each in tables if each.spec.id in reports]
     others = ports.checkpoints.record_idle(unmoved) if unmoved else {}
     specs = {each.spec.id: each.spec for each in tables}
@@ -85,8 +85,8 @@ def finish(tables: Sequence[IdleTable], request: Request, ports: Ports) -> tuple
     return tuple(reports.values())
 
 
-def _is_told(table: IdleTable, ports: Ports) -> bool:
-    """Whether the look tells all of it. What cannot be read stops this table, whose own sync says why, and no other."""
+def _is_enough(table: IdleTable, ports: Ports) -> bool:
+    """Whether the look is enough; False where the copy's log or its history cannot be read, as the table's own sync then says why."""
     if table.position.state is None:
         return False
     try:

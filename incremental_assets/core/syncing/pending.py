@@ -187,7 +187,7 @@ def _old_beginning(grid: IntegerGrid, found: Pending, wanted: Sequence[str]) -> 
 
 
 def _first(grid: IntegerGrid, lower: CursorValue | None, last: int, known: Sequence[str]) -> int:
-    """The first of the touched keys: never below the first key there is, as keys are only ever added at the upper end."""
+    """The lowest value whose key is touched: never below the first key there is, as keys are only ever added at the upper end."""
     begin = integer_bounds(grid, known[0])[0] if known else None
     if lower is not None:
         if begin is None:

@@ -20,7 +20,7 @@ from incremental_assets.core.planning.preflight import check_same_columns
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import LakeReader
 from incremental_assets.core.syncing.decide import foresee
-from incremental_assets.core.syncing.preview_terms import NOTHING_TOLD, TermsTold, allowed, compared_again, told
+from incremental_assets.core.syncing.preview_terms import NO_TERMS, TermsShown, allowed, compared_again, terms_shown
 from incremental_assets.core.words import agreeing, counted
 
 _REQUEST = Request(run_id="")
@@ -54,7 +54,7 @@ class Preview:
     error: IncrementalAssetsError | None = None
     schema: SchemaStep | None = None
     files: FileStep | None = None
-    terms: TermsTold = NOTHING_TOLD
+    terms: TermsShown = NO_TERMS
     """What deletes, contract and history of the table make of it."""
     destructive: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -79,12 +79,12 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
     try:
         decision, target = foresee(spec, _REQUEST, position, observation, lake)
     except IncrementalAssetsError as error:
-        return Preview(spec, None, error, terms=told(spec))
+        return Preview(spec, None, error, terms=terms_shown(spec))
     warnings = (*decision.warnings, *_left_open(position), *_left_to_fill(position.state))
     if isinstance(decision, NothingToDo):
         later = compared_again(spec.deletes, position.state.compared if position.state else None)
         step = SchemaStep(Difference(), _renamed(decision.renames), decision.renames) if decision.renames else None
-        return Preview(spec, decision, schema=step, terms=told(spec, later), warnings=warnings)
+        return Preview(spec, decision, schema=step, terms=terms_shown(spec, later), warnings=warnings)
     spec = decision.spec
     columns = _columns(decision, lake) if target else ()
     found = difference(spec.columns, columns) if target else Difference()
@@ -93,7 +93,7 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
     destructive = _destructive(decision, found, files)
     if spec.history is not History.NONE:
         files = replace(files, outcome=f"{files.outcome}; then {spec.id.history} follows in a commit of its own")
-    terms = told(spec, _deletes(decision))
+    terms = terms_shown(spec, _deletes(decision))
     found_so = Preview(spec, decision, None, schema, files, terms, destructive, warnings)
     try:
         check_names(spec)
@@ -105,7 +105,7 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
 
 
 def _left_open(position: Checkpoint) -> tuple[str, ...]:
-    """Says that the last run has not ended. Whether it still runs is not asked: that would take its lease."""
+    """A note that the last run left an intent open, if it did. Whether it still runs is not asked: that would take its lease."""
     if position.open is None:
         return ()
     return (
@@ -156,7 +156,7 @@ def _of_older_rows(plan: SyncPlan) -> str:
 
 
 def _left_to_fill(state: State | None) -> tuple[str, ...]:
-    """A note on ranges that an earlier sync has not read."""
+    """A note on the range of new columns that no sync has read yet, if there is one."""
     left = state.unfilled if state else None
     if left is None:
         return ()
@@ -165,7 +165,7 @@ def _left_to_fill(state: State | None) -> tuple[str, ...]:
 
 
 def _files(plan: SyncPlan, layout: Layout, target: Target | None) -> FileStep:
-    """The files that a sync touches. Where a row with a key lies, nothing but the rows can tell: of an upsert the most that may be marked."""
+    """The files that a sync touches: of an upsert at most all of them, as only the rows show in which file a key lies."""
     there = len(layout.sizes)
     if target is None or not there:
         return FileStep(layout, 0, "new files")

@@ -17,7 +17,7 @@ _BREACHES = {
 
 
 @dataclass(frozen=True, slots=True)
-class TermsTold:
+class TermsShown:
     """Each empty where a table has no such thing."""
 
     deletes: str = ""
@@ -27,23 +27,23 @@ class TermsTold:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Each with its key before it."""
-        told = (("deletes", self.deletes), ("contract", self.contract), ("history", self.history))
-        return tuple(f"{key}: {sentence}" for key, sentence in told if sentence)
+        named = (("deletes", self.deletes), ("contract", self.contract), ("history", self.history))
+        return tuple(f"{key}: {sentence}" for key, sentence in named if sentence)
 
 
-NOTHING_TOLD = TermsTold()
+NO_TERMS = TermsShown()
 
 
-def told(spec: TableSpec, deletes: str = "") -> TermsTold:
-    """The terms of a table; what happens about deletes depends on the sync."""
+def terms_shown(spec: TableSpec, deletes: str = "") -> TermsShown:
+    """What contract and history make of a sync, beside `deletes`, which depends on the sync."""
     contract = "" if spec.contract is None else _contract(spec.contract)
     kept = {History.NONE: "", History.APPEND: "each version that lands", History.SCD2: "each version with its time"}
     history = kept[spec.history] and f"{kept[spec.history]} is kept in {spec.id.history}"
-    return TermsTold(deletes, contract, history)
+    return TermsShown(deletes, contract, history)
 
 
 def compared_again(deletes: Deletes, last: KeysCompared | None) -> str:
-    """What becomes of deletes in a sync whose turn to look for them it is not."""
+    """What becomes of deletes in a sync that compares no keys: when they are compared again, what a mark of the source does, or that they are not followed."""
     if deletes.compares:
         return f"compared again from {last.clock + deletes.every:%Y-%m-%d %H:%M}Z on" if last else "not compared"
     if deletes.mode is DeleteMode.SOFT:

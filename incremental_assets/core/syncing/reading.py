@@ -22,7 +22,7 @@ def read(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, St
 
 
 def _new_columns(plan: SyncPlan, ports: Ports) -> tuple[Batch, State] | None:
-    """The batch of a plan that fills new columns these alone; None for any other, and where a row cannot land: whole, it goes to quarantine."""
+    """The batch of a plan that fills new columns, with key, cursor and these alone; None for any other plan, and where a row cannot land: it is then read whole, for quarantine."""
     some, columns = plan.of_new_columns, plan.previous.lacking if plan.previous else ()
     if some is None or not columns:
         return None

@@ -70,7 +70,7 @@ def check_ours(spec: TableSpec, request: Request, position: Checkpoint, target: 
 
 
 def as_the_lake_knows(position: Checkpoint, target: Target) -> Checkpoint:
-    """The position as the lake has it, whose log knows more than the checkpoint table."""
+    """The position by the lake's log, which knows more than the checkpoint table; without a state in the log, one that reads from the start."""
     state = target.state or (position.state.forgotten(target.seq) if position.state else None)
     return replace(
         position,

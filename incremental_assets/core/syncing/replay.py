@@ -65,7 +65,7 @@ def requests(spec: TableSpec, run_id: str, held: Sequence[CursorValue]) -> tuple
 
 
 def windows_of(values: Sequence[CursorValue], most: int = MOST_WINDOWS) -> tuple[Window, ...]:
-    """Windows with as few values beside these as `most` windows allow: those that are apart are read apart."""
+    """At most `most` windows that hold these values, ascending; the widest gaps between values are left out."""
     ordered = sorted(set(values))
     if not ordered:
         return ()

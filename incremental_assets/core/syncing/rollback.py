@@ -109,12 +109,12 @@ def still_settled_since(past: State, since: Sequence[Event]) -> State:
     watermark = past.position.watermark
     if watermark is None:
         return past
-    told = [event for event in since if event.kind is not EventKind.RESET]
-    marks = [event.state.position.watermark for event in told if event.state is not None]
+    recorded = [event for event in since if event.kind is not EventKind.RESET]
+    marks = [event.state.position.watermark for event in recorded if event.state is not None]
     if None in marks:
         return replace(past, position=replace(past.position, watermark=None))
     # What stood while nothing was found may have been thinned out.
-    marks += [event.report.previous_watermark for event in told if event.report is not None]
+    marks += [event.report.previous_watermark for event in recorded if event.report is not None]
     lowest = min([watermark, *(mark for mark in marks if mark is not None and mark.type is watermark.type)])
     position = replace(past.position, watermark=lowest)
     return replace(past, position=position, coverage=covered_below(past, lowest))

@@ -23,11 +23,11 @@ from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.filling import sync_and_fill
 
 RequestFor = Callable[[TableSpec], Request]
-Told = TypeVar("Told")
+Report = TypeVar("Report")
 
 _SMALL = 16 * 2**20
 _SMALL_FOR_ONE = 16
-"""Tables of fewer bytes wait for jobs more than they work, and share snapshot, job and transaction: so many of them count as one."""
+"""Tables of fewer than _SMALL bytes wait for jobs more than they work, and share snapshot, job and transaction: so many of them run in the place of one."""
 _WORTH_A_LOOK = 2
 """Tables, from which on one look at all of them is less work."""
 
@@ -63,7 +63,7 @@ def as_they_land(
 
 
 def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
-    """The ports with one look at all of these tables, in place of one by each. What could not be asked so is asked by the table's own sync."""
+    """The ports with the answers of one look at all of these tables. Where it fails, and for a table that it says too little of, each sync looks itself."""
     if len(specs) < _WORTH_A_LOOK:
         return ports
     try:
@@ -72,12 +72,14 @@ def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
         observed = list(zip(looks, ports.probe.observe(looks), strict=True))
     except IncrementalAssetsError:
         return ports
-    told = [(look, seen) for look, seen in observed if seen.fingerprint is not None]
-    return replace(ports, probe=CachedProbe(ports.probe, [look for look, _ in told], [seen for _, seen in told]))
+    answered = [(look, seen) for look, seen in observed if seen.fingerprint is not None]
+    return replace(
+        ports, probe=CachedProbe(ports.probe, [look for look, _ in answered], [seen for _, seen in answered])
+    )
 
 
 @contextmanager
-def listening(reports: Generator[Told]) -> Iterator[Iterator[Told]]:
+def listening(reports: Generator[Report]) -> Iterator[Iterator[Report]]:
     """Listen to the reports until the end of the block. If the run is interrupted meanwhile, running syncs are cancelled."""
     with closing(reports):
         try:
