@@ -103,6 +103,18 @@ def test_doctor_tells_of_a_source_that_does_not_answer_and_goes_on(call: Call, o
     assert findings["configuration", "file"]["health"] == "ok"
 
 
+def test_doctor_says_what_it_found_without_the_checkpoint_table(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "checkpoints.db").mkdir()
+
+    said = call("doctor", "--json")
+
+    findings = {(each["subject"], each["topic"]): each for each in said.document["findings"]}
+    assert said.code == 1
+    assert findings["checkpoints", "reachable"]["health"] == "fail"
+    assert findings["lake", "place"]["health"] == "ok"
+    assert findings["shop", "tables"]["health"] == "warn"
+
+
 def test_doctor_says_why_the_sql_is_that_of_a_new_role(
     call: Call, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,8 +138,12 @@ def _lake(lake: str) -> Finding:
 
 
 def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
+    try:
+        positions = runtime.checkpoints.positions()
+    except IncrementalAssetsError:
+        yield from (_not_looked_at(source.name) for source in runtime.configuration.sources)
+        return
     found = selected(runtime, patterns)
-    positions = runtime.checkpoints.positions()
     for source in runtime.configuration.sources:
         if source.name in found.unreachable:
             yield Finding(source.name, "reachable", Health.FAIL, str(found.unreachable[source.name]))
@@ -150,6 +154,11 @@ def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
             if each.source == source.name
         )
         yield from _of_source(runtime, source, found, positions)
+
+
+def _not_looked_at(source: str) -> Finding:
+    why = "not looked at, as the checkpoint table cannot be used"
+    return Finding(source, "tables", Health.WARN, why, "run doctor again once it can be")
 
 
 def _of_source(
