@@ -1,4 +1,4 @@
-"""Contracts in the user's own code, imported before anything is asked of a source: a mistake in one is reported by every command that looks at the table."""
+"""Contracts in the user's own code, imported when tables are resolved: a mistake in one is reported by every command that looks at the table."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
         return table_name in self._tables
 
     def store_event(self, event: EventLogEntry) -> None:
-        """Stored, and whoever watches the run is woken."""
+        """Store the event, and touch the file so that watchers of the run see it."""
         super().store_event(event)
         # They watch the file, and what is new lies beside it for as long as the file is open.
         os.utime(self.path_for_shard(event.run_id))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def session_of(given: SparkSettings, *, own: bool, keep: Keep | None = None) -> Session:
-    """The session, not opened yet. With settings of one's own, or `own`, an engine that runs is left alone, and none is left behind."""
+    """The session, not opened yet. With other settings than the default, or `own`, it neither uses a running engine nor leaves one behind."""
     from incremental_assets.adapters.spark.session import SparkSettings
 
     alone = own or given != SparkSettings()

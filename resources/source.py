@@ -41,7 +41,7 @@ def open_reader(probe: SqlProbe, where: Address, session: Callable[[], SparkSess
 
 
 def address(source: SourceConfig, file: Path) -> Address:
-    """The address of the source, and the user who asks. ConfigurationError holds every reference that leads nowhere, at its line of `file`."""
+    """The address of the source and the user who connects. ConfigurationError holds every reference without a usable value, at its line of `file`."""
     from incremental_assets.adapters.databases.dialect import Address
 
     problems: list[Problem] = []
@@ -124,7 +124,7 @@ def _look_up(reference: Reference) -> str:
 
 
 def _text_of(file: Path) -> str:
-    """The text of a file. Of a pipe, which is waited for, and of a device without an end, nothing is read. Raises OSError, UnicodeDecodeError, LookupError."""
+    """The text of a file. Raises LookupError for a pipe or a device, which is not read, and for more than _LONGEST bytes; OSError, UnicodeDecodeError."""
     descriptor = plain_file(file)
     if descriptor is None:
         raise LookupError("this is no file, but a pipe or a device; name a file")

@@ -70,5 +70,5 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def worst(codes: Sequence[int]) -> int:
-    """The exit code of several tables: a failure outweighs a refusal, a refusal a table that was busy."""
+    """The exit code of several tables: wrong input outweighs a failure, a failure a refusal, a refusal a table that was busy; DONE without any of them."""
     return next((code for code in (WRONG, FAILED, REFUSED, BUSY) if code in codes), DONE)

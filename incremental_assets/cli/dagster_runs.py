@@ -111,7 +111,7 @@ class DagsterRuns:
         return [self._report(spec, request, error) for spec in specs]
 
     def landed(self, backfill: str, keys: Sequence[str]) -> frozenset[str]:
-        """The partitions that runs of the same backfill have read to the end."""
+        """Those of the keys that successful runs of the same backfill have read."""
         with dagster_instance() as instance:
             records = instance.get_run_records(
                 RunsFilter(tags={BACKFILL_TAG: backfill}, statuses=[DagsterRunStatus.SUCCESS])
@@ -148,7 +148,7 @@ class DagsterRuns:
         )
 
     def _is_held(self, tables: Iterable[TableId], instance: DagsterInstance) -> bool:
-        """Whether another run holds the source, which is then what is reported of these tables."""
+        """Whether another run holds the source; these tables are then reported as busy."""
         beats = self._runtime.checkpoints.heartbeats().values()
         other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
         if other is not None:

@@ -36,7 +36,7 @@ def sentence(code: int) -> str:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Wraps all that a command does with sources and lake. Raises KeyboardInterrupt or Terminated at its end, whatever became of the signal."""
+    """Wraps all that a command does with sources and lake. After a signal it raises KeyboardInterrupt or Terminated, whatever the block raised."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -25,7 +25,7 @@ def chosen(patterns: Sequence[str], tables: Collection[TableId]) -> frozenset[Ta
 
 
 def the_one(patterns: Sequence[str], tables: Collection[TableId]) -> TableId:
-    """The only table that is meant, for commands that work on a single one."""
+    """The only table that the patterns match. SelectionError where none was named, or several match."""
     found = sorted(chosen(patterns, tables))
     if len(patterns) == 0 or len(found) != 1:
         many = f"it matches {len(found)}" if patterns else "none was named"

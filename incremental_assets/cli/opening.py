@@ -1,4 +1,4 @@
-"""Leads from the command line to an open runtime: which file, which Dagster home."""
+"""Opens a runtime for a command: finds the configuration file and Dagster's home."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def config_path(config: Path | None) -> Path:
 
 
 def config_option(path: Path, default: Path) -> str:
-    """The end of a command that a message shows, so that it reads this file: nothing where it does so anyway."""
+    """The option `--config` for a command in a message; empty where it reads this file by `default`."""
     return "" if path == default else f" --config {shlex.quote(str(path))}"
 
 
 def configured(config: Path | None) -> Configuration:
-    """The configuration, and the environment set so that Dagster's processes read the same one. Says so where it is the demo's."""
+    """The configuration; sets the environment so that Dagster's processes read the same one. A note on stderr says so if it is the demo's."""
     if config_path(config) == SHIPPED and not Path.cwd().is_relative_to(_PACKAGE.parent):
         # Whoever has forgotten a `cd` would otherwise take the demo's tables for theirs.
         sys.stderr.write(
@@ -45,7 +45,7 @@ def configured(config: Path | None) -> Configuration:
 
 
 def configured_or_demo(config: Path | None) -> Configuration:
-    """The same without a word, for commands that are meant for the demo as well."""
+    """As `configured`, without the note, for commands that are meant for the demo as well."""
     path = config_path(config)
     configuration = load(path)
     os.environ[CONFIG_VARIABLE] = str(configuration.path)

@@ -19,9 +19,9 @@ from incremental_assets.core.syncing.preview import FileStep, Preview, SchemaSte
 from incremental_assets.core.words import agreeing, counted
 
 _NAMED = 2
-"""Index names that the printed table shows: each partition has its own."""
+"""The most index names that are printed for a table: each of its partitions has its own."""
 _SPELT_OUT = 5
-"""Tables whose SQL is printed; `--json` has the SQL of all."""
+"""The most tables whose SQL, or whose terms, are printed; `--json` has those of all."""
 
 
 def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:
@@ -55,7 +55,7 @@ def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:
 
 
 def _terms(previews: Sequence[Preview]) -> list[Note]:
-    """The terms of a few tables; for many, the list would be as long as theirs and nobody would read it."""
+    """Notes on deletes, contract and history; none where more tables have them than are printed."""
     own = [each for each in previews if _has_terms(each.spec)]
     if len(own) > _SPELT_OUT:
         return []

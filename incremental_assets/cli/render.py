@@ -110,7 +110,7 @@ def _print_grid(grid: Grid, console: Console) -> None:
 
 
 def _fitting(grid: Grid, telling: Sequence[str], width: int) -> tuple[str, ...]:
-    """Of the columns that say something, the spare ones are left out, the last first, where wrapping them would not do."""
+    """The columns that are printed: of `telling`, the spare ones are left out, the last first, until the others fit into `width`, spare ones wrapped."""
     kept = list(telling)
     for name in reversed(grid.spare):
         needed = sum(

@@ -1,4 +1,4 @@
-"""Reports where every table stands: from the checkpoints, the lake, and one light look at each source."""
+"""Collects the state of every table: from the checkpoints, the lake, and one light look at each source."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Standing:
     last_at: datetime | None
     heartbeat: Heartbeat | None
     verified: Verified | None
-    """What was verified; None until `check` has reconciled the whole table."""
+    """What was verified; None until a check has recorded something."""
     lag: float | None
     bound: Bound | None
     error: str | None
@@ -112,7 +112,7 @@ def _look(
 
 
 def _held(runtime: Runtime, found: Selection) -> dict[TableId, HeldRows | None]:
-    """The held rows of tables with a contract, and of those of which one that they no longer have holds rows."""
+    """The held rows of tables with a contract, and of tables without one that still have some; None where only a session could count them."""
     held = {spec: runtime.held(spec) for spec in found.specs}
     return {spec.id: rows for spec, rows in held.items() if spec.contract is not None or (rows and rows.rows)}
 

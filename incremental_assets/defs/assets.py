@@ -183,7 +183,7 @@ def _results(
 def _materialized(
     context: AssetExecutionContext, key: AssetKey, entries: metadata.Metadata
 ) -> Iterator[MaterializeResult]:
-    """A copy and its history are synced together, whichever of them was selected."""
+    """The result of a selected asset; of one that was synced with it unselected, a copy or its history, an event on each partition of the run."""
     partitions = context.partition_keys
     newest, others = partitions[-1], entries
     if len(partitions) > 1:

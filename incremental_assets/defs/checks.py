@@ -119,7 +119,7 @@ class Asked:
 
 
 def _announce(context: AssetCheckExecutionContext, view: View, spec: TableSpec, done: Repaired) -> None:
-    """Reports a repair of the check: its rows are in the copy, which others are to hear of."""
+    """Announce a repair by the check on its asset, so that what depends on the asset is updated."""
     for event in materializations(spec, terms_of(view.config, spec.id).partitions, done):
         context.op_execution_context.log_event(event)
 

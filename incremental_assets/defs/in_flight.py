@@ -29,7 +29,7 @@ def sign(context: AssetExecutionContext | OpExecutionContext, runtime: Opened) -
 
 
 def in_flight(instance: DagsterInstance, tags: dict[str, str], runtime: Opened) -> str:
-    """The id of a run with these tags that is in progress, or an empty text; runs whose process has ended are reported as failed."""
+    """The id of a run with these tags that is in progress, or an empty text; runs before it whose process has ended are reported as failed."""
     for record in instance.get_run_records(RunsFilter(tags=tags, statuses=IN_FLIGHT)):
         run = record.dagster_run
         process = run.tags.get(PROCESS_TAG)

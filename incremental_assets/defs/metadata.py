@@ -99,7 +99,7 @@ def of_source(table: TableId, dialect: str, shape: TableShape | None) -> Metadat
 
 
 def of_place(file: Path, line: int) -> Metadata:
-    """A place in the configuration, as Dagster links it."""
+    """Dagster's link to a line of the configuration, counted from 1."""
     with warnings.catch_warnings():
         # Skipped: once per table at every load is noise.
         warnings.simplefilter("ignore", BetaWarning)

@@ -40,7 +40,7 @@ class Scheme:
     name: str
     grid: Grid | None
     dynamic: str = ""
-    """The name under which Dagster keeps the keys of an integer grid: each size has its own, since it takes a range of keys in the order of their arrival."""
+    """The name under which Dagster keeps the keys of an integer grid, empty for other grids: each size has its own, as a range of keys is one in the order of their arrival."""
 
     @property
     def op(self) -> str:
@@ -75,7 +75,7 @@ def definition(scheme: Scheme) -> PartitionsDefinition:
 
 
 def offer(instance: DagsterInstance, scheme: Scheme, keys: Sequence[str]) -> None:
-    """Has Dagster know these keys of an integer grid, and those between them and the known ones, ascending."""
+    """Add these keys of an integer grid to Dagster's, and those between them and the known ones, ascending; nothing for other grids. Raises TooManyPartitions."""
     grid, name = scheme.grid, scheme.dynamic
     if not isinstance(grid, IntegerGrid):
         return

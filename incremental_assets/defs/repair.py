@@ -37,7 +37,7 @@ _MOST = 100
 
 
 def repair_job(view: View) -> JobDefinition:
-    """Repairs the drift that checks have found in the tables of a source."""
+    """The job that repairs the drift which checks have found in the tables of a source."""
     tables = Field(
         Array(String),
         default_value=[],
@@ -82,7 +82,7 @@ def repair_op(source: str) -> str:
 
 
 def materializations(spec: TableSpec, grid: Grid | None, done: Repaired) -> Iterator[AssetMaterialization]:
-    """What a repair changed, on each partition that it looked at; once for the whole asset where these are many."""
+    """What a repair changed, on each partition that it looked at; once for the whole asset where there is none, or more than _MOST. Nothing unless it landed."""
     if done.report.status is not Status.LANDED:
         return
     entries = metadata.of_report(done.report, spec)
@@ -115,7 +115,7 @@ def _repair(context: OpExecutionContext, view: View, spec: TableSpec, ports: Por
 
 
 def _chosen(view: View, runtime: Opened, names: list[str]) -> tuple[list[TableSpec], list[str]]:
-    """The tables to be repaired, and a sentence for each name that has none."""
+    """The tables to be repaired, and a sentence for each name without a table that can be; without names, every table with drift."""
     resolved, drifted = runtime.specs(view.name), runtime.checkpoints.verified()
     by_name = {f"{spec.id.schema}.{spec.id.name}": spec for spec in resolved.specs}
     if not names:
@@ -123,7 +123,7 @@ def _chosen(view: View, runtime: Opened, names: list[str]) -> tuple[list[TableSp
             spec for spec in resolved.specs if spec.is_incremental and spec.id in drifted and drifted[spec.id].drift
         ], []
     known = [problem for problem in resolved.problems if f"{problem.table.schema}.{problem.table.name}" in names]
-    told_of = {f"{problem.table.schema}.{problem.table.name}": str(problem.error) for problem in known}
+    errors = {f"{problem.table.schema}.{problem.table.name}": str(problem.error) for problem in known}
     missing = [name for name in names if name not in by_name]
-    sentences = [told_of.get(name) or f"{view.name}: there is no table {name!r}" for name in missing]
+    sentences = [errors.get(name) or f"{view.name}: there is no table {name!r}" for name in missing]
     return [by_name[name] for name in names if name in by_name], sentences

@@ -77,7 +77,7 @@ class View:
 
     @property
     def place(self) -> metadata.Metadata:
-        """The place where the source is configured, as Dagster links it."""
+        """Dagster's link to the line where the source is configured."""
         return metadata.of_place(self.home.file, self.config.line)
 
     @property
@@ -136,7 +136,7 @@ class View:
         )
 
     def asset_keys(self, tables: Iterable[TableId]) -> list[AssetKey]:
-        """The keys of copies, and of the histories beside them."""
+        """The keys of the tables' copies, each followed by that of its history if it keeps one."""
         kept = {known.id for known in self.tables if known.keeps_history}
         return [
             key
@@ -145,7 +145,7 @@ class View:
         ]
 
     def table_of(self, key: AssetKey) -> TableId:
-        """The table of which an asset is the copy or the history."""
+        """The table of which an asset is the copy or the history; any other key is read as that of a copy."""
         found = table_of(key)
         if not found.name.endswith(SUFFIX):
             return found
@@ -161,7 +161,7 @@ def _read_of(terms: TableConfig, shape: TableShape | None) -> TableShape | None:
 
 
 def _description(known: Known) -> str:
-    """The description of the partitions, for people."""
+    """The description of a copy: the source's comment, what it holds, and what its partitions are."""
     comment = known.shape.comment if known.shape else ""
     entries = [
         comment,

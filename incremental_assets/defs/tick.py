@@ -50,7 +50,7 @@ class Memory:
 
     @classmethod
     def read(cls, text: str | None) -> Memory:
-        """The memory in a text of this version that is whole, or an empty one."""
+        """The memory in a cursor's text; an empty one where there is none, or it is of another version or damaged."""
         try:
             document = json.loads(text or "")
             if document.pop("v") != VERSION:

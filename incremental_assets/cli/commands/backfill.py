@@ -48,7 +48,7 @@ class Options:
 
     @classmethod
     def of(cls, *, pause: str | None, **options: object) -> Self:
-        """The request as the options are written. Raises SelectionError."""
+        """The options, with `pause` as a duration. Raises SelectionError where it is none."""
         try:
             return cls(pause=None if pause is None else parse_duration(pause), **options)  # type: ignore[arg-type]
         except ValueError as error:

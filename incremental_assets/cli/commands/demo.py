@@ -138,7 +138,7 @@ def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) 
 
 
 def _held(runtime: Runtime, specs: Sequence[TableSpec]) -> dict[TableId, HeldRows]:
-    """The rows that a contract holds, of the tables that have such rows."""
+    """The rows that contracts hold, by table; only tables that have such rows."""
     found = ((spec.id, runtime.held(spec)) for spec in specs if spec.contract)
     return {table: rows for table, rows in found if rows and rows.rows}
 

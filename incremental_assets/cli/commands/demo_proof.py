@@ -63,7 +63,7 @@ def document(proven: Proven) -> dict[str, Any]:
 
 
 def grid(proven: Sequence[Proven], source: str) -> Grid:
-    """A table with both sides, side by side."""
+    """One line per table: rows and hash of the source and of Spark, and whether they are equal."""
     rows = tuple(
         (
             each.table.name,

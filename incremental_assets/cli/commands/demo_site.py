@@ -1,4 +1,4 @@
-"""The place of the demo: its own database and lake, as the configuration names them."""
+"""Where the demo works: its database, lake and checkpoints, as the configuration names them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Site:
             return 0
 
     def remember(self, days: int) -> None:
-        """Write down the days that were lived, for the next `--keep`."""
+        """Write the number of simulated days to a file, for the next `--keep`."""
         _write(self.folder / _DAYS, json.dumps({"count": days}))
 
     def _refuse_foreign(self) -> None:

@@ -44,7 +44,7 @@ def run(config: Path | None, port: int) -> Answer:
 
 
 def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None:
-    """Serve Dagster until Ctrl-C."""
+    """Serve Dagster until Ctrl-C. Raises SetupError where it does not start, or ends by itself."""
     with running_dagster(port, log, configuration.path.parent) as process:
         _wait_until_ready(process, url, log)
         _say(f"Dagster is up: {url}\n  configuration {configuration.path}\n  log           {log}\nCtrl-C ends it.")

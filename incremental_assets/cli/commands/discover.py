@@ -32,7 +32,7 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
 
 
 def _unlisted(runtime: Runtime, source: SourceConfig) -> tuple[TableShape, ...]:
-    """The unlisted tables in the schemas of the source, as the catalogue shows them now; Dagster's next look remembers it."""
+    """The unlisted tables in the schemas of the source, by its catalogue of now, which is recorded for Dagster's definitions."""
     runtime.specs(source.name)
     listed = {terms.id(source.name) for terms in source.tables}
     shapes = runtime.probe(source.name).catalogue()

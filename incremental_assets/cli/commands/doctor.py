@@ -104,7 +104,7 @@ def _engine() -> Finding:
 
 
 def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Finding]:
-    """The findings on the places that are written to."""
+    """The findings on the configuration file, the lake and the checkpoint table."""
     tables = sum(len(source.tables) for source in configuration.sources)
     yield Finding(
         "configuration",
@@ -181,7 +181,7 @@ def _of_source(
 
 
 def _reports(runtime: Runtime, table: TableId) -> Iterator[SyncReport]:
-    """The reports of the last syncs that landed."""
+    """The reports of the syncs that landed, among the last events of the table."""
     for kept in runtime.checkpoints.history(table, _RECENT):
         if kept.event.kind is EventKind.LANDED and kept.event.report is not None:
             yield kept.event.report
@@ -227,7 +227,7 @@ def _tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
 
 
 def _facts(runtime: Runtime, source: SourceConfig, wanted: Sequence[Wanted]) -> tuple[SourceFacts | None, str]:
-    """The facts; None where the source does not let this user in, and why it does not."""
+    """The facts, or None and why: the source does not answer, or rejects this user."""
     try:
         return runtime.probe(source.name).facts(wanted), ""
     except (SourceUnreachable, SourceRefused) as error:

@@ -114,7 +114,7 @@ def end_of(found: Health) -> str:
 
 
 def _document(engine: Announced) -> dict[str, Any]:
-    """What scripts get of the engine: everything except the token."""
+    """The engine in `--json`, without its token."""
     return {
         "address": engine.address,
         "pid": engine.process.pid,

@@ -55,7 +55,7 @@ def _anchored(url: SourceUrl, path: Path) -> SourceUrl:
 
 
 def _asked(url: SourceUrl, path: Path) -> tuple[tuple[str, ...], tuple[Proposal, ...]]:
-    """The schemas that there are, and what is proposed for their tables."""
+    """The schemas of the database, and a proposal for each of their tables. Raises SourceRefused, SourceUnreachable."""
     from resources.source import open_probe
 
     probe = open_probe(_drafted(_text(url, (), ()), path), path)

@@ -92,6 +92,6 @@ def _answer(run_id: str, done: Sequence[SyncReport], seen: dict[TableId, Verdict
 
 
 def _entry(entry: dict[str, object], report: SyncReport, seen: dict[TableId, Verdict]) -> dict[str, object]:
-    """The entry of a sync, and the drift that is left."""
+    """The entry of a sync, and the rows that still drift; None where the table was not checked again."""
     verdict = seen.get(report.table)
     return {**entry, "drift": verdict and verdict.measured}

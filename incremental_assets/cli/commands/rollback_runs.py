@@ -44,7 +44,7 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
 
 
 def _landed(runtime: Runtime, table: TableId) -> list[tuple[datetime, SyncReport]]:
-    """The last of each run, the newest first: a run may have landed several windows of a table."""
+    """The last landing of each run, the newest first: a run may have landed several windows of a table. At most _RUNS, among the last _EVENTS."""
     runs: dict[str, tuple[datetime, SyncReport]] = {}
     for kept in reversed(runtime.checkpoints.history(table, _EVENTS)):
         if kept.event.kind is EventKind.LANDED and kept.event.report is not None:

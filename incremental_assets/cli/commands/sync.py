@@ -67,7 +67,7 @@ def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answe
 
 
 def _with_left_behind(runtime: Runtime, found: Selection, done: Sequence[SyncReport]) -> tuple[SyncReport, ...]:
-    """The reports with a warning of rows that a contract holds which is configured no more: no other report of a sync would show them."""
+    """The reports with a warning of held rows for each table that no longer has a contract: no other report of a sync would show them."""
     left = {spec.id: left_behind(spec, runtime.held(spec)) for spec in found.specs if spec.contract is None}
     return tuple(
         replace(report, warnings=(*report.warnings, sentence)) if (sentence := left.get(report.table)) else report
