@@ -101,7 +101,7 @@ class Results:
     """Likewise of `bench.large`, which is played by name alone."""
 
     def anew(self) -> Self:
-        """What is left where everything is played again: what is played by name alone."""
+        """The results that stay when everything is measured again: those of workloads that run by name alone."""
         return type(self)(large=self.large)
 
     def steps(self, way: str, measure: str) -> list[float]:

@@ -193,7 +193,7 @@ def test_what_the_readme_says_of_speed_is_what_was_measured() -> None:
 
 
 def beside_dlt(ratio: float) -> str:
-    """Medians of three rounds that are within a tenth of each other are about the same."""
+    """A ratio of medians in words; within a tenth they are about the same, as they are of three rounds."""
     return "about the same as dlt" if 0.9 <= ratio <= 1.1 else f"{ratio:.1f} times as long as with dlt"
 
 

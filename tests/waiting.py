@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def until(holds: Callable[[], object]) -> None:
-    """Returns when it holds. For at most a minute."""
+    """Wait until `holds` is true; fails after a minute."""
     deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline, "it never came about"

@@ -51,7 +51,7 @@ def launch(home: Home, settings: Mapping[str, str]) -> bool:
 
 
 def forget_dead_server(home: Home) -> None:
-    """Forget a server that has died: after a crash of the machine the pid in postmaster.pid may be anybody's, and PostgreSQL would wait for them to go."""
+    """Remove postmaster.pid unless its process is the server of this folder: after a crash of the machine the pid may be another's, which PostgreSQL takes for a server."""
     pid_file = home.data / "postmaster.pid"
     try:
         pid = int((home.read(pid_file) or "").split("\n", 1)[0])

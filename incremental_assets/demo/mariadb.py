@@ -70,7 +70,7 @@ class EmbeddedMariaDB:
         return self.folder / self._known().home / "mariadb"
 
     def start(self) -> Self:
-        """Start the server; it is up and answers. One that already runs on this folder is used as it is."""
+        """Start the server, and return once it answers; one that already runs on this folder is used as it is. Raises SetupError."""
         if self.is_running():
             return self
         if self._state is None or not self.data.is_dir():
@@ -84,7 +84,7 @@ class EmbeddedMariaDB:
         return self
 
     def stop(self) -> None:
-        """Stop the server in order: everything is written."""
+        """Shut the server down, with all data written; waits at most PATIENCE seconds for that."""
         self._end(signal.SIGTERM)
 
     def crash(self) -> None:
@@ -113,7 +113,7 @@ class EmbeddedMariaDB:
         return row is not None and Path(row[0]) == self.data
 
     def connect(self, database: str | None = None, **settings: Any) -> pymysql.Connection:
-        """Connect as the one who may do everything; in autocommit."""
+        """A connection as the superuser, in autocommit. Raises pymysql.Error, and SetupError where no server was made."""
         wanted = {"user": self.user, "password": self.password, "connect_timeout": 10, "autocommit": True, **settings}
         return pymysql.connect(
             host=HOST, port=self.port, database=database, charset="utf8mb4", ssl_disabled=True, **wanted
@@ -222,7 +222,7 @@ class EmbeddedMariaDB:
                 server.wait(PATIENCE)
 
     def _pid(self) -> int | None:
-        """The pid of a server that stands in our data folder; None where there is none."""
+        """The pid of the server that runs in our data folder; None where none does."""
         try:
             pid = int((self.data / "pid").read_text(encoding="ascii"))
             return pid if psutil.Process(pid).cwd() == str(self.data) else None
@@ -271,7 +271,7 @@ def _give(path: Path) -> None:
 
 
 def _temporary(data: Path) -> Path:
-    """A folder of this server's own for its temporary tables: one that starts deletes those of every other in the folder that they share."""
+    """This server's own folder for temporary tables: a server that starts deletes all temporary tables in its folder, also those of other servers."""
     folder = data.with_name(f"{data.name}-tmp")
     folder.mkdir(mode=0o700, exist_ok=True)
     _give(folder)
@@ -283,7 +283,7 @@ def _may_enter(folder: Path) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """The environment without any secret of root's, for another account."""
+    """The environment of what runs as the server's account: PATH and LC_ALL alone, and no secret of root's."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
 
 

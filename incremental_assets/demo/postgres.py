@@ -77,7 +77,7 @@ class EmbeddedPostgres:
         )
 
     def start(self) -> Self:
-        """Start the server; it is up and answers. One that already runs on this folder is used as it is."""
+        """Start the server, and return once it answers; one that already runs on this folder is used as it is. Raises SetupError."""
         if self.is_running():
             return self
         state = self._state

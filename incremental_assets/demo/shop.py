@@ -34,7 +34,7 @@ class Shop(Protocol):
         """It answers, and its reader may log in. Where it is, for people."""
 
     def stop(self) -> None:
-        """Stop the shop in order; the data stay."""
+        """Shut the database down; the data stay."""
 
     def remove(self) -> None:
         """Nothing is left of it."""
@@ -43,7 +43,7 @@ class Shop(Protocol):
         """What the configuration reads from files of the shop's folder, by their names."""
 
     def loaded_scale(self) -> Decimal | None:
-        """The scale of the data that are there."""
+        """The scale of the data; None where they are not loaded completely."""
 
     def prepare(self, scale: Decimal, on_table: Callable[[str, int], None]) -> bool:
         """Data and the reader's rights. `on_table(name, rows)` after each table; False when all was there already."""

@@ -99,7 +99,7 @@ class Shop:
         return {"port": str(self._server.port), "reader.password": self._server.password_of(READER)}
 
     def loaded_scale(self) -> Decimal | None:
-        """The scale in the comment of the last table, which is written when everything is there."""
+        """The scale in the comment of the last table, which is written when everything is there; None without one."""
         with _Connection(self._server) as connection:
             found = connection.rows(
                 "SELECT table_comment FROM information_schema.tables WHERE table_schema = ? AND table_name = 'lineitem'",
@@ -121,7 +121,7 @@ class Shop:
 
     @contextmanager
     def late(self, seed: int) -> Iterator[_Late]:
-        """A late transaction on a connection of its own."""
+        """A late transaction that has written its rows, on a connection of its own that closes with the block."""
         with _Connection(self._server) as connection:
             yield _Late(connection, seed)
 

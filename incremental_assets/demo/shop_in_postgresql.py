@@ -44,7 +44,7 @@ class Shop:
         return {"port": str(self._server.port), "reader.password": self._server.password_of(READER)}
 
     def loaded_scale(self) -> Decimal | None:
-        """The scale in the schema's comment."""
+        """The scale in the schema's comment; None without one."""
         with psycopg.connect(self._server.dsn(DATABASE)) as connection:
             return loaded_scale(connection)
 

@@ -54,7 +54,7 @@ class _Connection:
 
 
 class _Nothing:
-    """Implements `demo.shop.Late`: whoever held rows back would let nobody else write."""
+    """Implements `demo.shop.Late` without rows: a transaction that holds some back would block every other writer."""
 
     def commit(self) -> tuple[TableDay, ...]:
         return ()
@@ -84,11 +84,11 @@ class Shop:
             file.unlink()
 
     def access(self) -> Mapping[str, str]:
-        """Nothing: whoever may read the file may read it."""
+        """Nothing: the right to read the file is enough."""
         return {}
 
     def loaded_scale(self) -> Decimal | None:
-        """The scale, kept in thousandths as the version that SQLite keeps for its users; it commits with the data."""
+        """The scale, kept in thousandths as `PRAGMA user_version`, which commits with the data; None where it is 0."""
         if not self._file.is_file():
             return None
         with _Connection(self._file) as connection:

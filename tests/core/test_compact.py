@@ -148,7 +148,7 @@ def test_a_failure_is_a_sentence_and_the_next_sync_lands(world: World) -> None:
 
 
 def moments() -> range:
-    """As many as one compaction meets."""
+    """A number for each moment at which a compaction can be killed."""
     found = World(shop())
     moved(found)
     process = found.process()

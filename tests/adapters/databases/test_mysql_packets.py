@@ -40,7 +40,7 @@ def row(*values: Sent) -> bytes:
 
 
 def arriving(wire: bytes, *sizes: int) -> Callable[[memoryview], int]:
-    """In pieces of these sizes, again and again; whoever asks beyond the end would wait forever."""
+    """A read that fills its buffer in pieces of these sizes, drawn at random; it fails where more is asked for than was sent."""
     place, chosen = [0], random.Random(7)
 
     def fill(room: memoryview) -> int:
