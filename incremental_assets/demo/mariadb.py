@@ -79,6 +79,9 @@ class EmbeddedMariaDB:
         launched, deadline = self._launch(), time.monotonic() + PATIENCE
         while not self.is_running():
             if launched.poll() is not None or time.monotonic() > deadline:
+                # Else it would come up later, when nobody expects a server here.
+                launched.kill()
+                launched.wait()
                 raise SetupError(f"The demo's {self.title} did not start: {self._last_words()}; see {self._log}.")
             time.sleep(0.1)
         return self
@@ -154,7 +157,8 @@ class EmbeddedMariaDB:
         _give(data)
         made = _run(self._maker(data), cwd=data, TMPDIR=str(_temporary(data)))
         if made.returncode != 0:
-            shutil.rmtree(data if home == self.folder else home, ignore_errors=True)
+            for left in (data, _temporary(data)) if home == self.folder else (home,):
+                shutil.rmtree(left, ignore_errors=True)
             raise SetupError(f"The demo's {self.title} could not be created in {data}: {made.stderr.strip()}.")
         return state
 

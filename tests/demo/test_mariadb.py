@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from incremental_assets.core.errors import SetupError
+from incremental_assets.demo import mariadb
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
+
+
+@pytest.fixture
+def enterable() -> Iterator[Path]:
+    """A folder that every account may enter, so that a server is made in it."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +49,23 @@ def test_a_server_that_cannot_be_made_leaves_nothing_behind(tmp_path: Path, monk
     (data,) = made
     assert not list(data.parent.glob("*"))
     assert not data.parent.exists() or data.parent == tmp_path / "server"
+
+
+def test_a_server_that_cannot_be_made_leaves_its_folder_empty(enterable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EmbeddedMariaDB, "_maker", lambda *_: ["/bin/sh", "-c", "exit 1"])
+    with pytest.raises(SetupError, match="could not be created"):
+        EmbeddedMariaDB(enterable / "server").start()
+    assert list((enterable / "server").iterdir()) == []
+
+
+def test_a_server_that_does_not_answer_in_time_does_not_stay(enterable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mariadb, "PATIENCE", 1.0)
+    monkeypatch.setattr(EmbeddedMariaDB, "_maker", lambda *_: ["/bin/true"])
+    monkeypatch.setattr(EmbeddedMariaDB, "_server", lambda _: ["/bin/sh", "-c", "exec sleep 60", "sh"])
+    server = EmbeddedMariaDB(enterable / "server")
+    with pytest.raises(SetupError, match="did not start: it left no message"):
+        server.start()
+    folder = str(server.data)
+    assert [
+        each for each in psutil.Process().children(recursive=True) if each.is_running() and each.cwd() == folder
+    ] == []
