@@ -39,7 +39,7 @@ BY_THEMSELVES: Mapping[str, tuple[str, Callable[[int], Mapping[str, Any]], Calla
     comparing.NAME: ("compare", comparing.play, lambda sizes: sizes.big_table),
     large.NAME: ("large", large.play, lambda sizes: sizes.large),
 }
-"""Workloads with a server of their own: the part of the results, what plays it, and the rows of its table."""
+"""Workloads with a server of their own: the part of the results, what runs it, and the rows of its table."""
 
 
 def main() -> None:

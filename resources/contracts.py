@@ -21,7 +21,7 @@ def with_sound_contracts(resolved: Resolved) -> Resolved:
 def _problem(spec: TableSpec) -> Unresolved | None:
     if spec.contract is None or not spec.contract.model:
         return None
-    # Only here: whoever has no model does not wait for pandas.
+    # Only here: without a model nobody waits for pandas.
     from incremental_assets.adapters.contracts.schemas import schema_of
 
     try:

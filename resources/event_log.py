@@ -50,7 +50,7 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
 
     def has_table(self, table_name: str) -> bool:
         """Asked before each materialization is stored; one that is there stays."""
-        # Dagster looks into the file as it is, whose maker may have been interrupted: a connection completes it. Whoever holds one has done so.
+        # Dagster looks into the file as it is, whose maker may have been interrupted: a connection completes it. A process that holds one has done so.
         if INDEX_SHARD_NAME not in self._initialized_dbs:
             with self.index_connection():
                 pass

@@ -36,7 +36,7 @@ def config_option(path: Path, default: Path) -> str:
 def configured(config: Path | None) -> Configuration:
     """The configuration; sets the environment so that Dagster's processes read the same one. A note on stderr says so if it is the demo's."""
     if config_path(config) == SHIPPED and not Path.cwd().is_relative_to(_PACKAGE.parent):
-        # Whoever has forgotten a `cd` would otherwise take the demo's tables for theirs.
+        # After a forgotten `cd`, users would take the demo's tables for theirs.
         sys.stderr.write(
             f"there is no {HERE} in this folder, so the configuration of the demo is used: {SHIPPED}; "
             "name yours with --config, or write one with `incremental-assets init URL`\n"

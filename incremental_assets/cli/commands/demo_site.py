@@ -74,7 +74,7 @@ class Site:
         # Beside the folder, which a demo that starts from scratch removes.
         own_folder(self.folder.parent)
         file = self.folder.parent / f".demo-{self.source.dialect}.lock"
-        # Whoever may read a file can lock it.
+        # A user who may read a file can lock it.
         own_file(file)
         with file.open("a", encoding="utf-8") as lock:
             try:

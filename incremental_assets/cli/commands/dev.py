@@ -127,8 +127,8 @@ def _engine(configuration: Configuration) -> Iterator[None]:
 def running_dagster(port: int, log: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Webserver, daemon and code server, in a process group of their own that ends with the block.
 
-    They start in the folder of the configuration: they take modules and `.env` from where they start, and whoever may write there would run
-    as this user.
+    They start in the folder of the configuration: they take modules and `.env` from where they start, and another user who may write there
+    could run code as this one.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "dagster", "dev", "--host", HOST, "--port", str(port), *_workspace()]

@@ -186,7 +186,7 @@ class State:
 def _load_position(document: Any) -> Position:
     # Up to version 2 its fields stood among the others.
     position = Position.from_json(document["position"] if document["version"] >= 3 else document)
-    # Version 1 did not heed transactions whose begin lies after that clock.
+    # Version 1 ignored transactions that began after that clock.
     return replace(position, settling=None) if document["version"] < 2 else position
 
 

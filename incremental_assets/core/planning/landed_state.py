@@ -28,7 +28,7 @@ class Shown:
     compared: KeysCompared | None = None
     """The comparison of keys, where they were compared in it."""
     changed: tuple[SchemaChange, ...] = ()
-    """The columns in which it differs from the copy that the plan was made for."""
+    """What landing it changes of the copy's columns."""
 
 
 def landed_state(plan: SyncPlan, shown: Shown) -> State:

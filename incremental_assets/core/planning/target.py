@@ -25,7 +25,7 @@ class Target:
     landed: bool = True
     """Whether a batch of ours ever landed: before that it holds no rows, or those of an unfinished first load."""
     columns: tuple[TargetColumn, ...] = ()
-    """Our own among them."""
+    """Its columns, those that syncs add included."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def decide(
 def foresee(
     spec: TableSpec, request: Request, position: Checkpoint, observation: Observation, lake: LakeReader
 ) -> tuple[SyncPlan | NothingToDo, Target | None]:
-    """What `decide` would come to, by whoever holds no lease: nothing is fenced, recorded or written."""
+    """The decision that `decide` would reach, without a lease: nothing is fenced, recorded or written."""
     decision = _planned(spec, request, position, None, observation)
     if isinstance(decision, NothingToDo) and not decision.renames and stands(spec, position, lake):
         return decision, None
