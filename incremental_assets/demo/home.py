@@ -61,6 +61,8 @@ class Home:
         installed, copies = _packages(), self._copies
         for part in (_PROGRAMS.parent, Path(_LIBRARIES)):
             if (installed / part).is_dir():
+                # An earlier copy may be of programs that have been replaced since.
+                shutil.rmtree(copies / part, ignore_errors=True)
                 shutil.copytree(installed / part, copies / part, symlinks=True)
         # As installed, only root may read them under a strict umask.
         for path in (copies, *copies.rglob("*")):
