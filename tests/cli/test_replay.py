@@ -1,11 +1,14 @@
-"""`replay`: which tables it speaks of, where nothing is held."""
+"""`replay`: which tables it speaks of, and how it ends."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import SourceUnreachable
 from tests.cli.conftest import CONFIG, Call, Outside
+from tests.scenario import ORDERS, orders
 
 HOLDS = CONFIG + "        contract: {status: {nullable: false}}\n"
 
@@ -26,3 +29,11 @@ def test_a_table_with_a_contract_that_cannot_be_read_is_told_and_fails(
         "public.orders": "shop: localhost:5432 does not answer"
     }
     assert said.code != 0
+
+
+def test_a_table_that_another_run_works_on_is_busy(call: Call, outside: Outside, config: Path) -> None:
+    config.write_text(HOLDS)
+    outside.world.lake.hold(orders(), [{"id": 7, "status": None}], 0)
+    with SqlCheckpoints(load(config).checkpoints).lease(ORDERS, "another run"):
+        said = call("replay", "--json")
+    assert (said.code, said.tables["public.orders"]["status"]) == (4, "busy")

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.cli import reports
-from incremental_assets.cli.answer import FAILED, Answer, Note, Shown, worst
+from incremental_assets.cli.answer import Answer, Note
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import progress_display
 from incremental_assets.cli.selection import selected, with_problems
-from incremental_assets.core.errors import IncrementalAssetsError, SelectionError, sentence_of
+from incremental_assets.core.errors import IncrementalAssetsError, SelectionError
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.replay import left_behind, replay_table
 from incremental_assets.core.syncing.several_windows import together
@@ -34,20 +34,17 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
         if not specs and not troubles:
             raise SelectionError("there is nothing to replay: none of these tables has a `contract`")
         display.begin(spec.id for spec in specs)
-        done, failures = list[SyncReport](), list[str]()
+        done: list[SyncReport] = []
         for spec in specs:
             try:
                 read = list(replay_table(spec, run_id, runtime.ports(spec.id.source)))
             except IncrementalAssetsError as error:
-                failures.append(sentence_of(spec.id, error))
+                done.append(SyncReport.failed(spec, Request(run_id, Mode.BACKFILL), error))
             else:
                 done += [together(read)] if read else []
         done += [reports.report_of(trouble, run_id, Mode.BACKFILL) for trouble in troubles]
         held = {spec: runtime.held(spec) for spec in specs}
         summary = _answer(reports.answer(run_id, done, _summary(done, held), time.monotonic() - begun), held)
-        if failures:
-            notes: list[Shown] = [Note(failure, "bad") for failure in failures]
-            summary = Answer(summary.document, (*summary.shown, *notes), worst([summary.exit_code, FAILED]))
         return with_problems(summary, found)
 
 
