@@ -16,7 +16,7 @@ from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.syncing import differing
-from incremental_assets.core.syncing.comparing import sought
+from incremental_assets.core.syncing.comparing import rows_to_read
 from tests.fakes import World, ordered
 from tests.fakes.keys import FakeKeys
 from tests.fakes.lake import FakeLake
@@ -157,7 +157,7 @@ def test_where_more_differs_than_is_worth_naming_the_table_is_read_whole(
 def test_what_is_asked_for_are_the_places_of_both_sides() -> None:
     rows = [{"id": number, "status": "new"} for number in range(1, 6)]
     changed = [rows[0], {**rows[1], "status": "paid"}, *rows[3:], {"id": 9, "status": "new"}]
-    found = sought(SPEC, FakePlacedRows(SPEC, rows, rows), FakePlacedRows(SPEC, changed, changed))
+    found = rows_to_read(SPEC, FakePlacedRows(SPEC, rows, rows), FakePlacedRows(SPEC, changed, changed))
     assert (found.places, found.rows) == (KeyParts(1, 9, 0, frozenset({2, 3, 9})), 5)
     assert found.vanished == KeyParts(1, 9, 0, frozenset({3}))
 
@@ -180,8 +180,8 @@ class Crowded:
 
 def test_of_two_keys_at_one_place_one_has_changed_and_the_other_has_vanished() -> None:
     at_the_place = KeyParts(7, 7, 0, frozenset({7}))
-    assert sought(SPEC, Crowded((1, 2)), Crowded((3,))).vanished == at_the_place
-    assert sought(SPEC, Crowded((1, 2)), Crowded((1, 3))).vanished == replace(at_the_place, numbers=frozenset())
+    assert rows_to_read(SPEC, Crowded((1, 2)), Crowded((3,))).vanished == at_the_place
+    assert rows_to_read(SPEC, Crowded((1, 2)), Crowded((1, 3))).vanished == replace(at_the_place, numbers=frozenset())
 
 
 def test_keys_of_the_copy_are_looked_at_only_where_a_row_has_vanished(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +261,7 @@ def test_rows_are_compared_by_their_bytes_where_both_sides_can_and_else_by_their
 ) -> None:
     monkeypatch.setattr(differing, "FEW", 0)
     asked = ByBytes(BY_TEXT | {2: 8}, other=source)
-    found = sought(SPEC, ByBytes(BY_TEXT, other=copy), asked)
+    found = rows_to_read(SPEC, ByBytes(BY_TEXT, other=copy), asked)
     assert (found.places, bool(asked.asked)) == (KeyParts(1, 3, 0, frozenset({2})), by_texts)
 
 
@@ -270,7 +270,7 @@ def test_the_hashes_that_a_comparison_asks_for_grow_with_the_rows_that_differ(ch
     held = dict.fromkeys(range(50_000), 7)
     changed = random.Random(changes).sample(range(50_000), changes)
     source = Numbered(held | dict.fromkeys(changed, 8))
-    found = sought(SPEC, Numbered(held), source)
+    found = rows_to_read(SPEC, Numbered(held), source)
     assert found.places is not None
     assert found.places.numbers == frozenset(changed)
     assert source.asked["parts"] + source.asked["rows"] <= 5_000 + 9 * changes

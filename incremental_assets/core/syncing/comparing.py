@@ -22,7 +22,7 @@ def snapshot_of(plan: SyncPlan, ports: Ports) -> AbstractContextManager[Snapshot
     if not plan.compares_rows:
         return ports.source.snapshot(plan)
     copy = ports.by_key.placed_rows(plan.spec, _EVERYTHING)
-    return ports.source.compared(plan, lambda source: sought(plan.spec, copy, source))
+    return ports.source.compared(plan, lambda source: rows_to_read(plan.spec, copy, source))
 
 
 def narrowed(plan: SyncPlan, snapshot: Snapshot) -> SyncPlan:
@@ -37,7 +37,7 @@ def shown(snapshot: Snapshot, compared: KeysCompared | None, changed: tuple[Sche
     return Shown(*numbers, compared, changed)
 
 
-def sought(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Sought:
+def rows_to_read(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Sought:
     """The places of the keys whose rows differ; all rows where there are more of them than are worth naming."""
     found = differing(spec, copy, source)
     rows = source.spread().rows

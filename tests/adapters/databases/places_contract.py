@@ -16,7 +16,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.ports import Lake, PlacedRows
 from incremental_assets.core.syncing import differing as bisecting
-from incremental_assets.core.syncing.comparing import sought
+from incremental_assets.core.syncing.comparing import rows_to_read
 from incremental_assets.core.syncing.differing import Differing, differing
 from incremental_assets.core.syncing.gone import gone_keys
 from tests.adapters.batches import Desk
@@ -163,7 +163,7 @@ def test_a_comparison_gives_what_differs_and_what_no_copy_can_hold_from_one_snap
     plan = replace(planned(probe, spec), compares_rows=True, compares_keys=True)
 
     def seek(source: PlacedRows) -> Sought:
-        found = sought(spec, copy, source)
+        found = rows_to_read(spec, copy, source)
         if world.address.dialect != "sqlite":  # which nobody can write while it is read
             world.execute("INSERT INTO prices (sku) VALUES ('after the snapshot')")
         return found
