@@ -153,7 +153,7 @@ class Runtime:
         self._foreseen.update(whole)
 
     def begin_session(self) -> None:
-        """Open the session and start its workers in the background; nothing with a resource that was given. If that fails, the first use raises the error."""
+        """Open the session and start its workers in the background; does nothing where a resource is there already. If that fails, the first use raises the error."""
         from incremental_assets.adapters.spark.kept import Keep
         from incremental_assets.adapters.spark.session import SparkSettings
         from incremental_assets.adapters.spark.tasks import begin_workers

@@ -34,7 +34,7 @@ def evaluation(verdict: Verdict) -> AssetCheckEvaluation:
 
 
 def report_light_checks(instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports) -> None:
-    """Report the checks of a table's schema and contract after its sync where passed or not has changed, and held rows each time: they cost a read of the lake's logs."""
+    """Report the checks of schema and contract after a table's sync: those whose outcome has changed, and held rows each time. They cost a read of the lake's logs."""
     for verdict in audit((spec,), Scope(1, lambda _: (Check.SCHEMA, Check.CONTRACT)), lambda _: terms, ports):
         key = AssetCheckKey(asset_key(spec.id), str(verdict.check))
         last = instance.get_latest_asset_check_evaluation_record(key)

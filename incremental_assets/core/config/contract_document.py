@@ -21,7 +21,7 @@ _FOREIGN = re.compile(
 
 
 def _pattern(text: str) -> str:
-    """The expression, checked by Python and against what RE2 lacks, by which Arrow applies it. ValueError says what is wrong."""
+    """The expression, if Python takes it and RE2, by which Arrow applies it, lacks nothing of it. ValueError says what is wrong."""
     try:
         re.compile(text)
     except re.error as error:

@@ -17,7 +17,7 @@ def joined(state: State | None, parts: Parts | None) -> tuple[int, ...]:
 def reaching(
     lower: CursorValue | None, start: CursorValue | None, state: State | None, parts: Parts | None
 ) -> CursorValue | None:
-    """The lower end of a sync that would begin at `lower`: no higher than the smallest cursor of the new members, nor below `start`; `start` itself where their rows are not known."""
+    """`lower`, or the smallest cursor of the new members if that is lower, but from `start` on; `start` itself where their rows are not known."""
     new = joined(state, parts)
     if parts is None or not new or lower is None:
         return lower
