@@ -21,9 +21,9 @@ def wanted_of(table: TableId, terms: TableConfig) -> Wanted:
 
 
 def of_trouble(trouble: Trouble) -> Finding:
-    """A table of the configuration that the source cannot serve; its name is the subject, and not said again."""
-    told = str(trouble.error).removeprefix(f"{trouble.table}: ")
-    return Finding(str(trouble.table), "configured", Health.FAIL, told)
+    """A table that cannot be synced as it is configured, and why, without its name, which is the subject."""
+    reason = str(trouble.error).removeprefix(f"{trouble.table}: ")
+    return Finding(str(trouble.table), "configured", Health.FAIL, reason)
 
 
 def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed: bool) -> Iterator[Finding]:

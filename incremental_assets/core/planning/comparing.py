@@ -30,7 +30,7 @@ def compares_keys(spec: TableSpec, request: Request, state: State | None, bound:
 
 
 def settle_compared(bound: Bound, *, blind: bool) -> Settled:
-    """`blind`: nothing tells that the snapshot is later than what has landed, so that no row may be taken out."""
+    """What a comparison of all rows settles. `blind`: nothing shows that the snapshot is later than what has landed, so that no row may be removed."""
     if blind:
         why = "the replica does not say which database it is, so that what is gone from it stays in the copy"
         return Settled(None, Guarantee.BEST_EFFORT, why)

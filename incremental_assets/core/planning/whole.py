@@ -29,7 +29,7 @@ from incremental_assets.core.planning.settled_bound import (
 def plan_whole(
     spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
 ) -> SyncPlan | NothingToDo:
-    """The plan of a table without a cursor: all of its rows are read, or all are compared, when that is due."""
+    """The plan of a table without a cursor: all of its rows are read, or all are compared; NothingToDo before that is due."""
     bound = observation.bound
     with_keys = compares_keys(spec, request, state, bound)
     # To read it again is to compare it: a whole read would leave what is gone, and have the next comparison wait.
