@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus
 
 from incremental_assets.adapters.process import ProcessIdentity
+from incremental_assets.cli import dagster_runs
+from incremental_assets.cli.commands import dev
 from incremental_assets.cli.orphaned_runs import end_dead_runs, free_dead_slots, process_tag
 from incremental_assets.defs.in_flight import PROCESS_TAG
 from incremental_assets.defs.names import pool
@@ -86,3 +89,14 @@ def test_dev_begins_by_telling_of_runs_that_a_killed_one_or_a_power_cut_left_run
     assert {statuses[run_id] for run_id in dead} == {DagsterRunStatus.FAILURE}
     assert {statuses[run_id] for run_id in alive} == {DagsterRunStatus.STARTED}
     assert claimed(instance) == 2
+
+
+def test_dev_says_of_how_many_runs_the_process_was_killed(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running(instance, killed())
+    monkeypatch.setattr(dagster_runs, "dagster_instance", lambda: nullcontext(instance))
+    dev._end_dead_runs()
+    assert capsys.readouterr().err == (
+        "1 run had been killed; Dagster shows it as failed now, and the sensor asks for it again\n"
+    )

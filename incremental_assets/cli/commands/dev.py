@@ -20,6 +20,7 @@ from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.opening import configured_or_demo, dagster_home, opened
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError, SetupError
+from incremental_assets.core.words import agreeing, counted
 
 HOST = "127.0.0.1"
 _READY_WITHIN = 180
@@ -73,7 +74,10 @@ def _end_dead_runs() -> None:
     with dagster_instance() as instance:
         count = end_dead_runs(instance)
     if count:
-        _say(f"{count} runs had been killed; Dagster shows them as failed now, and the sensor asks for them again")
+        them = agreeing(count, "it", "them")
+        _say(
+            f"{counted(count, 'run')} had been killed; Dagster shows {them} as failed now, and the sensor asks for {them} again"
+        )
 
 
 @contextmanager
