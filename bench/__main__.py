@@ -84,7 +84,7 @@ def _play(
     results = before if options.only else before.anew()
     for name, (part, play, rows) in BY_THEMSELVES.items():
         if name in chosen:
-            with _told(name, failures):
+            with _reported(name, failures):
                 results = replace(results, quick=options.quick, **{part: play(rows(sizes))})
                 results.write(file)
     chosen = [name for name in chosen if name not in BY_THEMSELVES]
@@ -101,7 +101,7 @@ def _play(
             if name != databases.NAME:
                 results = _played(Play(made[name](), stand), results, file)
         if databases.NAME in chosen:
-            with _told(databases.NAME, failures):
+            with _reported(databases.NAME, failures):
                 for result in _beside(stand, sizes, options):
                     results = results.with_workload(result)
                     results.write(file)
@@ -114,7 +114,7 @@ def _play(
 
 
 @contextmanager
-def _told(name: str, failures: list[str]) -> Iterator[None]:
+def _reported(name: str, failures: list[str]) -> Iterator[None]:
     """What fails is told, also at the end, and the others go on: the document keeps what it has of it."""
     try:
         yield

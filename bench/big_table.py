@@ -97,13 +97,13 @@ def big_table(name: str, rows: int, statements: Sequence[str]) -> Iterator[BigTa
 
 
 class Played:
-    """What the document is told of it: made before the first step."""
+    """The circumstances of measurements of a large table: made before the first step."""
 
     def __init__(self, rows: int) -> None:
         self._rows, self._load, self._at = rows, os.getloadavg()[0], datetime.now(UTC)
 
-    def told(self, steps: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """With these steps."""
+    def document(self, steps: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The entry of the results with these steps: rows, commit, time, and the load before and after."""
         return {
             "rows": self._rows,
             "commit": commit(),
@@ -113,11 +113,11 @@ class Played:
         }
 
 
-def step(told: str, cost: Cost, wire: Wire | None = None, report: SyncReport | None = None) -> dict[str, Any]:
+def step(label: str, cost: Cost, wire: Wire | None = None, report: SyncReport | None = None) -> dict[str, Any]:
     """One of them."""
-    say(f"  {told}: {cost.wall:.1f} s")
+    say(f"  {label}: {cost.wall:.1f} s")
     return {
-        "told": told,
+        "told": label,
         "seconds": round(cost.wall, 1),
         "cpu": round(cost.cpu, 1),
         "lines": wire.lines if wire else None,

@@ -50,7 +50,7 @@ def play(rows: int) -> Mapping[str, Any]:
             sent: dict[str, int] = {}
             for each in _round(table, runtimes, ROUNDS + 1):
                 sent[each["way"]] = relay.sent - sum(sent.values())
-        return {**played.told(steps), "sent": sent}
+        return {**played.document(steps), "sent": sent}
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def play(rows: int) -> Mapping[str, Any]:
     """All of it, on a server and in folders of its own. Raises Failed where the copy does not become what the source is."""
     played = Played(rows)
     with big_table(NAME, rows, [each.format(rows=rows) for each in _MADE]) as table:
-        return played.told([*_drifts(table), _deletes(table)])
+        return played.document([*_drifts(table), _deletes(table)])
 
 
 def _drifts(table: BigTable) -> Iterator[dict[str, Any]]:

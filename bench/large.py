@@ -39,7 +39,7 @@ def play(rows: int) -> Mapping[str, Any]:
         big_table(NAME, rows, [each.format(rows=rows) for each in _MADE]) as table,
         table.runtime(_TERMS) as runtime,
     ):
-        return played.told(list(_steps(table, runtime)))
+        return played.document(list(_steps(table, runtime)))
 
 
 def _steps(table: BigTable, runtime: Runtime) -> Iterator[dict[str, Any]]:
@@ -51,15 +51,15 @@ def _steps(table: BigTable, runtime: Runtime) -> Iterator[dict[str, Any]]:
         yield _synced(table, runtime, f"{table.rows // each:,} changed rows")
 
 
-def _synced(table: BigTable, runtime: Runtime, told: str) -> dict[str, Any]:
+def _synced(table: BigTable, runtime: Runtime, label: str) -> dict[str, Any]:
     """One sync, proven before it counts."""
     (spec,) = runtime.specs(TABLE.source).specs
     lake = table.folder / "lake"
     before = files(lake)
     with table.watched() as watch:
-        report = sync_table(spec, Request(told.replace(" ", "-").replace(",", "")), runtime.ports(TABLE.source))
+        report = sync_table(spec, Request(label.replace(" ", "-").replace(",", "")), runtime.ports(TABLE.source))
     if report.error:
         raise Failed(report.error)
     written, cost = new_bytes(before, lake), watch.cost()
     prove_sums(lake / TABLE.source / TABLE.schema / TABLE.name, _SUMS, table.row(f"SELECT {_SUMS} FROM orders"))
-    return {**step(told, cost, None, report), "lake": written, "peak": cost.peak, "python": cost.python}
+    return {**step(label, cost, None, report), "lake": written, "peak": cost.peak, "python": cost.python}

@@ -143,8 +143,8 @@ def last_words(answer: str, errors: str, code: int) -> str:
     """The last line that a process left, which is where a tool's sentence and a traceback's error stand; without colours and addresses."""
     said = re.sub(r"\x1b\[[0-9;]*m", "", f"{answer}\n{errors}")
     lines = [line.strip() for line in said.splitlines() if line.strip() and not re.match(r"\s*(at |\.\.\. )", line)]
-    told = re.sub(r"https?://\S+", "an address", lines[-1]) if lines else "without a word"
-    return f"exit {code}: {told[:300]}"
+    reason = re.sub(r"https?://\S+", "an address", lines[-1]) if lines else "without a word"
+    return f"exit {code}: {reason[:300]}"
 
 
 def _end_session(leader: int) -> None:

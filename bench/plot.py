@@ -35,8 +35,8 @@ def main(results: Path, picture: Path) -> None:
     mpl.rcParams |= {"svg.hashsalt": "incremental-assets", "font.size": 9, "font.family": "DejaVu Sans"}
     from matplotlib import pyplot as plt
 
-    told = {each["name"]: each for each in json.loads(results.read_text(encoding="utf-8"))["workloads"]}
-    shown = [told[name] for name in SHOWN if name in told]
+    by_name = {each["name"]: each for each in json.loads(results.read_text(encoding="utf-8"))["workloads"]}
+    shown = [by_name[name] for name in SHOWN if name in by_name]
     if not shown:
         sys.exit("no workload that it shows has been played")
     rows = [shown[first : first + COLUMNS] for first in range(0, len(shown), COLUMNS)]

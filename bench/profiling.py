@@ -21,5 +21,5 @@ def profile(contender: Ours, job: Job) -> tuple[Span, ...]:
         environment = {**contender.environment(job), BEGUN: repr(begun), SPANS: str(file)}
         _, *words = contender.command(job)
         _, cost = timed([ours("python"), "-m", "bench.timeline", *words], environment, resident=contender.resident())
-        spans = [Span(told, seconds) for told, seconds in json.loads(file.read_text(encoding="utf-8")).items()]
+        spans = [Span(label, seconds) for label, seconds in json.loads(file.read_text(encoding="utf-8")).items()]
     return (*spans, Span("Python ends", max(0.0, cost.wall - sum(span.seconds for span in spans))))

@@ -130,15 +130,15 @@ def _contender(played: Played, ours: Played | None, rows: int) -> tuple[str, ...
 def _thousand() -> str:
     if not THOUSAND.exists():
         return ""
-    told = json.loads(THOUSAND.read_text(encoding="utf-8"))
+    measured = json.loads(THOUSAND.read_text(encoding="utf-8"))
     asked = ", ".join(
-        f"{count} {name.partition(', ')[2]}" for name, count in told["counts"].items() if "three ticks" in name
+        f"{count} {name.partition(', ')[2]}" for name, count in measured["counts"].items() if "three ticks" in name
     )
     return (
-        f"### I5: {told['tables']:,} tables, nothing moved\n\n"
-        f"`make thousand` measures it: checking all of them, and deciding, takes {told['seconds']['tick']:.2f} s, without a JVM; "
-        f"three of them in one process cost the source {asked}. A `sync` by hand takes {told['seconds']['sync, nothing moved']:.1f} s, "
-        f"loading the definitions {told['seconds']['definitions load']:.1f} s ([benchmarks-thousand.json]({THOUSAND.name}))."
+        f"### I5: {measured['tables']:,} tables, nothing moved\n\n"
+        f"`make thousand` measures it: checking all of them, and deciding, takes {measured['seconds']['tick']:.2f} s, without a JVM; "
+        f"three of them in one process cost the source {asked}. A `sync` by hand takes {measured['seconds']['sync, nothing moved']:.1f} s, "
+        f"loading the definitions {measured['seconds']['definitions load']:.1f} s ([benchmarks-thousand.json]({THOUSAND.name}))."
     )
 
 
@@ -176,8 +176,8 @@ def _row_of_ticks(result: Result) -> str:
 
 
 def _drift(results: Results) -> str:
-    told = results.drift
-    if not told:
+    measured = results.drift
+    if not measured:
         return ""
     rows = [
         (
@@ -186,43 +186,43 @@ def _drift(results: Results) -> str:
             f"{step['cpu']:.1f}",
             *(_count(step[name]) for name in ("lines", "read")),
         )
-        for step in told["steps"]
+        for step in measured["steps"]
     ]
-    before, after = told["load"]
+    before, after = measured["load"]
     lines = [
-        f"### D: drift and deletes in a table of {told['rows']:,} rows",
-        f"Measured once, the first four in an open session and the last in one that begins with it; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
+        f"### D: drift and deletes in a table of {measured['rows']:,} rows",
+        f"Measured once, the first four in an open session and the last in one that begins with it; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
         "Processor seconds are those of our processes and of the source.",
         _table(("", "seconds", "processor s", "lines that the source sent to be compared", "rows read"), rows, 1),
     ]
     lines += [
         f"The source counted {_count(step['key_index_scans'])} scans of the key's index during the last one, one of them for each key that is looked up by itself, "
         f"and {_count(step['table_scans'])} of the whole table."
-        for step in told["steps"]
+        for step in measured["steps"]
         if "key_index_scans" in step
     ]
     return "\n\n".join(lines)
 
 
 def _compare(results: Results) -> str:
-    told = results.compare
-    if not told:
+    measured = results.compare
+    if not measured:
         return ""
-    before, after = told["load"]
+    before, after = measured["load"]
     head = ("", "rounds", "seconds", "least to most", "processor s", "lines to be compared", "rows read", "sent by the source", "new in the lake")  # fmt: skip
     lines = [
-        f"### C: {CHANGES} changed rows of {told['rows']:,}, and nothing in a row shows that it changed",
-        f"Syncs in an open session, alternating; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
-        _table(head, [_way(results, way, sent) for way, sent in told["sent"].items()], 1),
+        f"### C: {CHANGES} changed rows of {measured['rows']:,}, and nothing in a row shows that it changed",
+        f"Syncs in an open session, alternating; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        _table(head, [_way(results, way, sent) for way, sent in measured["sent"].items()], 1),
     ]
     return "\n\n".join(lines)
 
 
 def _large(results: Results) -> str:
-    told = results.large
-    if not told:
+    measured = results.large
+    if not measured:
         return ""
-    before, after = told["load"]
+    before, after = measured["load"]
     rows = [
         (
             step["told"],
@@ -231,12 +231,12 @@ def _large(results: Results) -> str:
             _count(step["read"]),
             *(_bytes(step[name]) for name in ("lake", "peak", "python")),
         )
-        for step in told["steps"]
+        for step in measured["steps"]
     ]
     head = ("", "seconds", "processor s", "rows read", "new in the lake", "memory", "of it Python")
     lines = [
-        f"### L: a table of {told['rows']:,} rows",
-        f"Syncs in an open session, each measured once; the changed rows are spread over the keys; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
+        f"### L: a table of {measured['rows']:,} rows",
+        f"Syncs in an open session, each measured once; the changed rows are spread over the keys; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
         "Processor seconds and memory are those of our processes and of the source.",
         _table(head, rows, 1),
     ]

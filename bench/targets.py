@@ -16,7 +16,7 @@ THOUSAND = Path(__file__).parents[1] / "docs" / "benchmarks-thousand.json"
 MIB = 2**20
 UNPLAYED = "not measured yet"
 AROUND = 2
-"""A single tick is as long as the machine lets it be: the 5th and the 50th are told with two neighbours on either side."""
+"""A single tick is as long as the machine lets it be: the 5th and the 50th are medians with two neighbours on either side."""
 
 Reached = Callable[[Results], float | None]
 

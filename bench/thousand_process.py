@@ -40,7 +40,7 @@ def tick() -> dict[str, Any]:
 
     repository = defs().get_repository_def()
     (sensor,) = repository.sensor_defs
-    took, cursor, told = [], None, ""
+    took, cursor, reason = [], None, ""
     with DagsterInstance.ephemeral() as instance:
         for _ in range(3):
             resources = repository.get_top_level_resources()
@@ -52,10 +52,10 @@ def tick() -> dict[str, Any]:
                 took.append((time.perf_counter() - begun, time.process_time() - before))
             if result.run_requests:
                 sys.exit(f"the tables were to be idle: {result}")
-            cursor, told = result.cursor, str(result.skip_message)
+            cursor, reason = result.cursor, str(result.skip_message)
     if any(child.name() == "java" for child in psutil.Process().children(recursive=True)):
         sys.exit("a tick has started a JVM")
-    return {"first": took[0], "later": took[-1], "cursor_bytes": len((cursor or "").encode()), "told": told}
+    return {"first": took[0], "later": took[-1], "cursor_bytes": len((cursor or "").encode()), "told": reason}
 
 
 if __name__ == "__main__":

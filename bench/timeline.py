@@ -81,24 +81,24 @@ class Timeline:
             self._count()
 
     @contextmanager
-    def part(self, told: str) -> Iterator[None]:
+    def part(self, label: str) -> Iterator[None]:
         """As long as the block runs."""
-        token = self.enter(told)
+        token = self.enter(label)
         try:
             yield
         finally:
             self.leave(token)
 
-    def wrap(self, module: str, name: str, told: str) -> None:
+    def wrap(self, module: str, name: str, label: str) -> None:
         """Every call of it from now on."""
         owner: Any = importlib.import_module(module)
         *path, last = name.split(".")
         for step in path:
             owner = getattr(owner, step)
-        setattr(owner, last, self._timed(getattr(owner, last), told))
+        setattr(owner, last, self._timed(getattr(owner, last), label))
 
     def wrap_spark(self) -> None:
-        """Every call that asks Spark for something, told by where ours makes it; of the modules that a session has brought."""
+        """Time every call that asks Spark for something, by the place where ours makes it; of the modules that a session has loaded."""
         for place in ("pyspark.sql", "pyspark.sql.classic", "pyspark.sql.connect"):
             for module, names in SPARK_CALLS.items():
                 for name in names if f"{place}.{module}" in sys.modules else ():
@@ -115,18 +115,18 @@ class Timeline:
 
         return timed
 
-    def _timed(self, function: Callable[..., Any], told: str) -> Callable[..., Any]:
+    def _timed(self, function: Callable[..., Any], label: str) -> Callable[..., Any]:
         @functools.wraps(function)
         def timed(*arguments: Any, **words: Any) -> Any:
-            with self.part(told):
+            with self.part(label):
                 return function(*arguments, **words)
 
         return timed
 
     def _count(self) -> None:
         now = monotonic()
-        told = self._open[-1][1] if self._open else "between the parts"
-        self.spans[told] = self.spans.get(told, 0.0) + now - self._last
+        label = self._open[-1][1] if self._open else "between the parts"
+        self.spans[label] = self.spans.get(label, 0.0) + now - self._last
         self._last = now
 
 
