@@ -59,7 +59,7 @@ def test_an_import_of_what_is_gone_is_noticed() -> None:
 
 
 def test_a_module_that_is_gone_is_noticed() -> None:
-    assert is_there("core.syncing.first_load")
+    assert is_there("core.landing.first_load")
     assert is_there("core.ports.Lake")
     assert not is_there("core.first_load")
     assert not is_there("core.ports.Ocean")

@@ -39,7 +39,7 @@ MODULES = (
     "incremental_assets.adapters.spark.connect_client",
     "incremental_assets.adapters.spark.session_provider",
     "incremental_assets.adapters.spark.tasks",
-    "incremental_assets.core.syncing.rewrite",
+    "incremental_assets.core.landing.rewrite",
     "resources.event_log",
     "resources.runtime",
     "resources.spark",

@@ -8,6 +8,7 @@ from typing import Any
 from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown, exit_code_of, worst
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import Trouble
+from incremental_assets.core.foresight.preview import FileStep, Preview, SchemaStep
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.history import History
@@ -15,7 +16,6 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
-from incremental_assets.core.syncing.preview import FileStep, Preview, SchemaStep
 from incremental_assets.core.words import agreeing, counted
 
 _NAMED = 2

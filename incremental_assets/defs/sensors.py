@@ -21,9 +21,9 @@ from dagster import (
 
 from incremental_assets.core.config.resolve import gone
 from incremental_assets.core.errors import IncrementalAssetsError, sentence
+from incremental_assets.core.foresight.pending import Blocked, Pending, new_keys, partition_keys
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.syncing.pending import Blocked, Pending, new_keys, partition_keys
 from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs.assets import MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS

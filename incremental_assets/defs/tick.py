@@ -14,6 +14,7 @@ from typing import Any
 from incremental_assets.core.checks.verdict import freshness
 from incremental_assets.core.config.settings import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.foresight.pending import Blocked, Pending, located, look_over
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
@@ -23,7 +24,6 @@ from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Probe
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE, look_for
 from incremental_assets.core.syncing.idle import keep
-from incremental_assets.core.syncing.pending import Blocked, Pending, located, look_over
 from incremental_assets.defs.opened import Opened
 
 VERSION = 1

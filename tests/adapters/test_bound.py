@@ -14,13 +14,13 @@ import psycopg
 import pytest
 
 from incremental_assets.core.errors import ZoneUnknown
+from incremental_assets.core.foresight.pending import located, look_over
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.bound import GUARD
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.settled_bound import Guarantee, settle
-from incremental_assets.core.syncing.pending import located, look_over
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
 from tests.conformance.soak.line import slow_line
 

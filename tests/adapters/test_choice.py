@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.adapters.delta.writers.choice import Found, Way, takes_away, way
+from incremental_assets.core.landing.overlap import Overlap
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.syncing.overlap import Overlap
 from tests.core.test_overlap import SPEC, plan_after
 
 UPSERT = replace(SPEC, strategy=Strategy.UPSERT, key=("id",), key_enforced=True)

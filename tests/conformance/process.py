@@ -21,16 +21,17 @@ from typing import Any
 from incremental_assets import load
 from incremental_assets.adapters.delta.holding import quarantine, settling
 from incremental_assets.core.checks.repair import repair_table
+from incremental_assets.core.landing import first_load
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.model.history import SUFFIX
 from incremental_assets.core.observers import Observer, Observers
 from incremental_assets.core.planning import fill_ranges
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.syncing import filling, first_load
-from incremental_assets.core.syncing.compact import compact_all
-from incremental_assets.core.syncing.rollback import roll_back
+from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.sync_many import sync_many
+from incremental_assets.core.upkeep.compact import compact_all
+from incremental_assets.core.upkeep.rollback import roll_back
 from resources.runtime import Runtime
 from tests.conformance import planes
 from tests.conformance.mart import FILL, MAINTENANCE, MODES, REPAIR, ROLLBACK, takes_part, window

@@ -32,8 +32,8 @@ from incremental_assets.core.planning.events import Event
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync_many import sync_many
+from incremental_assets.core.upkeep.reset import reset_table
 from resources.runtime import Runtime
 from tests.fakes.recorder import Recorder
 from tests.shop import Place, Shop

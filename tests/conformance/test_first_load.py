@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from incremental_assets.core.landing import first_load
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.syncing import first_load
 from tests.conformance.killing import killed
 from tests.conformance.mart import NAMES, Marts, assert_healed, expire, struck
 from tests.conformance.meddling import assert_told

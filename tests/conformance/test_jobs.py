@@ -13,8 +13,8 @@ from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.syncing.compact import compact_all
-from incremental_assets.core.syncing.replay import replay_table
+from incremental_assets.core.upkeep.compact import compact_all
+from incremental_assets.core.upkeep.replay import replay_table
 from tests.conformance.conftest import OpenStand
 from tests.conformance.stand import Stand
 from tests.spark_jobs import jobs, sql_statements

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.syncing.reset import accept_source
+from incremental_assets.core.upkeep.reset import accept_source
 from incremental_assets.demo.home import Home
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.clock import ClockedPostgres

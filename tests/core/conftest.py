@@ -2,7 +2,7 @@
 
 import pytest
 
-from incremental_assets.core.syncing import differing as bisecting
+from incremental_assets.core.differences import differing as bisecting
 from tests import profiles
 
 profiles.load()

@@ -19,8 +19,8 @@ from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Guarantee, settle
-from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync import sync_table
+from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import Killed, World
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders
 

@@ -17,8 +17,8 @@ from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.syncing.compact import Due, Files, compact_all, rounds
 from incremental_assets.core.syncing.sync_many import listening
+from incremental_assets.core.upkeep.compact import Due, Files, compact_all, rounds
 from tests.fakes import FakeLake, Killed, Memory, Process, World, ordered
 from tests.scenario import ORDERS, ORDERS_SHAPE, order, orders, shop
 

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from incremental_assets.core.differences import differing
+from incremental_assets.core.differences.comparing import rows_to_read
 from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, summed
@@ -15,8 +17,6 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.settled_bound import Guarantee
-from incremental_assets.core.syncing import differing
-from incremental_assets.core.syncing.comparing import rows_to_read
 from tests.fakes import World, ordered
 from tests.fakes.keys import FakeKeys
 from tests.fakes.lake import FakeLake

@@ -9,7 +9,7 @@ from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
-from incremental_assets.core.syncing.reset import reset_table
+from incremental_assets.core.upkeep.reset import reset_table
 from tests.core.deletes import DAILY, DIFF, EACH, numbers, ten
 from tests.fakes import ordered
 from tests.scenario import MONDAY, ORDERS, order, orders

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.landing.first_load import WORTH_IT
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.syncing.first_load import WORTH_IT
 from tests.core.deletes import DIFF, numbers, ten
 from tests.fakes import World, ordered
 from tests.fakes.rows import is_live

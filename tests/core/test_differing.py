@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.core.syncing import differing as bisecting
-from incremental_assets.core.syncing.differing import differing
+from incremental_assets.core.differences import differing as bisecting
+from incremental_assets.core.differences.differing import differing
 from tests.fakes.placed import FakePlacedRows
 from tests.scenario import orders
 

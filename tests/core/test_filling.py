@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import Interrupted, SourceUnreachable
+from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -22,9 +23,8 @@ from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import GoneRows, Seek, Snapshot, Source, Stage
 from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.filling import sync_and_fill
-from incremental_assets.core.syncing.pending import look_over
-from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync import sync_table
+from incremental_assets.core.upkeep.reset import reset_table
 from tests.core.stories import UPSERT, assert_equal, one_more
 from tests.fakes import Killed, Process, World, ordered
 from tests.scenario import ORDERS, order, orders, shop

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import IncrementalAssetsError, StageBroken
+from incremental_assets.core.landing.first_load import WORTH_IT, loads_directly
 from incremental_assets.core.model.table import FuturePolicy, Strategy, TableSpec
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.target import Target
-from incremental_assets.core.syncing.first_load import WORTH_IT, loads_directly
 from tests.fakes import Killed, World
 from tests.scenario import ORDERS, order, orders, shop
 

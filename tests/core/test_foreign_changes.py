@@ -12,7 +12,7 @@ from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.planning.plan import CommitIds, Mode
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.syncing.foreign_changes import look_for, seen_in
-from incremental_assets.core.syncing.rollback import roll_back
+from incremental_assets.core.upkeep.rollback import roll_back
 from tests.fakes import World
 from tests.scenario import ORDERS, order, orders, shop
 

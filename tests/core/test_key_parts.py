@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from incremental_assets.core.differences import gone
 from incremental_assets.core.model.key_parts import (
     HASH_BITS,
     KeyParts,
@@ -18,7 +19,6 @@ from incremental_assets.core.model.key_parts import (
     summed,
 )
 from incremental_assets.core.model.measure import NotByBytes
-from incremental_assets.core.syncing import gone
 from tests.fakes.keys import FakeKeys
 
 MOST = 2**63 - 1

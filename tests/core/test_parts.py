@@ -11,7 +11,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.parts import changed_parts, joined, reaching
 from incremental_assets.core.planning.plan import Mode, Parts
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.syncing.reset import reset_table
+from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import World, ordered
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders
 

@@ -8,13 +8,13 @@ from datetime import UTC, date, datetime
 import pytest
 
 from incremental_assets.core.errors import TooManyPartitions
+from incremental_assets.core.foresight.pending import Pending, located, new_keys, partition_keys
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import Observation
-from incremental_assets.core.syncing.pending import Pending, located, new_keys, partition_keys
 from tests.fakes import FakeProbe, World
 from tests.scenario import countries, order, orders, shop
 

@@ -10,10 +10,10 @@ from incremental_assets.core.checks.mending import Mending, mended
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.differences import differing as bisecting
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
-from incremental_assets.core.syncing import differing as bisecting
 from tests.core.repairs import DAYS, SETTLED, check, check_and_repair, drift, equal, moves_on, repair, settled, verified
 from tests.scenario import ORDERS, orders
 

@@ -15,7 +15,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import Strategy
-from incremental_assets.core.syncing.replay import replay_table, requests, windows_of
+from incremental_assets.core.upkeep.replay import replay_table, requests, windows_of
 from tests.adapters.batches import table
 
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.landing.overlap import Overlap
+from incremental_assets.core.landing.rewrite import lands_whole, replaces_most
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.syncing.overlap import Overlap
-from incremental_assets.core.syncing.rewrite import lands_whole, replaces_most
 from tests.core.test_overlap import SPEC, plan_after
 
 UPSERT = replace(SPEC, strategy=Strategy.UPSERT, key=("id",), key_enforced=True)

@@ -14,8 +14,8 @@ from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.settled_bound import Guarantee
-from incremental_assets.core.syncing.reset import reset_table
-from incremental_assets.core.syncing.rollback import roll_back
+from incremental_assets.core.upkeep.reset import reset_table
+from incremental_assets.core.upkeep.rollback import roll_back
 from tests.fakes import World
 from tests.fakes.rows import ordered
 from tests.fakes.world import Killed, Process, Sleeper

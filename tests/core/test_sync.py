@@ -12,8 +12,8 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.settled_bound import Guarantee
-from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync_many import attempt
+from incremental_assets.core.upkeep.reset import reset_table
 from tests.core.stories import APPEND, UPSERT, assert_equal, opened
 from tests.fakes import SimulatedDatabase, World, ordered
 from tests.scenario import COUNTRIES, ORDERS, countries, monday, order, shop, stamped, tuesday, wednesday

@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 
 from incremental_assets.core.errors import EngineLost, Overtaken
+from incremental_assets.core.landing.first_load import WORTH_IT
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.history import FaultyKeys, History
@@ -17,7 +18,6 @@ from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.syncing.first_load import WORTH_IT
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.syncing.sync_many import attempt
 from tests.fakes import Killed, Process, World, ordered

@@ -23,7 +23,7 @@ from incremental_assets.core.planning.doubts import of_arrival
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Observation
 from incremental_assets.core.planning.settled_bound import Guarantee, Settled, settle
-from incremental_assets.core.syncing.reset import accept_source
+from incremental_assets.core.upkeep.reset import accept_source
 from tests.core.mistakes import in_table
 from tests.core.plans import NOON, landed, number, planned, seen
 from tests.fakes import FakeCheckpoints

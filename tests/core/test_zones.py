@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.errors import ZoneDisputed, ZoneUnknown
+from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.position import Position
@@ -24,7 +25,6 @@ from incremental_assets.core.planning.plan import CommitIds, Mode, Observation, 
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.planning.zones import rezoned
-from incremental_assets.core.syncing.pending import look_over
 from tests.scenario import COUNTRIES, ORDERS, countries, orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)

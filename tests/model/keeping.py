@@ -24,8 +24,8 @@ from incremental_assets.core.model.partition import Every, Grid, IntegerGrid, Ti
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.syncing.replay import replay_table
-from incremental_assets.core.syncing.rollback import roll_back
+from incremental_assets.core.upkeep.replay import replay_table
+from incremental_assets.core.upkeep.rollback import roll_back
 from tests.fakes import Killed, Locked, Process, Sleeper, ordered
 from tests.fakes.rows import breaks, is_fit, is_live, is_marked
 from tests.model.protocol import Protocol, moments

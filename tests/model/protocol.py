@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, SourceRefused, StageBroken
+from incremental_assets.core.landing.first_load import WORTH_IT
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
@@ -24,10 +25,9 @@ from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import Mode, Request
-from incremental_assets.core.syncing.compact import compact_all
-from incremental_assets.core.syncing.first_load import WORTH_IT
-from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync import sync_table
+from incremental_assets.core.upkeep.compact import compact_all
+from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import Killed, Process, Sleeper, ordered
 from tests.fakes.rows import is_fit
 from tests.model.invariants import Invariants

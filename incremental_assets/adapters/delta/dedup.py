@@ -33,11 +33,11 @@ from incremental_assets.adapters.spark.own_names import (
     key_part,
 )
 from incremental_assets.adapters.spark.staged import read_staged
+from incremental_assets.core.landing.overlap import Era, Overlap, eras
 from incremental_assets.core.model.batch import Operation
 from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.syncing.overlap import Era, Overlap, eras
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ from incremental_assets.adapters.delta.writers import replace as replacing
 from incremental_assets.adapters.delta.writers.choice import Found, Way, marks, takes_away, way
 from incremental_assets.adapters.delta.writers.landing import Delivery, Landing, Written
 from incremental_assets.adapters.spark.tasks import Tasks
+from incremental_assets.core.landing.overlap import overlap
+from incremental_assets.core.landing.rewrite import lands_whole
 from incremental_assets.core.model.paths import staging_path, table_path
 from incremental_assets.core.model.schema_drift import Difference, Retyped, check_columns, difference
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.syncing.overlap import overlap
-from incremental_assets.core.syncing.rewrite import lands_whole
 
 _WRITERS: Mapping[Way, Callable[[Landing], Written]] = MappingProxyType(
     {

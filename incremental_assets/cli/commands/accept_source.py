@@ -15,7 +15,7 @@ from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.syncing.reset import accept_source
+from incremental_assets.core.upkeep.reset import accept_source
 
 
 def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool) -> Answer:

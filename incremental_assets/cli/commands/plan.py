@@ -11,10 +11,10 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.previews import answer
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.foresight.preview import Preview, preview
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.syncing.preview import Preview, preview
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime

@@ -19,8 +19,8 @@ from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.syncing.replay import left_behind, replay_table
 from incremental_assets.core.syncing.several_windows import together
+from incremental_assets.core.upkeep.replay import left_behind, replay_table
 from incremental_assets.core.words import counted
 
 

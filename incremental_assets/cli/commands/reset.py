@@ -17,7 +17,7 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.syncing.reset import reset_table
+from incremental_assets.core.upkeep.reset import reset_table
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime

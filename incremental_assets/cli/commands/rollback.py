@@ -18,7 +18,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.syncing.rollback import roll_back, would_refuse
+from incremental_assets.core.upkeep.rollback import roll_back, would_refuse
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:

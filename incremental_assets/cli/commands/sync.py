@@ -18,6 +18,7 @@ from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
+from incremental_assets.core.foresight.pending import Pending, located, look_over
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
@@ -29,9 +30,8 @@ from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.failure import record_failure
 from incremental_assets.core.syncing.idle import IdleTable, finish
-from incremental_assets.core.syncing.pending import Pending, located, look_over
-from incremental_assets.core.syncing.replay import left_behind
 from incremental_assets.core.syncing.sync_many import sync_many
+from incremental_assets.core.upkeep.replay import left_behind
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from incremental_assets.core.checks.unequal import unequal
+from incremental_assets.core.differences.differing import Differing, bounds_of, differing, differing_at, differing_now
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.differing import Differing, bounds_of, differing, differing_at, differing_now
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from incremental_assets.core.checks.look import Look, look, look_again
 from incremental_assets.core.checks.row_by_row import NAMED, compared
 from incremental_assets.core.checks.undeleted import undeleted
 from incremental_assets.core.checks.unequal import both_sides
+from incremental_assets.core.differences.differing import Differing, differing_now
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Comparison, Outdated
@@ -29,7 +30,6 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
 from incremental_assets.core.model.window import Window, cut, merge
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.differing import Differing, differing_now
 from incremental_assets.core.words import agreeing, counted
 
 _EMPTY = "there is no row in the source and none in the lake"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from incremental_assets.core.checks.look import Look, look
 from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
 from incremental_assets.core.checks.remember import remember_windows
+from incremental_assets.core.differences.differing import differing_now
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cures import check, full_refresh
 from incremental_assets.core.model.partition import Grid
@@ -17,7 +18,6 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.attempt import or_failed
-from incremental_assets.core.syncing.differing import differing_now
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.words import counted
 

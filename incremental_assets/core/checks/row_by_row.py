@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from incremental_assets.core.differences.differing import Differing
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.ports import Keys, Ports
-from incremental_assets.core.syncing.differing import Differing
 
 NAMED = 10
 """Drifted windows that are named one by one, and keys."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from incremental_assets.core.differences.gone import gone_keys
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.gone import gone_keys
 from incremental_assets.core.words import agreeing, counted
 
 _NAMED = 10

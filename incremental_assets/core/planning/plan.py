@@ -63,7 +63,7 @@ class CommitIds:
     seq: int
     batch_id: str
     load_seq: int | None = None
-    """The sequence below `seq` for the rows of a first load, which may go to the target before their position does; see `core.syncing.first_load`."""
+    """The sequence below `seq` for the rows of a first load, which may go to the target before their position does; see `core.landing.first_load`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""One sync from start to end, and what belongs to it: recovery, reset, pending tables, compaction."""
+"""One sync from start to end, of one table and of many: recovery, the decision, the read, what follows it."""

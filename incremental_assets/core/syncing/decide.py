@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
+from incremental_assets.core.landing.first_load import loads_directly
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.discarding import discarding
@@ -13,7 +14,6 @@ from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observ
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import LakeReader, Lease, Ports
-from incremental_assets.core.syncing.first_load import loads_directly
 from incremental_assets.core.syncing.foreign_changes import knows_less, stands
 from incremental_assets.core.syncing.recovery import agree, as_the_lake_knows, check_ours
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.differences.comparing import narrowed, shown, snapshot_of
+from incremental_assets.core.differences.gone import find_gone
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.landed_state import landed_state
@@ -12,8 +14,6 @@ from incremental_assets.core.planning.preflight import check_nulls
 from incremental_assets.core.planning.schema_changes import schema_changes
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.comparing import narrowed, shown, snapshot_of
-from incremental_assets.core.syncing.gone import find_gone
 
 
 def read(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:

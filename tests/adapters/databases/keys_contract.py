@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.differences import gone
+from incremental_assets.core.differences.gone import gone_keys
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import CopyKeys, SourceKeys
-from incremental_assets.core.syncing import gone
-from incremental_assets.core.syncing.gone import gone_keys
 from tests.adapters.batches import Desk
 from tests.adapters.databases.contract import World, orders, planned, spec_of, synced
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.differences import differing as bisecting
+from incremental_assets.core.differences.comparing import rows_to_read
+from incremental_assets.core.differences.differing import Differing, differing
+from incremental_assets.core.differences.gone import gone_keys
 from incremental_assets.core.model.key_parts import KeyParts, Sought
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.ports import Lake, PlacedRows
-from incremental_assets.core.syncing import differing as bisecting
-from incremental_assets.core.syncing.comparing import rows_to_read
-from incremental_assets.core.syncing.differing import Differing, differing
-from incremental_assets.core.syncing.gone import gone_keys
 from tests.adapters.batches import Desk
 from tests.adapters.databases.contract import World, orders, planned, rows_of, spec_of
 

@@ -15,13 +15,13 @@ import pytest
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.read_keys import ReadKeys
+from incremental_assets.core.differences.gone import gone_keys
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import ByteHashed, Windowed
-from incremental_assets.core.syncing.gone import gone_keys
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, orders, spec_of

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.core.differences import gone
+from incremental_assets.core.differences.gone import gone_keys
 from incremental_assets.core.model.key_parts import KeyParts, KeySum
 from incremental_assets.core.ports import SourceKeys
-from incremental_assets.core.syncing import gone
-from incremental_assets.core.syncing.gone import gone_keys
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.databases.contract import spec_of
 from tests.adapters.databases.keys_contract import copied, keys_of

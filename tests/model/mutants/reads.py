@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.core.planning import planner, preflight, settled_bound, windows
-from incremental_assets.core.syncing import reset
+from incremental_assets.core.upkeep import reset
 from tests.fakes import lake, rows, source, stage
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
 

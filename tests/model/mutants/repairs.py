@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from incremental_assets.core.checks import reconcile
+from incremental_assets.core.differences import differing
 from incremental_assets.core.model import key_parts, verified
 from incremental_assets.core.planning import by_cursor, landed_state
-from incremental_assets.core.syncing import differing, rollback
 from incremental_assets.core.syncing import recovery as recover
+from incremental_assets.core.upkeep import rollback
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
 
 
@@ -37,7 +38,7 @@ MUTANTS = [
     Mutant(
         "what only the copy has is not read by a repair",
         "keeps a row that the source has changed to one that cannot land",
-        without_the_thought(differing, "_sought", ("else missing + extra", "else missing")),
+        without_the_thought(differing, "_to_read", ("else missing + extra", "else missing")),
     ),
     Mutant(
         "a repair follows no deletes",

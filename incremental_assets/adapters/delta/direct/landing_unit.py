@@ -10,9 +10,9 @@ from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing
+from incremental_assets.core.landing.overlap import eras
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.syncing.overlap import eras
 
 _CURSORS = {CursorType.DATE: ("date",), CursorType.DATETIME: ("timestamp_ntz",), CursorType.TIMESTAMP: ("timestamp",)}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from incremental_assets.core.landing.overlap import Overlap
+from incremental_assets.core.landing.rewrite import lands_whole, replaces_most
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.syncing.overlap import Overlap
-from incremental_assets.core.syncing.rewrite import lands_whole, replaces_most
 
 
 class Way(StrEnum):

@@ -1,4 +1,4 @@
-"""Upsert of most of the target: it is written again together with the rows that stay; `core.syncing.rewrite` says why."""
+"""Upsert of most of the target: it is written again together with the rows that stay; `core.landing.rewrite` says why."""
 
 from __future__ import annotations
 

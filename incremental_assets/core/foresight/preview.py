@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.foresight.preview_terms import NO_TERMS, TermsShown, allowed, compared_again, terms_shown
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.rename import Rename
@@ -20,7 +21,6 @@ from incremental_assets.core.planning.preflight import check_same_columns
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import LakeReader
 from incremental_assets.core.syncing.decide import foresee
-from incremental_assets.core.syncing.preview_terms import NO_TERMS, TermsShown, allowed, compared_again, terms_shown
 from incremental_assets.core.words import agreeing, counted
 
 _REQUEST = Request(run_id="")

@@ -6,9 +6,9 @@ target is replaced, to read it once, leave those rows out and write the others a
 
 from __future__ import annotations
 
+from incremental_assets.core.landing.overlap import Overlap
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.syncing.overlap import Overlap
 
 MUCH = 1 / 2
 """Share of a target's rows in one batch: above it, what is written is at most twice the batch, however large the target."""

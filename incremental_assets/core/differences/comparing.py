@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
+from incremental_assets.core.differences.differing import differing
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.schema_change import SchemaChange
@@ -12,7 +13,6 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.landed_state import Shown
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import PlacedRows, Ports, Snapshot
-from incremental_assets.core.syncing.differing import differing
 
 _EVERYTHING = (Window(None, None),)
 

@@ -1,0 +1,1 @@
+"""Which rows of a copy are not those of its source."""

@@ -1,0 +1,1 @@
+"""What the next sync of a table would do, and whether one is due."""

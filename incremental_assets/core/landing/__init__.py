@@ -1,0 +1,1 @@
+"""How staged rows are put into a copy: pure decisions."""

@@ -1,0 +1,1 @@
+"""What is done to a copy besides a sync: compacted, read again, taken back."""
