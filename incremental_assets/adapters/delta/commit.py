@@ -144,7 +144,7 @@ def matching(replacing: Sequence[str], within: Sequence[KeyRange]) -> str:
 
 
 def _metadata(plan: SyncPlan, comment: str, *, is_added: bool) -> dict[str, Any]:
-    """The metadata of columns that come with this commit; those that are there keep theirs."""
+    """The metadata of one column: the source's comment where the column is added or the table is overwritten; of an added one since when it is there, too."""
     metadata: dict[str, Any] = {"comment": comment} if comment and (is_added or plan.overwrites) else {}
     if not is_added or plan.overwrites:
         return metadata

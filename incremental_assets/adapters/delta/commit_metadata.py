@@ -88,7 +88,7 @@ class CommitMetadata:
 
     @classmethod
     def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> CommitMetadata:
-        """The metadata of the commit that lands the rows of a first load."""
+        """The metadata of the commit that lands the rows of a first load. Raises ValueError for a plan without a sequence for them."""
         commit_ids, sequence = plan.commit_ids, plan.commit_ids.load_seq
         if sequence is None:
             raise ValueError("only a first load has a sequence for its rows")
@@ -119,7 +119,7 @@ class CommitMetadata:
         return cls(Kind.MAINTENANCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, run_id, seen, state=state)
 
     def as_setting(self) -> dict[str, str]:
-        """The settings by which a session gives its commits this metadata. `${env:NAME}` in a setting is replaced by what that variable holds, and a column may be called anything."""
+        """The setting by which a session gives its commits this metadata. Each `$` is escaped: Spark replaces `${env:NAME}` in a setting, and a column may be called so."""
         return {"spark.databricks.delta.commitInfo.userMetadata": self.to_json().replace("$", "\\u0024")}
 
     def to_json(self) -> str:

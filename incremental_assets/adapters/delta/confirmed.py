@@ -25,7 +25,7 @@ def too_late(spec: TableSpec) -> CommitMissing:
 
 
 def changed_meanwhile(spec: TableSpec, found: Committed) -> TargetChanged:
-    """The error for a commit of another writer, while the batch was on its way."""
+    """The error for a commit of another writer that changed rows while this sync ran."""
     return TargetChanged(
         f"{spec.id}: the rows were changed by another writer while this sync ran ({found.operation} in version {found.version} by {found.engine}); "
         f"read everything again with {full_refresh(spec)}, or start over with {reset(spec)}"

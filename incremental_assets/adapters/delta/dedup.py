@@ -57,9 +57,9 @@ def landable(session: SparkSession, path: str, spec: TableSpec, *, repeated: boo
 
 
 def new_versions(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
-    """The rows to be added that the target does not hold yet: the newest era first, as its rows are compared by the most columns.
+    """The rows of an append that the target does not hold yet; all of them where there is nothing to compare with.
 
-    What they match, older ones need not.
+    Era by era, the newest first, as its rows are compared by the most columns. A row that one era holds is not compared with older ones.
     """
     if present.overlap is None:
         return rows
@@ -73,9 +73,9 @@ def new_versions(session: SparkSession, plan: SyncPlan, rows: DataFrame, present
 
 
 def changed_rows(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
-    """The rows, of those that take the place of others with their keys, that the target does not hold as they are.
+    """The rows of an upsert that the target does not hold as they are, with its values of columns that the source has dropped.
 
-    Less those of a declared key for which it may hold a newer row of the source.
+    Of a key that only the configuration declares, without the rows for which the target may hold a newer one.
     """
     target = session.read.format("delta").load(present.path)
     # A row that is marked as gone is equal to none, and newer than none: its key comes back to life.
@@ -209,7 +209,7 @@ def _tells_versions(spec: TableSpec, era: Era) -> bool:
 
 
 def _newest(spec: TableSpec, target: DataFrame) -> DataFrame:
-    """The version of each key that landed last: a row that goes back to what it was earlier is a new version, though an equal one is there."""
+    """The version of each key that landed last: older ones are not compared, as a row that goes back to an earlier state is a new version."""
     types = {found.name: found.spark_type for found in spec.columns}
     by_key = Window.partitionBy(*(comparable(column(name), types[name]) for name in spec.key)).orderBy(
         sf.col(SEQ).desc()
@@ -231,7 +231,7 @@ def _subtract(spec: TableSpec, rows: DataFrame, there: DataFrame, names: Sequenc
 
 
 def _reachable(plan: SyncPlan, target: DataFrame, present: Present) -> DataFrame:
-    """The rows of the target that can equal one of the batch: those from its lowest cursor on; the others are skipped by their files' statistics."""
+    """The rows of the target that can equal one of the batch: without a cursor, or from the batch's lowest cursor on; all where that is not known."""
     lower = present.overlap.lower if present.overlap else None
     condition = from_on(plan.spec, lower) if lower is not None else None
     return target if condition is None else target.where(condition)

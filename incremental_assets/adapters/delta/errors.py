@@ -80,7 +80,7 @@ def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAss
 
 
 def _missing(text: str, table: TableId, lake: str) -> IncrementalAssetsError | None:
-    """A file that the log of the copy, or of its history, names and that somebody has removed."""
+    """The error for a removed file of the copy or of its history; None where the text names neither."""
     copy, history = table_path(lake, table), table_path(lake, table.history)
     if f"{copy}/" in text:
         return TargetChanged(

@@ -10,5 +10,6 @@ table's files; large enough that one of spread keys writes few lines of log."""
 
 
 def rows_per_file(spec: TableSpec) -> int | None:
-    """How many rows a file should have; None where the source has not counted its rows yet."""
-    return max(1, spec.shape.rows * FILE_BYTES // spec.shape.bytes) if spec.shape.rows > 0 else None
+    """How many rows a file should have; None where the source has no estimate of its rows or of their bytes."""
+    rows, size = spec.shape.rows, spec.shape.bytes
+    return max(1, rows * FILE_BYTES // size) if rows > 0 and size > 0 else None

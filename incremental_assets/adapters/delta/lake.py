@@ -236,6 +236,6 @@ def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:
 
 
 def _floor(newest: Committed) -> int:
-    """The version up to which our newest commit has verified the table: one that replaces everything has verified all that it left."""
+    """The version up to which our newest commit has seen the work of others; its own version where it replaced everything, as nothing before it is left."""
     note = newest.note
     return newest.version if note is None or note.kind in (Kind.OVERWRITE, Kind.LOAD, Kind.ROLLBACK) else note.seen

@@ -63,7 +63,7 @@ class LakeHistory(LakePart):
             return faults.overlapping(session, spec, self._paths(spec)[1])
 
     def layout_of_history(self, spec: TableSpec) -> Layout:
-        """The layout that the history's log shows, without Spark."""
+        """The files of the history as its log shows them, without Spark; none if there is no table."""
         return layout(self._paths(spec)[1])
 
     def compact_history(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
@@ -82,7 +82,7 @@ class LakeHistory(LakePart):
             return compaction.compact(session, self._tasks, work)
 
     def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
-        """The logs of the copy and of its history. Raises TargetChanged where another table, or a history of another kind, is there."""
+        """The logs of the copy and of its history, None for one that is not there. Raises TargetChanged where the history's place holds another table, or a history of another kind."""
         paths = self._paths(spec)
         copy, history = (open_log(path) for path in paths)
         if history is not None:

@@ -51,7 +51,7 @@ def load(tasks: Tasks, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: 
 
 
 def _written(tasks: Tasks, of: direct.Load, present: Present, changes: Difference) -> Callable[[], int]:
-    """Writes by tasks, else by Spark's writer. Gives the rows past the source's clock: of a write that Delta has skipped, Spark would never tell."""
+    """Writes by tasks, else by Spark's writer. Returns a function for the number of rows past the source's clock, to be called once the commit is confirmed: of a write that Delta skipped, Spark never gives counts, and the call would not return."""
     plan, spec = of.plan, of.plan.spec
     if not changes and can_stage(spec):
         try:

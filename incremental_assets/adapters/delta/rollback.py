@@ -70,7 +70,7 @@ def roll_back_quarantine(session: Session, lake: str, spec: TableSpec, commit_id
 
 
 def take_back(session: Session, spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
-    """The version's rows and columns again. What we may not commit ourselves, Spark writes: all of the rows. Raises VersionGone, Overtaken."""
+    """Commits the rows and columns of a version again; where we may not commit ourselves, Spark writes all of the rows. Raises VersionGone, CommitMissing, Overtaken."""
     try:
         restore(spec, path, version, note)
     except NotDirect:
@@ -91,7 +91,7 @@ def _written_again(session: SparkSession, path: str, version: int, note: CommitM
 
 @contextmanager
 def _gone_explained(spec: TableSpec, version: int) -> Iterator[None]:
-    """Raises Refused where there is no way back to the version."""
+    """Raises Refused in place of VersionGone."""
     try:
         yield
     except VersionGone as gone:

@@ -58,7 +58,8 @@ def names_in(path: str, session: Callable[[], SparkSession]) -> tuple[str, ...]:
 def commit_lock(lake: str, table: TableId, patience: timedelta = PATIENCE) -> Iterator[None]:
     """Lets only one process at a time commit to a table of a local lake: Delta's log store for local disks is safe within one JVM only.
 
-    The lock ends with its process, however that ends. Raises Busy.
+    The lock ends with its process, however that ends. Raises Busy where another process holds it for longer than `patience`, and LakeRefused for a
+    lock file that is not ours; for a lake in a store it does nothing.
     """
     if not is_local(lake):
         yield
@@ -74,7 +75,7 @@ def commit_lock(lake: str, table: TableId, patience: timedelta = PATIENCE) -> It
 
 
 def _lock_file(path: Path, table: TableId) -> TextIO:
-    """Open a lock file for this user alone, as whoever may read a file can lock it. Raises LakeRefused for what is no lock of ours.
+    """Open a lock file, created for this user alone, as anybody who can read a file can lock it. Raises LakeRefused for what is no lock of ours.
 
     Where others may write to the lake, somebody can have put there a link to a file that only this user may write.
     """

@@ -162,7 +162,7 @@ def widen(session: SparkSession, path: str, columns: Iterable[Retyped]) -> None:
 
 
 def statistics(spec: TableSpec, columns: Iterable[tuple[str, str]]) -> str:
-    """The property of a table that says of which columns, given by name and SQL type, each file keeps the lowest and the highest value.
+    """The value of the property that lists the columns whose lowest and highest value each file keeps, at most 32; `columns`: name and SQL type of each.
 
     Key and cursor, by which a sync and a check leave files out, our own, and what a reader filters by: dates and numbers. To index
     other columns, set the property; it stays until an overwrite changes the columns.

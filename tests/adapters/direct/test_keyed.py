@@ -106,6 +106,20 @@ def test_a_key_that_was_read_twice_is_told_once(desk: Desk) -> None:
     assert by_tasks.rows(frozenset({"-293"})).to_pylist() == [{"id": -293}]
 
 
+def test_a_key_that_spark_alone_has_told_is_found_by_spark(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.land(NUMBERS, NUMBER_ROWS)
+    by_tasks, _ = told(desk, NUMBERS)
+
+    def unavailable(*_: object) -> None:
+        raise TasksUnavailable("a worker ended in the middle of it")
+
+    first = by_tasks.texts(KeyParts(-300, -300))
+    monkeypatch.setattr(Tasks, "run_all", unavailable)
+    second = by_tasks.texts(KeyParts(-293, -293))
+    assert (first, second) == (frozenset({"-300"}), frozenset({"-293"}))
+    assert sorted(row["id"] for row in by_tasks.rows(first | second).to_pylist()) == [-300, -293]
+
+
 def test_spark_does_not_even_load_what_tasks_tell_of(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.land(NUMBERS, NUMBER_ROWS)
     before = sql_statements(desk.spark)

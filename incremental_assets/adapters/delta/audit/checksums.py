@@ -169,7 +169,7 @@ def rows_of(held: Held, *, latest: bool = False) -> DataFrame:
 
 
 def _key(spec: TableSpec) -> Column:
-    """The key as the source writes it: the hash stands for a row without a key."""
+    """The canonical text of the key, as the source writes it; of a table without a key the row's hash, as text."""
     if not spec.key:
         return sf.expr(spark_row_hash(spec.columns)).cast("string")
     by_name = {found.name: found for found in spec.columns}
@@ -184,7 +184,7 @@ def _cursor(spec: TableSpec) -> list[Column]:
 
 
 def _inside(spec: TableSpec, window: Window, cursor: Column | None = None) -> Column:
-    """Whether a row lies in a window, as the source decides it: one without a cursor lies in none but the one that is open on both sides."""
+    """Whether a row lies in a window, as the source decides it. One without a cursor lies only in the window that is open on both sides, and not even there where the table skips such rows."""
     whole = sf.lit("true").cast("boolean")
     if not spec.is_incremental or spec.cursor is None:
         return whole

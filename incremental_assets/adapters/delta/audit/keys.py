@@ -33,15 +33,15 @@ class HeldKeys:
         return spread_of(self._spec, self._rows)
 
     def spread(self) -> KeySpread:
-        """Finds the spread in one scan of the key."""
+        """The number of keys and the ends of their places, by one scan of the key; kept for the next call."""
         return self._found
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
-        """Finds the sums in one scan of the files that may hold them."""
+        """The number of keys and the sum of their hashes by part, in one scan of the files that may hold them."""
         return sums_of(hashed(self._spec, self._rows, within, self._columns), shift)
 
     def texts(self, within: KeyParts) -> frozenset[str]:
-        """The text of each row's key."""
+        """The canonical text of each key within."""
         rows = rows_within(self._spec, self._rows, within).select(self._text)
         return frozenset(row[KEY] for row in rows.collect())
 

@@ -1,4 +1,4 @@
-"""Finds where the rows of a copy lie on the line of `core.model.key_parts`, in Spark's words."""
+"""The places of a copy's rows on the line of `core.model.key_parts`, as Spark's expressions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows_within(spec: TableSpec, rows: DataFrame, within: KeyParts) -> DataFrame
 
 
 def spread_of(spec: TableSpec, rows: DataFrame) -> KeySpread:
-    """Finds the spread in one scan of the rows' keys."""
+    """The number of rows and the ends of their places, in one scan; keys that lie at their hashes are only counted, and the ends are those of all hashes."""
     counted = sf.count(sf.lit(1)).alias(own("rows"))
     if not placed_by_value(spec):
         found = rows.agg(counted).first()
@@ -56,7 +56,7 @@ def hashed(spec: TableSpec, rows: DataFrame, within: KeyParts, columns: Sequence
 
 
 def sums_of(rows: DataFrame, shift: int) -> dict[int, KeySum]:
-    """The sum of each part of what `hashed` gives."""
+    """The number of rows and the sum of hashes of each part, of rows that `hashed` gave."""
     by_part = rows.withColumn(PLACE, sf.shiftright(PLACE, shift)).groupBy(PLACE)
     summed = by_part.agg(sf.count(sf.lit(1)), *sum_of_hashes()).collect()
     return {part: KeySum(count, whole_sum(parts)) for part, count, *parts in summed}

@@ -36,17 +36,17 @@ class HeldRows:
         return spread_of(self._spec, self._latest)
 
     def spread(self) -> KeySpread:
-        """Finds the spread in one scan of the windows."""
+        """The number of rows and the ends of their places, by one scan of the windows; kept for the next call."""
         with self._explained():
             return self._found
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
-        """Finds the sums in one scan of the files that may hold them."""
+        """The number of rows and the sum of their hashes by part, in one scan of the files that may hold them."""
         with self._explained():
             return sums_of(hashed(self._spec, self._latest, within, self._spec.columns), shift)
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
-        """The place and hash of every version."""
+        """Place and hash of each row within, every version that an append kept included."""
         with self._explained():
             found = hashed(self._spec, self._every, within, self._spec.columns).collect()
             return [(row[PLACE], row[HASH]) for row in found]

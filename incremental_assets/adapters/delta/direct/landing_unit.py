@@ -74,7 +74,7 @@ def _how(
 
 
 def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, ...]) -> tuple[Reach, ...]:
-    """The value from which on the target's rows are compared, where the files' statistics order their cursor as a sync does; else nothing."""
+    """The reach of the rows that are compared, from the lowest cursor on; empty, so that all are compared, where that is no number by which statistics order the column."""
     cursor = spec.cursor
     if cursor is None or lower is None or cursor.fallback is not None:
         return ()

@@ -40,7 +40,7 @@ class LoadUnit:
 
     @property
     def size(self) -> int:
-        """The size of the unit, which decides the order in which units begin."""
+        """The bytes that its part is expected to have, by which units are spread over tasks."""
         return self.part.size
 
 

@@ -24,11 +24,11 @@ Action = Mapping[str, Any]
 
 
 class VersionGone(Exception):
-    """There is no way back to a version; the message is half a sentence that says why."""
+    """A version can no longer be restored; the message is half a sentence that says why."""
 
 
 def restore(spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
-    """Raises NotDirect where the commit is Spark's, VersionGone where a file of then is, Overtaken where another writer was first."""
+    """Commits the files, columns and settings of a version again. Raises NotDirect where only Spark can, VersionGone where one of its files was removed, CommitMissing where a later sequence has landed, Overtaken where another writer was first."""
     if not is_local(path):
         raise NotDirect("its lake is in a store")
     seen = log_cache.latest(path)

@@ -27,7 +27,7 @@ _TEXT = "text"
 
 
 class KeysByTasks:
-    """Implements `core.ports.CopyKeys`. `otherwise`: who answers where tasks do not; None: nobody, by bytes."""
+    """Implements `core.ports.CopyKeys`. `otherwise`: what answers where tasks cannot; None for keys by bytes, which then raise NotByBytes."""
 
     def __init__(self, tasks: Tasks, held: Held, otherwise: Callable[[], CopyKeys] | None) -> None:
         self._tasks, self._held, self._key, self._given = tasks, held, held.spec.key, otherwise
@@ -39,7 +39,7 @@ class KeysByTasks:
             self._units = placed_units(replace(held, spec=_keys_alone(held.spec)), [Window(None, None)], by, by)
 
     def by_bytes(self) -> CopyKeys | None:
-        """The keys by their bytes, by tasks alone: Spark has no such hash."""
+        """The same keys at the hash of their bytes, by tasks alone, as Spark has no such hash; None where tasks cannot read the table."""
         found = KeysByTasks(self._tasks, self._held, None)
         found._read = self._read
         return None if found._units is None else found
@@ -59,18 +59,18 @@ class KeysByTasks:
             return self._otherwise.spread()
 
     def spread(self) -> KeySpread:
-        """Finds the spread in one scan of the key."""
+        """The number of keys and the ends of their places, by one scan of the key; kept for the next call."""
         return self._found
 
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
-        """Finds the sums in one scan of the files that may hold them."""
+        """The number of keys and the sum of their hashes by part, in one scan of the files that may hold them."""
         try:
             return sums_of(run_placed(self._tasks, self._units, Asked.SUMS, within, shift))
         except NotDirect:
             return self._otherwise.sums(within, shift)
 
     def texts(self, within: KeyParts) -> frozenset[str]:
-        """The same, and their columns are kept for `rows`."""
+        """The canonical text of each key within; the columns of these keys are kept for `rows`."""
         try:
             found = [table for each in run_placed(self._tasks, self._units, Asked.TEXTS, within) for table in each]
         except NotDirect:
@@ -79,12 +79,15 @@ class KeysByTasks:
         return frozenset(text for table in found for text in table[_TEXT].to_pylist())
 
     def rows(self, texts: AbstractSet[str]) -> pa.Table:
-        """The keys with these texts as the copy holds them, out of what was read for the texts."""
+        """The columns of the keys with these texts, each once: out of what `texts` has read, where that has all of them."""
         if self._units is None or not self._read:
             return self._otherwise.rows(texts)
         sought = pa.array(sorted(texts), pa.string())
-        found = pa.concat_tables([table.filter(pc.is_in(table[_TEXT], sought)) for table in self._read])
-        return _once(found).drop_columns([_TEXT]).rename_columns(list(self._key))
+        found = _once(pa.concat_tables([table.filter(pc.is_in(table[_TEXT], sought)) for table in self._read]))
+        # Of some parts Spark may have told, where tasks could not.
+        if found.num_rows < len(texts):
+            return self._otherwise.rows(texts)
+        return found.drop_columns([_TEXT]).rename_columns(list(self._key))
 
 
 def _once(rows: pa.Table) -> pa.Table:

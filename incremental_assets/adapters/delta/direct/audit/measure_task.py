@@ -52,12 +52,12 @@ class MeasureUnit:
 
     @property
     def size(self) -> int:
-        """The size of the unit, which decides the order in which units begin."""
+        """The bytes of its files, by which units are spread over tasks."""
         return sum(int(each["size"]) for each in self.files)
 
 
 def apply(unit: MeasureUnit) -> list[tuple[int, int]]:
-    """The rows of each window, and the sum of their hashes."""
+    """The number of rows of each window and the sum of their hashes, in the order of the windows."""
     found = [(0, 0)] * len(unit.windows)
     within = reaches_of(unit)
     for add in unit.files:
@@ -103,7 +103,7 @@ def _measured(unit: MeasureUnit, group: RowGroup) -> list[tuple[int, int, int]]:
 
 
 def summed(parts: Numbers, hashes: Numbers) -> Iterator[tuple[int, int, int]]:
-    """The rows of each part and the sum of their hashes, which 64 bits do not hold: its halves are summed, exactly, whatever the number of rows."""
+    """Number, rows and sum of hashes of each part. The sum may need more than 64 bits, so the high and the low bits are summed apart."""
     found, where, counts = np.unique(parts, return_inverse=True, return_counts=True)
     high, low = np.zeros_like(counts), np.zeros_like(counts)
     np.add.at(high, where, hashes >> _HALF)
@@ -132,7 +132,7 @@ def row_text(unit: MeasureUnit, places: Iterable[int]) -> str:
 
 
 def windows_of(unit: MeasureUnit, cursors: Sequence[pa.ChunkedArray], rows: int) -> Numbers:
-    """The number of the window in which the cursor, or its fallback, of each row lies."""
+    """The number of the window in which each row's cursor, or its fallback, lies; OUTSIDE for none, and 0 for every row where no cursor counts."""
     if not cursors:
         return np.zeros(rows, dtype=np.int64)
     cursor = pc.coalesce(*(values.cast(pa.int64()) for values in cursors))

@@ -54,7 +54,7 @@ class PlacedUnit:
 
     @property
     def size(self) -> int:
-        """The size of the unit, which decides the order in which units begin."""
+        """The bytes of its files, by which units are spread over tasks."""
         return self.measured.size
 
 
@@ -106,7 +106,7 @@ def _found(unit: PlacedUnit) -> Iterator[_Placed]:
 
 
 def _reach(unit: PlacedUnit) -> tuple[Reach, ...]:
-    """The reach of the keys that are asked for, where files tell of theirs."""
+    """The reach of the keys that are asked for; empty where keys lie at their hashes, of which files have no statistics."""
     if not unit.by_value or unit.within is None or not unit.within.ranges:
         return ()
     column, ranges = unit.measured.columns[unit.key[0]], unit.within.ranges

@@ -24,7 +24,7 @@ _TASK = "incremental_assets.adapters.delta.direct.audit.placed_task"
 
 
 class PlacedByTasks:
-    """Implements `core.ports.PlacedRows`, `ByteHashed` and `Bounded`. `otherwise`: who answers where tasks do not; None: nobody, by bytes."""
+    """Implements `core.ports.PlacedRows`, `ByteHashed` and `Bounded`. `otherwise`: what answers where tasks cannot; None for rows by bytes, which then raise NotByBytes."""
 
     def __init__(self, tasks: Tasks, held: Held, windows: Sequence[Window], otherwise: PlacedRows | None) -> None:
         self._tasks, self._held, self._windows, self._given = tasks, held, windows, otherwise
@@ -34,7 +34,7 @@ class PlacedByTasks:
             self._units = placed_units(held, windows, RowHash.BYTES if otherwise is None else RowHash.TEXT)
 
     def by_bytes(self) -> PlacedRows | None:
-        """The rows by their bytes, by tasks alone: Spark has no such hash."""
+        """The same rows by the hash of their bytes, by tasks alone, as Spark has no such hash; None where tasks cannot read the table."""
         found = PlacedByTasks(self._tasks, self._held, self._windows, None)
         return None if found._units is None else found
 
@@ -45,11 +45,11 @@ class PlacedByTasks:
         return self._given
 
     def bounds(self) -> KeySpread | None:
-        """The bounds by what the log says of the files."""
+        """The bounds by the log's statistics of the files; None where these do not tell, or keys lie at their hashes."""
         return bounds_of(self._units) if self._units is not None and self._by_value else None
 
     def spread(self) -> KeySpread:
-        """The spread, read from the keys and the cursor alone."""
+        """The number of rows and the ends of their places; only the key and the cursor are read."""
         try:
             found = self._run(Asked.SPREAD)
         except NotDirect:
@@ -57,7 +57,7 @@ class PlacedByTasks:
         return spread_of(found, by_value=self._by_value)
 
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
-        """The sums: all columns are read of row groups that have a key there, and the keys alone of the others."""
+        """The number of rows and the sum of hashes by part. Of row groups without a key there, only key and cursor are read."""
         try:
             found = self._run(Asked.SUMS, within, shift)
         except NotDirect:
@@ -65,7 +65,7 @@ class PlacedByTasks:
         return sums_of(found)
 
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
-        """The same."""
+        """Place and hash of each row within, read likewise."""
         try:
             return [each for of_task in self._run(Asked.HASHES, within) for each in of_task]
         except NotDirect:
@@ -88,7 +88,7 @@ def run_placed(
 
 
 def bounds_of(units: Sequence[PlacedUnit]) -> KeySpread | None:
-    """The bounds of all rows in the units' files, those that are marked as gone included; None where a file does not tell."""
+    """The number of rows in the units' files, deleted ones included, and the ends of their keys; None where a file has no statistics of its keys, or there is no file."""
     rows, ends = 0, list[int]()
     for unit in units:
         (column,) = (unit.measured.columns[place] for place in unit.key)
@@ -103,7 +103,7 @@ def bounds_of(units: Sequence[PlacedUnit]) -> KeySpread | None:
 
 
 def spread_of(found: Sequence[tuple[int, int, int] | None], *, by_value: bool) -> KeySpread:
-    """The spread of what all tasks found together."""
+    """The number of rows that all tasks found, and the ends of their places; of keys at their hashes the ends are those of all hashes."""
     ends = [each for each in found if each is not None]
     rows = sum(count for count, _, _ in ends)
     if not by_value:
@@ -112,7 +112,7 @@ def spread_of(found: Sequence[tuple[int, int, int] | None], *, by_value: bool) -
 
 
 def sums_of(found: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, KeySum]:
-    """The sums of what all tasks found together."""
+    """The number of rows and the sum of hashes of each part, over all tasks."""
     rows, digests = Counter[int](), Counter[int]()
     for part, count, digest in (each for of_task in found for each in of_task):
         rows[part] += count

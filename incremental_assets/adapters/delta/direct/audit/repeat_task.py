@@ -1,4 +1,4 @@
-"""Runs in a task: finds whether a key of a table may be there twice, of the keys whose hashes are this task's share."""
+"""Runs in a task: finds whether two rows may have one key, among the keys whose hashes are this task's share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RepeatUnit:
 
     @property
     def size(self) -> int:
-        """The size of the unit, which decides the order in which units begin."""
+        """Its share of the bytes of the files, by which units are spread over tasks."""
         return sum(int(each["size"]) for each in self.files) // self.shares
 
 

@@ -1,4 +1,4 @@
-"""Runs in a task: puts the rows of some files, but for those that are gone, in one new file. It holds a run of them at a time, or a row group, however many there are."""
+"""Runs in a task: writes the rows of some files, without deleted ones, to one new file. It holds one sorted run of them in memory at a time, or one row group."""
 
 from __future__ import annotations
 

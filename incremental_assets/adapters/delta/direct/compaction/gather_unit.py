@@ -1,4 +1,4 @@
-"""What a task gets to know of files that are gathered: plain values, which whoever plans a compaction has without Spark."""
+"""What a task is given to gather files: plain values, which the planning of a compaction has without Spark."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class GatherUnit:
 
     @property
     def size(self) -> int:
-        """The size of the unit, which decides the order in which units begin."""
+        """The bytes of its files, by which units are spread over tasks."""
         return sum(int(each["size"]) for each in self.files)

@@ -47,7 +47,7 @@ class Compacting:
     key: tuple[str, ...] = ()
 
     def missing(self) -> CommitMissing:
-        """The error for a commit that is not there."""
+        """The error where the log has no commit of this compaction."""
         return CommitMissing(
             f"{self.table}: the log of {self.path} holds no such compaction: nothing was found to compact, or another writer was first"
         )

@@ -37,7 +37,7 @@ class Columns:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The columns' types in Spark's words; empty for one that is made of others."""
+        """The columns' types as SQL writes them; an empty text for a nested one (array, map, struct)."""
         return tuple(sql_type(kind) if isinstance(kind := field["type"], str) else "" for field in self.fields)
 
     def all(self) -> tuple[Stored, ...]:

@@ -36,7 +36,7 @@ def statistics_columns(properties: Mapping[str, str], columns: Sequence[str]) ->
 
 
 def statistics(rows: pa.Table, names: Iterable[str]) -> str:
-    """The JSON text of a file that holds these rows. A column with an end that JSON cannot hold has neither."""
+    """The statistics, as JSON, of a file that holds these rows. A column of which JSON cannot hold one end has neither."""
     told = Told(tuple(names))
     told.add(rows)
     return told.text()
@@ -60,7 +60,7 @@ class Told:
             self._ends.setdefault(name, []).append(_least_and_most(values))
 
     def text(self) -> str:
-        """The text as the log has it."""
+        """The statistics as the JSON text that the log has."""
         lows, highs = {}, {}
         for name, pieces in self._ends.items():
             ends = _ends(pa.chunked_array(pieces))
@@ -123,7 +123,7 @@ def _floats(values: pa.ChunkedArray) -> tuple[str, str] | None:
 
 
 def _moments(values: pa.ChunkedArray) -> tuple[str, str]:
-    """The ends in milliseconds, which is all that the log keeps of them: the first cut down, the last one up."""
+    """The ends in whole milliseconds, which is all that the log keeps: the lowest rounded down, the highest up. Raises OverflowError outside of Python's years."""
     ends = pc.min_max(values.cast(pa.int64())).as_py()
     suffix = "" if values.type.tz is None else "Z"
     first = _moment(ends["min"] // 1000)

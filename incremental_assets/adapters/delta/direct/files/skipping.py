@@ -48,7 +48,7 @@ class Among:
     values: Numbers
 
     def meets(self, low: int | None, high: int | None, _nulls: int | None) -> bool:
-        """Whether a file may have one of the values: none lies in a file whose values lie between two neighbours."""
+        """Whether one of the values lies between the two ends. What is not known is None, and then it may."""
         if low is None or high is None:
             return True
         # As Python's numbers, as what a file says may be too great for the values' type.
@@ -103,7 +103,7 @@ def has_nulls(stats: str | None, column: str) -> bool:
 
 
 def places(file: Any) -> dict[str, int]:
-    """The place of each column of a Parquet file, for all of its row groups."""
+    """The place of each column of a Parquet file by its path, the same in all row groups."""
     return {file.schema.column(place).path: place for place in range(len(file.schema))}
 
 

@@ -40,7 +40,7 @@ class Sought:
         return hashed(column, self._values)
 
     def _placed(self, column: pa.ChunkedArray) -> tuple[Numbers, Numbers] | None:
-        """The same by a table of places; None where the values are no whole numbers, or lie apart."""
+        """The same by a table of places; None where values or column are no whole numbers or hold NULL, or the values lie far apart."""
         if (table := self._table()) is None:
             return None
         low, high, entries = table
@@ -67,7 +67,7 @@ class Sought:
         return self._close
 
     def _searched(self, column: pa.ChunkedArray) -> tuple[Numbers, Numbers] | None:
-        """The same by halves; None where the values are no whole numbers, or the column does not ascend."""
+        """The same by binary search; None where values or column are no whole numbers or hold NULL, or the column does not ascend in long stretches."""
         rows, places, first = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
         for chunk in column.chunks:
             numbers = whole_numbers(chunk)
@@ -106,7 +106,7 @@ def hashed(column: pa.ChunkedArray | pa.Array, values: pa.Array) -> tuple[Number
 
 
 def _met(run: Numbers, sought: Numbers) -> tuple[Numbers, Numbers]:
-    """Rows of a run whose number is looked up, and its place: both ascend, and the fewer ones are looked up in the others."""
+    """The rows of a run with a number that is looked up, and the place of that number: both ascend, and the shorter is searched for in the longer."""
     if not len(run):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     low, high = np.searchsorted(sought, run[0]), np.searchsorted(sought, run[-1], side="right")

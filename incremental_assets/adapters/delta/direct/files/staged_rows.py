@@ -33,7 +33,7 @@ class StagedGroup:
     puts: pa.ChunkedArray
 
     def read(self, names: Sequence[str], *, put: bool = True) -> pa.Table:
-        """Rows to put, or those of which only the key is known."""
+        """Some columns of the rows to put, or of all other rows. Raises NotDirect."""
         with readable("the staged batch"):
             rows = self.file.read_row_group(self.place, columns=list(names), use_threads=False)
             # A filter copies, and most batches have nothing else.
@@ -94,7 +94,7 @@ class StagedRows:
                 yield group.chosen(schema, ours)
 
     def gone(self, key: Sequence[int]) -> pa.Table:
-        """Keys (`k0`, `k1`, …) of rows that do not land, and whether one is because its row cannot. A key that is not whole cannot be told apart from any other, and takes none along."""
+        """Keys (`k0`, `k1`, …) of rows that leave the copy, and whether that is because the row cannot land (`unfit`). A key with a NULL matches no row, and is left out."""
         parts = [f"k{place}" for place in range(len(key))]
         schema = pa.schema(
             [
@@ -140,7 +140,7 @@ def staged_groups(folder: str, groups: Mapping[str, Sequence[int]] | None = None
 
 
 def staged_files(folder: str) -> list[str]:
-    """Names of a batch's files: of a task that a cluster has run twice, one has a name that does not count."""
+    """Names of a batch's files, sorted, without hidden ones: these are unfinished, or of a task that a cluster ran twice."""
     return sorted(path.name for path in Path(folder).glob("*.parquet") if not path.name.startswith((".", "_")))
 
 

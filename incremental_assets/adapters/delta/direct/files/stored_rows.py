@@ -56,7 +56,7 @@ class RowGroup:
 
     @property
     def alive(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Whether each row is not gone."""
+        """Whether each row is there: no deletion vector marks it."""
         found = np.ones(self.rows, dtype=bool)
         found[self.dead] = False
         return found

@@ -103,7 +103,7 @@ class ApplyUnit:
 
     @property
     def size(self) -> int:
-        """The bytes of the files that are looked at, which decide the order in which units begin."""
+        """The bytes of the files that are looked at, by which units are spread over tasks."""
         looked_at = [self.files[place] for place in self.how.places] if isinstance(self.how, Staying) else self.files
         return sum(int(each["size"]) for each in looked_at)
 

@@ -17,7 +17,7 @@ def encoded(raw: bytes) -> str:
 
 
 def decoded(text: str) -> bytes:
-    """The bytes of a text, with the zeros that fill it up. Raises ValueError for a text that is none of these."""
+    """The bytes of a text, with the zeros that fill it up. Raises ValueError for a text that is not Z85."""
     try:
         words = [
             sum(_DIGITS[sign] * 85**place for sign, place in zip(text[start : start + 5], _PLACES, strict=True))

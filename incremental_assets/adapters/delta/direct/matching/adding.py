@@ -17,7 +17,7 @@ _FLOATING = ("float", "double")
 
 
 def new(unit: ApplyUnit, how: Adding, batch: StagedRows) -> Flags | None:
-    """The rows of the batch to add; None for all. Of a key only its newest version counts; rows without one count as often as they are there."""
+    """Whether each row of the batch is added; None for all. Compared with the newest version of its key; without a `version_key` with as many equal rows as there are. Raises NotDirect."""
     if not how.compares:
         return None
     held = pa.concat_tables([*bounded(_held(unit)), _nothing(unit)])

@@ -1,4 +1,4 @@
-"""Runs in a task: matches a batch as a whole, in one share, and says what its commit is to say."""
+"""Runs in a task: matches a batch as a whole, in one share, and gives the actions of its commit."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from incremental_assets.adapters.delta.direct.matching.applied import together
 
 
 def apply(unit: ApplyUnit) -> Applied:
-    """What the commit says to the log. Raises NotDirect for what only Spark should read."""
+    """The actions for the log, and what was counted. Raises NotDirect for what only Spark should read."""
     return together(unit, [share_task.apply(unit)])

@@ -36,7 +36,7 @@ _MOST_AMONG = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The rows of the batch that are to be written; per file, by its place among the unit's, the rows that are no more; and of those the ones without a row in their place. `flagged`: rows that come again, marked as gone."""
+    """`chosen`: whether each row of the batch is written, None for all. `gone`: rows of the target that are no more, by the place of their file among the unit's. `left`: how many of them get no row in their place, and `unfit` those of these that cannot land. `flagged`: rows that come again, marked as gone."""
 
     chosen: Flags | None
     gone: dict[int, BitMap64] = field(default_factory=dict)
@@ -84,7 +84,7 @@ def changed(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> Changed:
 def _standing(
     unit: ApplyUnit, found: Iterator[tuple[_Pairs, RowGroup]], flags: Flags
 ) -> Iterator[tuple[_Pairs, Flags, RowGroup]]:
-    """The rows that stand: without those that are marked as gone where they would only be marked again; and which of the others are."""
+    """The pairs without rows that are marked as gone already and would only be marked again; with whether each of the others is marked, and its row group."""
     for pairs, group in found:
         was_gone = np.zeros(len(pairs.rows), dtype=bool)
         if unit.marks.gone is not None:
@@ -102,7 +102,7 @@ def _flagged(unit: ApplyUnit, how: Replacing, group: RowGroup, rows: Numbers) ->
 
 
 def _alike(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> tuple[Reach | Among, ...]:
-    """The reach of rows that may be there as they are: near the cursors of the batch, so that of most row groups no cursor is read."""
+    """The reach of the batch's cursors, outside of which no row can be equal, so that most row groups are not read; empty where there is none."""
     if not how.compares or how.cursor is None:
         return ()
     return reaches([unit.columns[how.cursor]], [batch.column(how.cursor)])
@@ -119,7 +119,7 @@ def replaced(unit: ApplyUnit, how: Staying) -> dict[int, BitMap64]:
 
 
 def reaches(columns: list[Stored], values: list[pa.ChunkedArray]) -> tuple[Reach | Among, ...]:
-    """The reach of keys, in each of their columns whose ends a file tells."""
+    """A reach for each column of whole numbers, moments or dates without a NULL; other columns have none."""
     return tuple(found for column, each in zip(columns, values, strict=True) if (found := _reach(column, each)))
 
 
