@@ -34,7 +34,7 @@ def differing(session: SparkSession, tables: Tables, shown: int) -> FaultyKeys:
 
 
 def overlapping(session: SparkSession, spec: TableSpec, path: str) -> FaultyKeys:
-    """The keys whose versions do not follow one another: under `append`, of which one sequence has brought two."""
+    """The keys whose versions overlap, leave a gap, are empty, or are wrong about which one is current; under `append` those of which one sequence has brought two."""
     rows, key = session.read.format("delta").load(path), [column(name) for name in spec.key]
     if spec.history is not History.SCD2:
         twice = rows.groupBy(*key, SEQ).agg(sf.count("*").alias(_WRONG)).where(sf.col(_WRONG) > 1)

@@ -169,7 +169,7 @@ def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach | Among, ..
 
 
 def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table, is_marked: Flags) -> Flags:
-    """Whether, for each version, the row of the batch is the same, or both are gone; floats by their texts, as -0.0 and 0.0 are two values for a source."""
+    """Whether each version stands: the batch has the same row, or both say that it is gone. Floats by their texts, as -0.0 and 0.0 are two values for a source."""
     ours, now_gone = seen.take(newest[_SEEN]), is_marked[newest[_SEEN].to_numpy()]
     was_gone = newest[unit.own.deleted.name].to_numpy(zero_copy_only=False).astype(bool)
     same = ~was_gone & ~now_gone

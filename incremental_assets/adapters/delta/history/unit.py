@@ -64,7 +64,7 @@ class HistoryUnit:
 
     @property
     def size(self) -> int:
-        """The bytes of the files that are looked at, which decide the order in which units begin."""
+        """The bytes of the files that are looked at, by which units are spread over tasks."""
         return sum(int(each["size"]) for each in (*self.files, *self.batch.files))
 
 

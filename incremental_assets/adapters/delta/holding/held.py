@@ -30,8 +30,9 @@ _PLAIN = ("tinyint", "smallint", "int", "bigint", "string")
 
 
 def held_rows(lake: str, spec: TableSpec) -> HeldRows | None:
-    """Rows that are held now, also by a contract that the table no longer has; None where only a session could tell, as of a lake in a store,
-    or where its own sync says what is wrong with that table.
+    """What is held now, also by a contract that the table no longer has; None where that is not known.
+
+    In a store it is known only of a table without a contract. Of a quarantine that cannot be read, the table's own sync says what is wrong.
     """
     path = quarantine_path(lake, spec.id)
     if not is_local(lake):

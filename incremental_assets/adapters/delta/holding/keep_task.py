@@ -84,7 +84,7 @@ def _asked(unit: KeepUnit, groups: Sequence[StagedGroup]) -> pa.Table:
 
 
 def _in_order(values: pa.ChunkedArray) -> list[str] | None:
-    """The values, each once, in order; None where a row may have none."""
+    """The values, each once, in order; None where one is NULL."""
     return None if values.null_count else sorted(values.unique().to_pylist())
 
 
@@ -96,7 +96,7 @@ def _unresolved(unit: KeepUnit, group: RowGroup) -> Flags:
 
 
 def _taken(there: Counter[str], hashes: Sequence[str]) -> Flags:
-    """The rows to be written: each as often as the quarantine has too few of it."""
+    """Whether each row is written: not where the quarantine has it, for which `there` is counted down."""
     new = np.ones(len(hashes), dtype=bool)
     for place, each in enumerate(hashes):
         if there[each] > 0:
@@ -106,7 +106,7 @@ def _taken(there: Counter[str], hashes: Sequence[str]) -> Flags:
 
 
 class _Older:
-    """Keys of rows that are held and of which the copy shows a version that had landed before: an earlier one, or the same."""
+    """Keys of rows that are held, with whether the copy shows a row of each: a version that landed before, an earlier one or the same."""
 
     def __init__(self, unit: KeepUnit, copy: CopyKeys, groups: Sequence[StagedGroup]) -> None:
         self._unit = unit

@@ -11,7 +11,7 @@ from incremental_assets.adapters.delta.log.not_direct import NotDirect
 
 
 class Known:
-    """The columns of a table, each of which has to be of the type that is expected of it."""
+    """The columns of a table, given out only where they are of the type that is expected."""
 
     def __init__(self, state: LogState) -> None:
         self.table = Columns.of(state)

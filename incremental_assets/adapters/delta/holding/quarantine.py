@@ -94,7 +94,7 @@ def _by_spark(site: Site, plan: SyncPlan, staged: str, log: TableLog, note: Comm
 
 
 def _with_marks(session: SparkSession, lake: str, plan: SyncPlan, rows: DataFrame) -> DataFrame:
-    """Adds to a row that is held whether the copy shows what had landed of it before, and to every row that nothing has resolved it."""
+    """Adds CONTENT and STALE to rows that are held, and to every row that nothing has resolved it. STALE: the copy shows a row of the same key."""
     spec, path = plan.spec, table_path(lake, plan.spec.id)
     log = open_log(path)
     texts = [name for name in rows.columns if name not in (HELD, RUN_ID, SEQ, AT)]

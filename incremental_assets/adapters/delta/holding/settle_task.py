@@ -66,7 +66,7 @@ def _held(unit: SettleUnit) -> pa.Table:
 
 
 def _overtaken(unit: SettleUnit, of: Arrived, held: pa.Table) -> Mapping[str, str]:
-    """The rows, by their content, of which the batch brought what comes after: another version, held or not, or that they are gone."""
+    """How rows came to be held no more, by their content: the batch brought another version of them, held or not, or says that they are gone."""
     parts = _parts(of.columns)
     keys = held.select(parts).drop_null().group_by(parts).aggregate([]) if parts else None
     if held.num_rows == 0 or (keys is not None and not keys.num_rows):

@@ -54,7 +54,7 @@ def as_texts(values: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
 
 
 def texts_of(raw: pa.ChunkedArray, names: Sequence[str]) -> list[pa.ChunkedArray]:
-    """What the source gave in the place of rows that it has rejected: objects of texts. Raises NotDirect where one is anything else."""
+    """A column of texts for each name, from the JSON objects that the source gave in place of rejected rows; NULL where one lacks the name. Raises NotDirect where one is no object of texts."""
     rows = [_object(each) for each in raw.to_pylist()]
     with readable("a row that was rejected"):
         try:

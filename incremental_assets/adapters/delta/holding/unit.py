@@ -48,7 +48,7 @@ class KeepUnit:
 
     @property
     def size(self) -> int:
-        """The bytes of the files that are looked at, which decide the order in which units begin."""
+        """The bytes of the files that are looked at, by which units are spread over tasks."""
         copied = self.copy.files if self.copy else ()
         return sum(int(each["size"]) for each in (*self.files, *copied))
 
@@ -108,7 +108,7 @@ class SettleUnit:
 
     @property
     def size(self) -> int:
-        """The size of the unit, which decides the order in which units begin."""
+        """The bytes of its files, by which units are spread over tasks."""
         return sum(int(each["size"]) for each in self.files)
 
 
@@ -133,5 +133,5 @@ class HeldUnit:
 
     @property
     def size(self) -> int:
-        """The size of the unit, which decides the order in which units begin."""
+        """The bytes of its files, by which units are spread over tasks."""
         return sum(int(each["size"]) for each in self.files)

@@ -122,7 +122,7 @@ def _advanced(path: str, seen: Seen, until: int) -> Seen:
 
 
 def _actions(path: str, version: int) -> list[Mapping[str, Any]] | None:
-    """The actions of one commit; None where it is not there."""
+    """The actions of one commit; None where it is not there. Raises NotDirect where it cannot be read as JSON, and TargetChanged for what is no readable file."""
     file = commit_path(path, version)
     if not file.exists():
         return None

@@ -43,7 +43,7 @@ class LoggedTable(Protocol):
 
 
 class LocalTable:
-    """A table by our own replay of its log."""
+    """A table as our own replay of its log has it."""
 
     def __init__(self, path: str, seen: log_cache.Seen) -> None:
         self._path, self._seen = path, seen
@@ -74,7 +74,7 @@ class LocalTable:
         return [int(each["size"]) for each in self._seen.state.files.values()]
 
     def rows_in_files(self) -> int | None:
-        """The rows by the statistics of the files."""
+        """The rows in its files by their statistics, those that deletion vectors mark included; None where a file has none."""
         rows = [json.loads(each.get("stats") or "{}").get("numRecords") for each in self._seen.state.files.values()]
         return None if None in rows else sum(rows)
 
@@ -88,7 +88,7 @@ class LocalTable:
 
 
 class DeltaRsTable:
-    """A table by delta-rs: one in a store, or one whose log our own replay does not know."""
+    """A table as delta-rs opens it: one in a store, or one whose log our own replay cannot read."""
 
     def __init__(self, table: DeltaTable) -> None:
         metadata = table.metadata()
@@ -126,7 +126,7 @@ class DeltaRsTable:
         return list(self._table.get_add_actions(flatten=True).column("size_bytes").to_pylist())
 
     def rows_in_files(self) -> int | None:
-        """The rows by the statistics of the files."""
+        """The rows in its files by their statistics, those that deletion vectors mark included; None where a file has none."""
         rows = self._table.get_add_actions(flatten=True).column("num_records").to_pylist()
         return None if None in rows else sum(rows)
 

@@ -1,4 +1,4 @@
-"""A file of a log, read only where it is one: whoever may write to the lake can put a pipe there, for which a reader would wait forever."""
+"""A file of a log, opened only where it is a regular one: somebody who may write to the lake can put a pipe there, for which a reader would wait forever."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from incremental_assets.core.errors import TargetChanged
 
 
 def plain_text(file: Path) -> str:
-    """What it holds. Raises FileNotFoundError, TargetChanged."""
+    """The file's text. Raises FileNotFoundError, TargetChanged for what is no regular file or may not be read, UnicodeDecodeError."""
     with os.fdopen(_opened(file), encoding="utf-8") as opened:
         return opened.read()
 
 
 def check_plain(file: Path) -> None:
-    """What a library is about to open is a file. Raises FileNotFoundError, TargetChanged."""
+    """Checks a file that a library is about to open. Raises FileNotFoundError, and TargetChanged for what is no regular file or may not be read."""
     os.close(_opened(file))
 
 

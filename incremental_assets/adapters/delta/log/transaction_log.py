@@ -217,7 +217,7 @@ def _committed(version: int, entry: Mapping[str, Any]) -> Committed:
 
 
 def _reached(text: str | None) -> Reached | None:
-    """What `column:type=value` says."""
+    """Cursor and value of a text `column:type=value`; None of any other text."""
     cursor, separator, value = (text or "").rpartition("=")
     return Reached(cursor, value) if separator else None
 

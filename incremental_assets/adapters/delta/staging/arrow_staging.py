@@ -167,7 +167,7 @@ def _together_digest(digests: Sequence[str]) -> str:
 
 
 def _value(spec: TableSpec, number: int | Decimal) -> CursorValue | None:
-    """The cursor value; None, so that more is compared than need be, where Python has no such moment."""
+    """The cursor value of a number in the tasks' unit: a day, a microsecond, or a number as it is. None, so that more is compared than need be, where Python has no such moment."""
     if spec.cursor is None:
         return None
     kind = spec.cursor.type

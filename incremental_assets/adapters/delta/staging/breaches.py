@@ -1,4 +1,4 @@
-"""What a batch comes to some of whose rows break its table's contract, and the messages about it: pure."""
+"""What becomes of a batch with rows that break its table's contract, and the messages about it: pure."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def count_future(plan: SyncPlan, among: Column | None = None) -> Column:
 
 
 def _flag_null_keys(spec: TableSpec, frame: DataFrame) -> DataFrame:
-    """A row whose key is not whole cannot be told apart from any other, so it does not land under `upsert`."""
+    """Flags rows with a NULL in the key as rejected where a table has one row per key: they cannot be told apart from each other."""
     if not spec.traits.one_row_per_key:
         return frame
     first_null = sf.coalesce(*(sf.when(column(name).isNull(), sf.lit(name)) for name in spec.key))
@@ -176,7 +176,7 @@ def _with_operation(spec: TableSpec, frame: DataFrame) -> DataFrame:
 
 
 def _judged(frame: DataFrame, trial: Trial) -> DataFrame:
-    """Adds BREACH and BREACH_COLUMN, and where the contract holds rows makes those that break it rejected ones. Where a value may come once, in one task."""
+    """Adds BREACH and BREACH_COLUMN, and where the contract holds rows rejects those that break it. In one task, where a rule asks for unique values."""
     names, judge = frame.columns, trial.judge
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -90,7 +90,7 @@ class StageUnit:
 
     @property
     def size(self) -> int:
-        """The size of the unit, which decides the order in which units begin."""
+        """The bytes that its part is expected to have, by which units are spread over tasks."""
         return self.part.size
 
 
@@ -192,7 +192,7 @@ def grouped(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _flag_null_keys(rows: pa.Table, counting: Counting) -> pa.Table:
-    """A row whose key is not whole cannot be told apart from any other, so it does not land."""
+    """Flags rows with a NULL in the key as rejected, where `counting` names a key: they cannot be told apart from each other."""
     if not any(rows.column(place).null_count for place, _ in counting.key):
         return rows
     columns, reasons, raws = (rows.column(name).to_pylist() for name in (REJECT_COLUMN, REJECT_REASON, RAW))
@@ -272,6 +272,6 @@ def _wider(ends: tuple[int, int] | None, column: pa.ChunkedArray) -> tuple[int, 
 
 
 def digest(path: Path) -> str:
-    """The digest of a file's content."""
+    """The first 32 hexadecimal digits of the BLAKE2b hash of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()[:32]

@@ -22,7 +22,7 @@ _LANDS = own("lands")
 
 
 def write(landing: Landing) -> Written:
-    """Runs the MERGE in a session of its own: it takes the names of its commit from settings."""
+    """Runs the MERGE in a session of its own, as it takes metadata, app id and sequence of its commit from the session's settings."""
     plan, changes, gone = landing.plan, landing.changes, landing.found.leaving
     note = replace(landing.note(), withdrawn=gone)
     with second_session(landing.session) as session:
