@@ -73,7 +73,7 @@ def breaches(judge: Judge, rows: pa.Table) -> tuple[Breach, ...]:
 
 
 def reasons(found: Sequence[Breach], rows: int) -> tuple[NDArray[np.bool_], pa.Array, pa.Array]:
-    """Flags for the rows that break anything; for each that does, every reason in one text, and the first column of them."""
+    """Whether each row breaks a rule; for each that does all reasons in one text, and the first column that one of them names; NULL for the others."""
     if not found:
         nothing = pa.nulls(rows, pa.string())
         return np.zeros(rows, dtype=bool), nothing, nothing
@@ -141,7 +141,7 @@ def _passed(judge: Judge, check: pandera.Check, values: Any, rule: str) -> NDArr
 
 
 def _words(check: pandera.Check) -> str:
-    """The rule as the user wrote it: pandera's own checks by the argument of a field with its constant, a user's by its name, or by the words given to it."""
+    """The rule as the user wrote it, at most 120 characters: pandera's own checks by the argument of a field with its constant, a user's by its name, or by the words given to it."""
     name = str(check.name)
     text = str(check.error or name)
     if check.is_builtin_check(name) and text.startswith(f"{name}("):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from functools import lru_cache
+from threading import Lock
 
 from pyspark import cloudpickle
 
@@ -16,7 +17,7 @@ from incremental_assets.core.model.table import TableSpec
 
 
 def judge_of(spec: TableSpec) -> Judge | None:
-    """The judge of a table; None without a contract. Raises ConfigurationError for what is wrong with the contract, ContractBroken where the columns are other ones."""
+    """The judge of a table; None without a contract. Raises ConfigurationError for a mistake in the contract, ContractBroken where the table's columns are not those that it names."""
     contract = spec.contract
     if contract is None:
         return None
@@ -27,16 +28,21 @@ def judge_of(spec: TableSpec) -> Judge | None:
     return Judge(str(spec.id), _packed(contract), spec.shape.names)
 
 
+_packing = Lock()
+"""A package is registered for one at a time: another thread that packs a contract of it would take it out again."""
+
+
 @lru_cache(maxsize=256)
 def _packed(contract: Contract) -> bytes:
-    """The contract pickled with the user's own code in it: a worker need not have it, and one that is used again has no older one."""
+    """The contract pickled with the user's own code in it: a worker need not have it, and one that is used again has no older one. Raises ConfigurationError."""
     schema, module = schema_of(contract), module_of(contract)
-    if module is not None:
-        cloudpickle.register_pickle_by_value(module)
-    try:
-        return bytes(cloudpickle.dumps(schema))
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        raise mistake(contract, f"its checks use what cannot be carried to Spark's tasks ({error})") from None
-    finally:
+    with _packing:
         if module is not None:
-            cloudpickle.unregister_pickle_by_value(module)
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            return bytes(cloudpickle.dumps(schema))
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise mistake(contract, f"its checks use what cannot be carried to Spark's tasks ({error})") from None
+        finally:
+            if module is not None:
+                cloudpickle.unregister_pickle_by_value(module)

@@ -112,7 +112,7 @@ def _module(contract: Contract, name: str) -> ModuleType:
 
 
 def _raised_at(error: BaseException) -> str:
-    """The line of the user's file: what Python could not read, or the last one that ran outside of libraries."""
+    """File and line of the user's code, as text: what Python could not read, or the last line that ran outside of libraries; `the module` where there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [

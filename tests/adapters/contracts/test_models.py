@@ -2,11 +2,16 @@
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
 from incremental_assets.adapters.contracts.judge import breaches, reasons
 from incremental_assets.adapters.contracts.packing import judge_of
@@ -224,3 +229,23 @@ def test_a_module_of_the_current_folder_is_not_imported(
     (elsewhere / "shop_rules.py").write_text("raise SystemExit('played')", encoding="utf-8")
     monkeypatch.chdir(elsewhere)
     assert "there is no module 'shop_rules'" in mistake(spec(project, "shop_rules:Orders"))
+
+
+def test_two_contracts_of_one_package_are_packed_at_the_same_time(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = "(pa.DataFrameModel):\n    id: int\n    email: str\n"
+    write(project, HEAD + f"class Orders{fields}class Lines{fields}")
+    dumps: Any = cloudpickle.dumps
+    both = Barrier(2)
+
+    def together(schema: object) -> bytes:
+        with suppress(BrokenBarrierError):
+            both.wait(1)
+        packed: bytes = dumps(schema)
+        return packed
+
+    monkeypatch.setattr(cloudpickle, "dumps", together)
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(judge_of, [spec(project, f"contracts.shop:{name}") for name in ("Orders", "Lines")]))
+    assert [each is not None for each in found] == [True, True]
