@@ -204,7 +204,7 @@ def _is_no_database(error: Exception) -> bool:
 
 
 def _code(error: Exception) -> int:
-    """SQLite's code, without what its upper bytes add; 0 for any other database."""
+    """SQLite's primary result code, which is the lowest byte; 0 for an error of any other database."""
     code: int = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
     return code & 0xFF
 

@@ -41,7 +41,7 @@ def append(connection: Connection, database: Database, *events: Event) -> None:
 
 
 def _seconds(event: Event) -> float | None:
-    """The duration of the sync that ended with this event."""
+    """The seconds that the sync took which this event ends; None for any other event."""
     return event.report.seconds if event.report is not None and event.kind in FINISHED_KINDS else None
 
 

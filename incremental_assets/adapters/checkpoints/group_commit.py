@@ -18,9 +18,9 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """The write of one table: `work` first proves that it may write. Where it raises an error of the family it has changed nothing.
+    """The write of one table. An IncrementalAssetsError of `work` is raised to its caller alone, and what it wrote before is committed with the others.
 
-    What it wrote before is committed with the others': a lease inserts the row of a table only where there is none, and such a row is free.
+    So `work` proves that it may write before it changes anything. A lease first inserts the row of a table without one: that row is free.
     """
 
     table: TableId

@@ -16,7 +16,7 @@ Held = tuple[TableId, str]
 
 
 class Heartbeats:
-    """Calls `beat` for all leases held, every `seconds`; `beat` gives those that are lost. The thread lives only while there is a lease."""
+    """Calls `beat` with all leases that are held, every `seconds`; `beat` returns those that are lost. The thread lives only while there is a lease."""
 
     def __init__(self, beat: Callable[[Sequence[Held]], Collection[Held]], seconds: float) -> None:
         self._beat, self._seconds = beat, seconds

@@ -63,7 +63,7 @@ class Leases:
             raise LeaseLost(table)
 
     def held(self, connection: Connection, tables: Iterable[TableId]) -> dict[TableId, Busy | None]:
-        """The holder of each of the tables that anybody ever wrote; None where nobody does or can before the transaction ends."""
+        """Of each of the tables that was ever written the error that names the holder of its lease; None where nobody holds it, nor can take it before the transaction ends."""
         return {table_of(row): _holder(row) for row in self._all_locked(connection, among(heartbeats.c, tables))}
 
     def _take(self, table: TableId, run_id: str, token: str) -> None:
@@ -123,7 +123,7 @@ class Leases:
         return (heartbeats.c.expires_at <= self._database.now()).label("expired")
 
     def _renew(self, held: Sequence[Held]) -> set[Held]:
-        """All in one transaction, as each of them may have to wait for the database; gives those that are another's by now."""
+        """Renews all in one transaction, as each may have to wait for the database; returns those that this process no longer holds."""
         ours = heartbeats.c.token.in_([token for _, token in held])
         with self._database.transaction(writes=True) as connection:
             kept = {(table_of(row), row.token) for row in self._all_locked(connection, ours)}

@@ -1,4 +1,4 @@
-"""The position of each table, from two SQL statements: what folding its events gives, without the history."""
+"""The position of each table, as folding its events would give it, without reading them all: one query finds the events that matter, another reads them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def all_positions(connection: Connection) -> dict[TableId, Checkpoint]:
 
 
 def ended_at(connection: Connection, table: TableId, run_id: str) -> int | None:
-    """The last event of a run that landed or found nothing to do."""
+    """The id of the last event of a run that landed or found nothing to do; None if there is none."""
     c = checkpoints.c
     ended = c.event.in_([EventKind.LANDED.value, EventKind.IDLE.value])
     asked = select(func.max(c.event_id)).where(is_table(c, table), c.run_id == run_id, ended)
@@ -142,7 +142,7 @@ def _rows(connection: Connection, ids: Iterable[int]) -> dict[int, Any]:
 
 @cache
 def _marks_of_one() -> Select[Any]:
-    """The select of the marks of the table that it is executed with."""
+    """`_marks` of one table, whose name is a parameter."""
     text = (bindparam(name, type_=Text) for name in named(TableId("", "", "")))
     labels = ("source", "schema_name", "table_name")
     asked = select(*(value.label(label) for value, label in zip(text, labels, strict=True)))

@@ -23,7 +23,7 @@ from incremental_assets.core.strategies import Strategy
 
 
 def sync_id(table: TableId) -> str:
-    """The name of a table's sync, the same forever and in every checkpoint database."""
+    """The UUID of a table's sync, made from the table's name: the same forever and in every checkpoint database."""
     name = f"{quote(table.source)}.{render_table(table.schema, table.name)}"
     return str(uuid5(NAMESPACE_OID, f"incremental-assets:{name}"))
 
@@ -163,7 +163,7 @@ def _json(value: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text without NUL, which PostgreSQL's text cannot hold, and without lone surrogates, which UTF-8 cannot."""
+    """The text without NUL, which PostgreSQL cannot hold, and with lone surrogates, which UTF-8 cannot hold, written as `\\udc80`."""
     return text.replace("\x00", "").encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -53,7 +53,7 @@ KEEP_IDLE = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The run that writes a table now; None if there is none."""
+    """The process and the run that write a table now; both None if nobody does."""
 
     owner: str | None
     run_id: str | None
@@ -62,7 +62,7 @@ class Heartbeat:
 class SqlCheckpoints:
     """Implements `core.ports.Checkpoints`. Its database is opened at the first use and brought to this program's version.
 
-    Every method raises CheckpointsUnreachable and CheckpointsTooNew. Reading a SQLite file that is not there finds nothing and
+    Every method raises CheckpointsUnreachable, CheckpointsUnreadable and CheckpointsTooNew. Reading a SQLite file that is not there finds nothing and
     makes nothing. One object serves all threads of a process.
     """
 
@@ -142,7 +142,7 @@ class SqlCheckpoints:
         return recorded(reversed(self._read(latest(table, limit))))
 
     def heartbeats(self) -> dict[TableId, Heartbeat]:
-        """The run that writes each table now."""
+        """The process and the run that write each table now, of all tables that were ever written."""
         alive = (heartbeats.c.expires_at > self._database.now()).label("alive")
         return {table_of(row): _heartbeat(row) for row in self._read(select(heartbeats, alive))}
 
