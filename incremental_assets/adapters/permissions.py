@@ -1,4 +1,4 @@
-"""File permissions: what we write is readable by its owner only, and by a group if the lake's folder allows it. And what others may have put in a file's place."""
+"""File permissions: what we write is readable by its owner only, and by a group if the lake's folder allows it. Files are opened so that nothing put in their place does harm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def own_file(path: Path) -> None:
 
 
 def plain_file(path: Path, flags: int = os.O_RDONLY) -> int | None:
-    """The descriptor of a file; None for a pipe, for whose other end a reader would wait forever, and for a device. Raises OSError, also for a folder."""
+    """The descriptor of a regular file, which `flags` may create for this user alone; None for a pipe, whose reader would wait forever, and for a device. Raises OSError, also for a folder."""
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     kind = os.fstat(descriptor).st_mode
     if stat.S_ISREG(kind):
@@ -40,7 +40,7 @@ def plain_file(path: Path, flags: int = os.O_RDONLY) -> int | None:
 
 
 def scratch_folder() -> Path:
-    """The folder in which Spark stores shuffles and spills: one of this user in the temporary folder."""
+    """The folder in which Spark stores shuffles and spills: this user's own in the temporary folder; a new one at each call where another user has taken its name."""
     shared = Path(tempfile.gettempdir()) / f"incremental-assets-{os.geteuid()}"
     with suppress(FileExistsError):
         shared.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""Tells which process holds a lease, and whether it is still running."""
+"""The identity of a process, such as the holder of a lease, and whether it is still running."""
 
 from __future__ import annotations
 

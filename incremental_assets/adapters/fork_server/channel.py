@@ -90,7 +90,7 @@ def private(folder: Path) -> int:
 
 
 def fingerprint(program: str) -> str:
-    """A fingerprint of the program and of all that a process cannot change once it runs: where it is equal, one process does what the other would do.
+    """A text of all that a process cannot change once it runs, and of the program: where two are equal, one process does what the other would do.
 
     Spark starts the daemon of its workers with variables of its own, which the workers read when they are forked.
     """

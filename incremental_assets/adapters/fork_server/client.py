@@ -36,7 +36,7 @@ def handed_over(program: str, arguments: Sequence[str], folder: Path) -> int | N
 
 
 def connect(folder: Path) -> socket.socket | None:
-    """Connect to the server of this user, if there is one."""
+    """A connection to this user's server in the folder; None if none answers there, and on other systems than Linux."""
     if not sys.platform.startswith("linux"):
         return None
     try:

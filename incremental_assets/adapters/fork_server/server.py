@@ -61,7 +61,7 @@ def serve(folder: Path, mine: Collection[str]) -> Accepted | None:
 
 
 def become(accepted: Accepted) -> list[str]:
-    """Make this fork the process that its caller would have started; tell the caller, and return the arguments. Starts no thread: what it is to run may fork."""
+    """Make this fork the process that its caller would have started, answer the caller, and return the arguments. Starts no thread, as the program may fork."""
     request = accepted.request
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Decides which of Arrow's pools of memory a process takes: that is set when pyarrow is first imported."""
+"""Chooses Arrow's memory pool for a process: it is set when pyarrow is first imported."""
 
 from __future__ import annotations
 

@@ -39,12 +39,12 @@ class Archive:
 
     @property
     def driver_options(self) -> str:
-        """The options as Spark splits them: in quotes, as a path may hold spaces."""
+        """The options as Spark splits them, in quotes, as a path may hold spaces; empty without an archive."""
         return f'-Xshare:auto {QUIET} "-XX:SharedArchiveFile={self.driver}"' if self.driver else ""
 
     @property
     def launcher_options(self) -> str:
-        """The options as a shell splits them, which leaves no way to quote: a path with spaces has to do without."""
+        """The options as a shell splits them, without quotes; empty without an archive, and for a path with spaces."""
         usable = self.launcher is not None and _is_one_word(self.launcher)
         return f"-Xshare:auto {QUIET} -XX:SharedArchiveFile={self.launcher}" if usable else ""
 
@@ -59,12 +59,12 @@ def find_archive(java: Java) -> Archive:
 
 
 def archive_folder(java: Java) -> Path:
-    """The folder of archives, beside the jars: first who it is for, then what it was made from."""
+    """The folder of archives, beside the jars. Its name says which Java and Spark it is for, then what it was made from."""
     return jar_folder() / f"{_family(java)}{fingerprint(java)}"
 
 
 def fingerprint(java: Java) -> str:
-    """A fingerprint of this Java, this Spark and these jars: another one of any of them has another."""
+    """A hash of this Java, this Spark and these jars, which changes with each of them."""
     return _hash(_made_from(java))
 
 
@@ -133,7 +133,7 @@ def _hash(texts: Iterable[str]) -> str:
 
 
 def _train(folder: Path) -> None:
-    """Trains in a process of its own: a JVM writes its archive when it ends."""
+    """Trains in a process of its own, as a JVM writes its archive when it ends. Raises SetupError where that fails or takes more than 15 minutes."""
     command = [sys.executable, "-m", "incremental_assets.adapters.training", str(_dumped(folder, DRIVER))]
     launcher = f"{QUIET} -XX:ArchiveClassesAtExit={_dumped(folder, LAUNCHER)}" if _is_one_word(folder) else ""
     environment = os.environ | {LAUNCHER_VARIABLE: launcher}

@@ -94,7 +94,7 @@ def close(session: SparkSession) -> None:
 
 
 class _Channel(ChannelBuilder):
-    """A channel to this machine, with the token: pyspark's own builder would ask for TLS, or for a host that is called `localhost`."""
+    """Builds a channel to this machine that sends the token: pyspark's own builder would demand TLS, or a host that is called `localhost`."""
 
     def __init__(self, engine: Announced, is_there: Callable[[], bool]) -> None:
         # The same for every holder of the token: the session keeps runs apart.

@@ -37,7 +37,7 @@ def require_java() -> Java:
 
 
 def find_java() -> Java:
-    """Find Java as `require_java` does; raises LookupError, whose text is the sentence."""
+    """The Java that Spark will use. Raises LookupError, whose text names the cure."""
     executable = _executable()
     home = executable.resolve().parent.parent
     version = _version_of_release_file(home / "release") or _version_when_asked(executable)

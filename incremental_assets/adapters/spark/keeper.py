@@ -50,7 +50,7 @@ def main(folder: Path, idle: timedelta) -> None:
 
 
 def _keep(folder: Path, engine: Announced, at_end: ExitStack) -> None:
-    """Keep the engine until nobody has used it for so long, or it has ended, or is not to end by itself any more."""
+    """Return when the engine was ended after its time without use, has ended by itself, or is no longer this process's to end."""
     forks: control.Starting | None = None
     with _end_of(engine) as ended:
         while is_kept(folder, engine):
@@ -92,7 +92,7 @@ def _reap() -> None:
 
 
 def _say(sentence: str) -> None:
-    """Write a line to the run that asked, which waits for it and may have been killed."""
+    """Write a line to the run that waits for it, which may have been killed, and close this process's stdout: it is the null device from then on."""
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "w") as waiting:
         waiting.write(f"{sentence}\n")
     nothing = os.open(os.devnull, os.O_WRONLY)

@@ -48,7 +48,7 @@ _SERVED = {
 
 
 def spawn(folder: Path, machine: Machine, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start the server in a session of its own, so that a Ctrl-C is not for it. The token is in its environment, which only its user can read."""
+    """Start the server in a session of its own, which no Ctrl-C reaches. The token is in its environment, which only its user can read."""
     scratch(folder).mkdir(mode=0o700)
     conf = {**machine.conf, **_SERVED, "spark.local.dir": str(scratch(folder))}
     # Out of memory is logged once and ends it; a run that used it then continues in its own session.
@@ -75,7 +75,7 @@ _OF_CLIENTS = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE", "
 
 
 def answering_port(process: subprocess.Popen[bytes], log: Path) -> int:
-    """The port at which the server answers, once it does."""
+    """Wait for the server's port, as its log names it. Raises SetupError where the server ends before, or is not there within two minutes."""
     deadline = time.monotonic() + _READY_WITHIN
     while time.monotonic() < deadline:
         output = log.read_text(encoding="utf-8", errors="replace")

@@ -59,7 +59,7 @@ class Work(StrEnum):
 
     @classmethod
     def ahead(cls, size: int) -> Work:
-        """The work that lies ahead, by the bytes that are to be read: up to 150 MB both were seen to take as long."""
+        """LOAD for more than 256 MiB to read, else TICK; up to 150 MB both were measured to take as long."""
         return cls.LOAD if size > LOAD_BYTES else cls.TICK
 
 
@@ -231,7 +231,7 @@ def _delta() -> dict[str, str]:
 
 
 def _shipped() -> dict[str, str]:
-    """Settings for a cluster, whose machines have no jars of ours and clocks of their own."""
+    """Settings for a cluster, whose machines have none of our jars and may be in another time zone. Raises SetupError where a jar is missing."""
     return {
         "spark.jars": ",".join(str(jar) for jar in verified_jars()),
         # In front of options that the cluster has: a stamp without a zone is read by the clock of the machine that reads it.
@@ -243,12 +243,12 @@ def _shipped() -> dict[str, str]:
 
 
 def _no_warehouse() -> str:
-    """A warehouse that is never used, and does not appear in the working directory."""
+    """The folder of Spark's warehouse, which is never used: else it would be one in the working directory."""
     return str(scratch_folder() / "warehouse")
 
 
 def _on_class_path(theirs: dict[str, str]) -> dict[str, str]:
-    """Settings for this machine: `spark.jars` would copy 15 MB at every start, and only what the JVM itself finds can be in its archive.
+    """The class paths for this machine: `spark.jars` would copy 15 MB at every start, and only what the JVM itself finds can be in its archive.
 
     Ours come first and alone decide the beginning of the path, which an archive is tied to.
     """

@@ -36,7 +36,7 @@ class Unit(Protocol):
 
     @property
     def size(self) -> int:
-        """The unit's size, by which the order of units is decided, the largest first."""
+        """The bytes that it reads, about: by them units are spread over tasks, the largest first, and large ones are a job of their own."""
 
 
 class TaskFailed(Exception):
@@ -171,7 +171,7 @@ def packed(sizes: Sequence[int]) -> list[list[int]]:
 
 
 def played(payload: bytes) -> bytes:
-    """Runs in a task: gives the answer of one unit, or what it raised, so that no unit ends another."""
+    """Runs in a task: the pickled answer of one unit, or the pickled error, behind whether it succeeded, so that no unit ends another."""
     module, unit = pickle.loads(payload)  # noqa: S301 - the driver wrote it
     try:
         return pickle.dumps((True, importlib.import_module(module).apply(unit)))

@@ -1,6 +1,6 @@
 """Tells whether a kept engine is used, and when it last was: by a lock that the operating system takes back from a run that is killed.
 
-A run shares the lock while it has a session. Who holds it alone knows that nobody uses the engine, and that nobody begins to.
+A run shares the lock while it has a session. A process that holds it alone knows that nobody uses the engine, and that nobody begins to.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def unused(folder: Path) -> Iterator[datetime | None]:
 
 
 def last_use(folder: Path) -> datetime:
-    """When its last use ended; waits for that. A run that was killed has reported nothing, so its use ends when that is noticed."""
+    """Wait until nobody uses the engine, and return when its last use ended: now, where that was waited for, as a run that was killed has noted nothing."""
     with _opened(folder) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
