@@ -65,7 +65,7 @@ def _one_by_one(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question]
 
 
 def raise_if_lost(asked: psycopg.RawCursor[Any], error: Exception) -> None:
-    """Raise where the connection is gone, as no other question has a chance."""
+    """Raise the error again where the connection is gone, as no other question could be answered."""
     if asked.connection.broken or asked.connection.closed:
         raise error
 

@@ -15,6 +15,6 @@ _BLOCKS, _ROWS = 64, 1_000
 
 
 def last_rows(table: TableId, pages: int, read: str, condition: str = "true") -> str:
-    """The SELECT of what lies at the end of a table of so many blocks, the last row first."""
+    """The SELECT of up to 1,000 rows in the last 64 of a table's blocks, the last row first; `pages`: how many blocks the table has."""
     first = max(0, pages - _BLOCKS)
     return f"SELECT {read} FROM ONLY {relation(table)} WHERE t.ctid >= '({first},0)'::tid AND {condition} ORDER BY t.ctid DESC LIMIT {_ROWS}"

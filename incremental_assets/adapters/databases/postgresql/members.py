@@ -31,7 +31,7 @@ _BOUNDS = "SELECT o, coalesce(pg_get_partition_constraintdef(o), 'TRUE') FROM un
 
 
 def members(asked: psycopg.RawCursor[Any], tables: Sequence[TableId]) -> list[tuple[int, ...]]:
-    """The partitions of each table, at any depth, and the inheritance children in which rows may lie; ascending."""
+    """The oids of the partitions and inheritance children of each table, at any depth, without those that are partitioned themselves; ascending."""
     rows = asked.execute(_MEMBERS, ([each.schema for each in tables], [each.name for each in tables])).fetchall()
     found = {place: tuple(oids) for place, oids in rows}
     return [found.get(place, ()) for place in range(1, len(tables) + 1)]

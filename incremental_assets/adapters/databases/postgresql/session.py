@@ -126,7 +126,7 @@ class Session:
         return open_placed_rows(self._asked, spec, windows)
 
     def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
-        """The ends of the key, by its index."""
+        """The smallest and the largest key, by its index; None without such a key or a row."""
         return key_ends(self._asked, spec)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:

@@ -64,7 +64,7 @@ class _Trigger:
     on_update: bool
 
     def writes(self, name: str) -> bool:
-        """Whether the text of a trigger assigns to the column, or the trigger gets its name, as `moddatetime` does."""
+        """Whether the trigger's text assigns to the column, or it is called with the column's name, as `moddatetime` is."""
         new = rf"NEW\s*\.\s*\"?{re.escape(name)}\"?"
         # Where a statement begins: within one, `=` compares.
         assigned = rf"(;|\b(BEGIN|THEN|ELSE|LOOP)\b)(\s|--[^\n]*\n)*{new}\s*:?=|\bINTO\s+(STRICT\s+)?{new}(?!\w)"

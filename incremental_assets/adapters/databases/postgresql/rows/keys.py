@@ -38,12 +38,12 @@ class HeldKeys:
         self._text, self._hash = (holdable(self._columns, words(self._columns)) for words in (row_text, hashed))
 
     def by_bytes(self) -> HeldKeys | None:
-        """The keys by bytes, where this very server hashes as the lake does."""
+        """The keys by bytes, where this very server hashes as the lake does; else None."""
         return HeldKeys(self._asked, self._spec, byte_hash, byte_place) if hashes_alike(self._asked) else None
 
     @cached_property
     def storage(self) -> tuple[tuple[int, int], ...]:
-        """The number of the file of every table that was read."""
+        """The oid of every table that was read, and the number of its file."""
         # A question that reads no row locks them as well.
         self._asked.execute(f"SELECT FROM {relation(self._spec.id)} LIMIT 0")
         return tuple((table, file) for table, file in self._asked.execute(_STORAGE).fetchall())
@@ -61,13 +61,13 @@ class HeldKeys:
         return {part: KeySum(count, int(digest)) for part, count, digest in rows if part is not None}
 
     def texts(self, within: KeyParts) -> frozenset[str]:
-        """The texts of the keys, as `sums` finds them."""
+        """The canonical text of each key within, but for keys that no copy can hold."""
         values = Parameters()
         source = keys_within(self._spec, f"{self._text} AS text", within, values, self._at)
         return self._texts(f"SELECT text FROM {source}", values.values)
 
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
-        """The keys that are there: found by their value where that is one number, or has parts that an index finds; else by their text, letter by letter."""
+        """Those of the keys that the snapshot shows: found by value where a key is one number, or of types that an index finds by their text; else by the whole text, character by character."""
         rows = relation(self._spec.id)
         if placed_by_value(self._spec):
             found = f"{column(self._spec.key[0])} = ANY(CAST($1 AS bigint[]))"

@@ -41,13 +41,13 @@ class PlacedRows:
         self._hash = hashed(spec.columns)
 
     def by_bytes(self) -> PlacedRows | None:
-        """The rows by bytes, where this very server hashes as the lake does."""
+        """The rows by bytes, where this very server hashes as the lake does; else None."""
         if not hashes_alike(self._asked):
             return None
         return PlacedRows(self._asked, self._spec, self._windows, byte_hash)
 
     def spread(self) -> KeySpread:
-        """Finds the spread in one scan of the windows."""
+        """The number of rows and the ends of their places, in one scan of the windows; of keys at their hashes the ends are those of all hashes."""
         values = Parameters()
         ends = f"min({place(self._spec)}), max({place(self._spec)})" if placed_by_value(self._spec) else "NULL, NULL"
         sql = f"SELECT count(*), {ends} FROM {relation(self._spec.id)} WHERE {self._inside(values)}"
@@ -55,17 +55,17 @@ class PlacedRows:
         return KeySpread(rows, lowest or 0, (1 << HASH_BITS) - 1 if highest is None else highest)
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
-        """The sums, read from the ranges alone where the key's own order has them."""
+        """The number of rows and the sum of their hashes by part; of a key that is one number only the ranges are read."""
         by_index(self._asked)
         rows = self._rows(f"placed >> {shift}, count(*), sum(hashed)", within, "GROUP BY 1")
         return {part: KeySum(count, int(digest)) for part, count, digest in rows}
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
-        """The place and hash of each row, as `sums` finds them."""
+        """Place and hash of each row within."""
         return [(found, digest) for found, digest in self._rows("placed, hashed", within)]
 
     def windowed(self, within: KeyParts) -> list[tuple[int, int, int]]:
-        """The place, hash and window of each row, as `sums` finds them."""
+        """Place, hash and number of the window of each row within."""
         return [(found, digest, number) for found, digest, number in self._rows("placed, hashed, number", within)]
 
     def _rows(self, selected: str, within: KeyParts, grouped: str = "") -> list[tuple[Any, ...]]:

@@ -57,7 +57,7 @@ def rejected(plan: SyncPlan, values: Values) -> str:
 
 
 def where(plan: SyncPlan, values: Values, since: int | None) -> str:
-    """The condition for the rows that the plan reads, of those that a transaction from `since` on has written. A backfill's window holds no row without a cursor; every sync reads those anyway."""
+    """The condition for the rows that the plan reads, at its places where it names some; with `since` only those that a transaction from this one on has written. A backfill reads no rows without a cursor, as every sync reads them anyway."""
     spec, rows = plan.spec, "TRUE"
     if spec.is_incremental:
         rows = inside(spec, plan.window, values, nulls=reads_nulls(spec) and not plan.request.mode.reads_again)

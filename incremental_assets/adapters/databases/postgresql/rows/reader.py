@@ -53,11 +53,11 @@ class JdbcReader:
     def row_hashes(
         self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
     ) -> DataFrame:
-        """Reads the hashes in a snapshot of its own."""
+        """Keys and hashes, read in a snapshot of their own when Spark evaluates the frame."""
         return self._jdbc().read(session, row_hashes_sql(spec, windows, places))
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
-        """Reads the keys in a snapshot of its own."""
+        """The keys, read in a snapshot of their own when Spark evaluates the frame; None where no row can be such."""
         sql = unholdable_keys_sql(spec, windows)
         return self._jdbc().read(session, sql) if sql else None
 

@@ -34,7 +34,7 @@ class SoughtKeys:
 
 
 def sought_by_index(columns: Sequence[Column], texts: Iterable[str]) -> SoughtKeys | None:
-    """The keys to look up by an index; None where a part has a type whose text alone does not identify a value."""
+    """What looks up the keys by their values, so that an index serves; None where a part has a type of which equal values may have different texts."""
     kinds = [_KINDS.get(_VARYING.sub("text", each.source_type)) for each in columns]
     found = [parts for text in texts if _can_be(columns, parts := parts_of(columns, text))]
     names = [f"k{place}" for place in range(len(columns))]

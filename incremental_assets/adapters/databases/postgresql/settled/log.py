@@ -13,7 +13,7 @@ FLUSHED = "CASE WHEN NOT pg_is_in_recovery() THEN (pg_current_wal_flush_lsn() - 
 
 
 def written(next_record: int, page: int, file: int) -> int:
-    """The end of the last record. The source says where the next one begins, which on a new page is behind a header that is not written yet."""
+    """The byte at which the last record ends. The source says where the next one begins, which on a new page is behind a header that is not written yet."""
     if next_record % file == _LONG:
         return next_record - _LONG
     return next_record - _SHORT if next_record % page == _SHORT else next_record

@@ -34,7 +34,7 @@ ORDER BY since
 
 
 def unshown(asked: psycopg.RawCursor[Any]) -> tuple[datetime, str] | None:
-    """The session that may have the oldest such stamp, and since when it stands still. Asked after the clock and before the open transactions."""
+    """Since when the session that may have the oldest such stamp stands still, and which one it is; None if there is none. Asked after the clock and before the open transactions."""
     still = asked.execute(_UNSHOWN).fetchall()
     for pause in PATIENCE:
         if not still:
