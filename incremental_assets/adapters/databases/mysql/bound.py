@@ -112,7 +112,7 @@ def _blind(connection: Connection, *, is_replica: bool) -> str:
 
 
 def _positions(connection: Connection) -> tuple[int | None, int | None]:
-    """The positions up to which the log is written, and is on disk; None of a server that tells only those who have PROCESS."""
+    """The bytes up to which InnoDB's log is written, and up to which it is on disk; None where the server tells them only with the privilege PROCESS, or not in words that are known."""
     try:
         found = connection.rows(connection.flavour.positions)
     except pymysql.OperationalError as error:

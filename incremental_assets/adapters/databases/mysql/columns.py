@@ -32,7 +32,7 @@ _DATED = ("date", "timestamp", "timestamp_ntz")
 
 
 def arrow_type(column: Column) -> pa.DataType:
-    """The Arrow type of the column that holds its values."""
+    """The Arrow type for the values of a column."""
     if column.spark_type.startswith("decimal"):
         digits, scale = column.spark_type[8:-1].split(",")
         return pa.decimal128(int(digits), int(scale))
@@ -92,7 +92,7 @@ def _converter(kind: str) -> Callable[[bytes], Any]:
 
 
 def printed(sent: Sent) -> str | None:
-    """What was sent as people read it, whatever it is."""
+    """A value as people read it: its text, or where that is not UTF-8 its bytes as `x'…'`; None for NULL."""
     if sent is None:
         return None
     try:

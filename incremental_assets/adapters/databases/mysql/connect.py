@@ -85,7 +85,7 @@ class Connection:
 
     @property
     def flavour(self) -> Flavour:
-        """The kind of server that this is."""
+        """The flavour of the server, MySQL or MariaDB, by what it says of its version."""
         return flavour_of(self._driver.get_server_info())
 
     @property
@@ -94,7 +94,7 @@ class Connection:
         return int(self._driver.thread_id())
 
     def limit(self, duration: timedelta | None) -> None:
-        """How long a statement may take; None: forever."""
+        """Set how long a statement may take; None: forever."""
         allowed = 0 if duration is None else _seconds(duration) * 1000 // self.flavour.limit_unit
         self.execute(f"SET SESSION {self.flavour.limit} = {allowed}")
 
@@ -170,7 +170,7 @@ class Connection:
         return len(received)
 
     def close(self) -> None:
-        """Close without a word to the server, which may no longer listen."""
+        """Close the line without telling the server, which may no longer listen."""
         self._driver._force_close()
         self._line.close()
 

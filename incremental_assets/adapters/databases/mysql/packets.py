@@ -138,7 +138,7 @@ class _Received:
 
 
 def _measured(data: npt.NDArray[np.uint8], at: _Places) -> tuple[_Places, _Places, npt.NDArray[np.bool_]]:
-    """The places where the values begin whose lengths stand at some places, their lengths, and which are NULL."""
+    """Of the values whose length prefixes lie at some places: where each begins, how many bytes it has, and whether it is NULL."""
     heads = data[at]
     begins, sizes, missing = at + 1, heads.astype(np.int64), heads == _NULL
     sizes[missing] = 0

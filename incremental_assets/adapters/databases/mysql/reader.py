@@ -31,12 +31,12 @@ class MySqlReader(FileReader):
     def row_hashes(
         self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
     ) -> DataFrame:
-        """Reads the hashes in a statement of its own."""
+        """Keys and hashes, read in a statement of their own, and held in memory."""
         found = self._ask(spec, row_hashes_sql(spec, windows, places))
         return session.createDataFrame([(key, int(digest)) for key, digest in found], f"{KEY} string, {HASH} bigint")
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
-        """Reads the keys in a statement of its own."""
+        """The keys, read in a statement of their own; None where there are none."""
         query = unholdable_keys_sql(spec, windows)
         keys = [] if query is None else self._ask(spec, query)
         return session.createDataFrame(keys, f"{KEY} string") if keys else None

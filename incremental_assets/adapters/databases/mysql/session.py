@@ -87,7 +87,7 @@ class Session(OneByOne):
         return open_snapshot(self._connection, plan)
 
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
-        """The numbers of what differs from a copy, under a snapshot."""
+        """One read transaction, compared with a copy by `seek`; the rows that differ lie in a file until the block ends."""
         return open_snapshot(self._connection, plan, seek)
 
     def _end(self, spec: TableSpec, end: End) -> CursorValue | None:

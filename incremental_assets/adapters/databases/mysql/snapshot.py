@@ -146,7 +146,7 @@ def _batch(schema: pa.Schema, spec: TableSpec, sent: Sequence[pa.BinaryArray], t
 
 
 def _said(flags: pa.BinaryArray) -> pa.BooleanArray:
-    """Whether the server has answered it for a row; for one without a cursor it answers neither."""
+    """The server's flags as booleans; NULL, which a row without a cursor has, is false."""
     return pc.fill_null(pc.equal(flags, b"1"), fill_value=False)
 
 
@@ -184,7 +184,7 @@ def _query(plan: SyncPlan) -> Condition:
 
 
 def _where(plan: SyncPlan) -> Condition:
-    """The condition for the rows that the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
+    """The condition for the rows that the plan reads, at its places where it names some. A backfill reads no rows without a cursor, as every sync reads them anyway."""
     spec = plan.spec
     places = plan.request.places
     if not spec.is_incremental:

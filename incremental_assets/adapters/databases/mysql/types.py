@@ -70,7 +70,7 @@ class Travel:
 
 
 def travel(column: Column) -> Travel:
-    """How a column of a catalogue travels."""
+    """How the values of a column travel, by its declared type."""
     own, name = identifier(column.name), _name(column.source_type)
     match column.spark_type:
         case "string":

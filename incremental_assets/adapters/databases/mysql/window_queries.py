@@ -143,7 +143,7 @@ def row_hash(columns: Sequence[Column]) -> str:
 
 
 def value_of(spec: TableSpec, found: str | None) -> CursorValue | None:
-    """The cursor value in the text that the server prints."""
+    """The cursor value of a text that the server prints; None for NULL."""
     kind = cursor_of(spec).type
     if found is None:
         return None

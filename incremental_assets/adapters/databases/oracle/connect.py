@@ -85,7 +85,7 @@ class Connection:
             self._opened.cancel()
 
     def close(self) -> None:
-        """Close with or without the server."""
+        """Close the connection, whatever the server answers."""
         with suppress(Exception):
             self._opened.close()
 
@@ -130,7 +130,7 @@ def tls(address: Address) -> dict[str, Any]:
 
 
 def _in_time(connect: Callable[[], Any], address: Address) -> Any:
-    """The driver waits forever for the greeting of a server that has taken the line and says nothing: it is left to wait alone then."""
+    """Connects within the connect timeout. Raises Lost after it: the driver waits forever for the greeting of a server that accepts and stays silent, and is left to do so in its thread."""
     found: Future[Any] = Future()
 
     def work() -> None:

@@ -86,6 +86,6 @@ def _refused(number: int, words: str, address: Address, table: TableId | None) -
 
 
 def _words(error: BaseException) -> str:
-    """The driver's words without the lines that lead to pages on the web, and without the number of an attempt that nobody else knows."""
+    """The driver's words, without its links to pages on the web and without the id of the attempt to connect."""
     lines = [line.strip() for line in _ATTEMPT.sub("", str(error)).splitlines()]
     return " ".join(line for line in lines if line and not line.startswith("Help:")).rstrip(".")

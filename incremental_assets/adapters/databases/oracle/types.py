@@ -129,7 +129,7 @@ def converter(column: Column) -> Callable[[Any], Any]:
 
 
 def _number(digits: int, scale: int) -> str:
-    """The Spark type of a NUMBER with some digits: those left of the point, and those right of it."""
+    """The Spark type of a NUMBER of a precision and a scale, which may be negative or above the precision; empty where that has more than 38 digits."""
     if 0 < digits <= 18 and not scale:
         return "bigint"
     whole, right = max(0, digits - scale), max(0, scale)

@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo, available_timezones
 
 
 def earliest(wall: str, offset: int, clock: datetime) -> datetime:
-    """A reading of the server's local clock in UTC. Its zone is not known: of all that have its offset (minutes) now, the one that makes it the earliest."""
+    """A reading of the server's local clock in UTC, the earliest that it can be: its zone is not known, and may be any that now has the server's offset (in minutes)."""
     local = datetime.fromisoformat(wall)
     found = [local.replace(tzinfo=zone, fold=0).astimezone(UTC) for zone in _zones() if _offset(zone, clock) == offset]
     return min([local.replace(tzinfo=UTC) - timedelta(minutes=offset), *found])
 
 
 def zone_of(offset: int) -> str:
-    """The zone in which the server's own functions stamp without one: a fixed offset; one of half an hour has no name there, and is to be named."""
+    """The zone of stamps without one, by the server's offset in minutes: `Etc/GMT-2` for two hours east; an offset with minutes as `+05:30`, which no zone is called."""
     hours, minutes = divmod(abs(offset), 60)
     if minutes:
         return f"{'-' if offset < 0 else '+'}{hours:02d}:{minutes:02d}"

@@ -56,7 +56,7 @@ def without(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> 
 
 
 def fingerprint(dialect: RowDialect, connection: RowConnection, spec: TableSpec, window: Window) -> Fingerprint:
-    """The fingerprint of what the rows hold, read and hashed here."""
+    """The fingerprint of a window's rows by their content, which is read and hashed here."""
     nulls = cursor_of(spec).nulls is not NullPolicy.SKIP
     rows = read_rows(dialect, connection, spec, inside(dialect, spec, window, nulls=nulls))
     return local_rows.fingerprinted(spec, window, rows, partial(raw, spec), partial(value_of, spec))
@@ -98,7 +98,7 @@ def read_keys(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -
 
 
 def value_of(spec: TableSpec, found: Any) -> CursorValue | None:
-    """The cursor value of a converted value; a moment that stands for a day is its day."""
+    """The cursor value of a converted value; of a DATE cursor the day of a moment. None for NULL."""
     return None if found is None else CursorValue.of(cursor_of(spec).type, found)
 
 

@@ -34,13 +34,13 @@ class RowReader(FileReader):
     def row_hashes(
         self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
     ) -> DataFrame:
-        """Reads the hashes in a snapshot of its own."""
+        """Keys and hashes, read in a snapshot of their own, and held in memory."""
         with self._asking(spec) as connection:
             rows = hashed(spec, queries.landable(self.dialect, connection, spec, windows), places)
         return session.createDataFrame(rows, f"{KEY} string, {HASH} bigint")
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
-        """Reads the keys in a snapshot of its own."""
+        """The keys, read in a snapshot of their own; None where there are none."""
         if not spec.key:
             return None
         with self._asking(spec) as connection:

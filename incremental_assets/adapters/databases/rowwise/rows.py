@@ -66,5 +66,5 @@ def _printed(value: Any) -> str:
 
 
 def scaled(value: Decimal, scale: int) -> Decimal:
-    """The value with all digits that its column has after the point, exactly."""
+    """The value with exactly `scale` digits after the point. Raises decimal.Inexact where it has more."""
     return value.quantize(Decimal(1).scaleb(-scale), context=_DIGITS)

@@ -87,7 +87,7 @@ def beyond(dialect: RowDialect, spec: TableSpec, sign: str, end: CursorValue) ->
 
 
 def rows_of(dialect: RowDialect, plan: SyncPlan) -> str:
-    """The condition for the rows that a plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
+    """The condition for the rows that a plan reads. A backfill reads no rows without a cursor, as every sync reads them anyway."""
     if not plan.spec.is_incremental:
         return EVERY
     skips = cursor_of(plan.spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again

@@ -55,7 +55,7 @@ def take_bound(path: Path) -> Bound:
 
 
 def _blind(path: Path) -> str:
-    """Why somebody may be writing; empty where the lock was free once."""
+    """Why nothing is proven, with the cure: somebody may be writing. Empty where the lock was found free, within about a second."""
     if not sys.platform.startswith("linux"):
         return "whether another process is writing the file can be seen on Linux only; set a `holdback`"
     why = ""
@@ -88,7 +88,7 @@ def _held(path: Path) -> str:
 
 
 def _identity(path: Path) -> SourceIdentity | None:
-    """An identity of the file, and how often it was changed: a copy from before has been changed less often."""
+    """The file's path, and the change counter in its header, which is lower in an older copy; None where the file cannot be read."""
     try:
         with path.open("rb") as file:
             header = os.pread(file.fileno(), 28, 0)

@@ -66,7 +66,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
 
 
 def rows_of(plan: SyncPlan) -> Condition:
-    """The condition for the rows that the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
+    """The condition for the rows that the plan reads; of its places only up to 500 numbers, as others are sorted out row by row. A backfill reads no rows without a cursor, as every sync reads them anyway."""
     spec = plan.spec
     if not spec.is_incremental:
         return EVERY

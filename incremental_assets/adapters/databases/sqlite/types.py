@@ -72,7 +72,7 @@ def whole(value: Stored) -> int:
 
 
 def printed(value: Stored) -> str:
-    """A stored value as people read it, whatever it is."""
+    """A stored value as people read it: bytes as `x'…'`."""
     return f"x'{value.hex()}'" if isinstance(value, bytes) else str(value)
 
 

@@ -71,7 +71,7 @@ def unfit(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Win
 
 
 def value_of(spec: TableSpec, found: str | int | None) -> CursorValue | None:
-    """The cursor value of the comparable form."""
+    """The cursor value of a comparable form; None for NULL."""
     return None if found is None else CursorValue.parse(cursor_of(spec).type, str(found))
 
 

@@ -98,7 +98,7 @@ class Connection:
             self._line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close with or without the server."""
+        """Close the connection, whatever the server answers."""
         if self._opened is not None:
             with suppress(Exception):
                 self._opened.close()

@@ -12,7 +12,7 @@ _OVER = "SELECT CONVERT(bigint, MIN_ACTIVE_ROWVERSION())"
 
 
 def _settled_rows(column: Column) -> str:
-    """The condition for settled rows: below the smallest version that an open transaction holds, every one is committed."""
+    """The condition that a row has settled: its version lies below the smallest that an open transaction holds. Empty for a column that is no `rowversion`."""
     name = words.identifier(column.name)
     return f"{name} < MIN_ACTIVE_ROWVERSION()" if column.source_type == "rowversion" else ""
 
