@@ -23,7 +23,7 @@ class FileReader:
     __slots__ = ()
 
     def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
-        """The parts of the file that the snapshot has left."""
+        """The rows of the file that the snapshot has left, in parts by row groups."""
         return FilePart.of(Path(numbers.handle), plan.spec)
 
     @contextmanager

@@ -25,13 +25,13 @@ def with_host_clock(ask: Callable[[], T]) -> tuple[T, HostClock]:
 
 
 def _uptime() -> float:
-    """The uptime, with the time that the machine slept, where the system counts it."""
+    """Seconds since the machine started; on Linux with the time that it slept."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if _LINUX else time.monotonic()
 
 
 @cache
 def _boot() -> str:
-    """A name for the boot that the uptime belongs to: a time namespace may have its own. A digest, as it is kept with the table and need not lead to the machine."""
+    """A name for the boot and the time namespace that the uptime belongs to; empty where the system names none. A digest, as it is kept with the table and need not lead to the machine."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         whose = f"{boot}/{Path('/proc/self/ns/time').readlink()}"

@@ -44,7 +44,7 @@ class ReadQuery:
 
 @dataclass(frozen=True, slots=True)
 class Jdbc:
-    """The target of Spark's connections, and their settings."""
+    """Where Spark's connections lead, and their settings."""
 
     url: str
     properties: Mapping[str, str]

@@ -41,7 +41,7 @@ class LocalRow(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why it is not."""
+        """Why it is not of its kind; empty where all are."""
 
 
 Row = TypeVar("Row", bound=LocalRow)
@@ -59,7 +59,7 @@ def check_unaltered(spec: TableSpec, found: Iterable[TableShape]) -> None:
 
 
 def sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
-    """Those at the places of the plan, where it names some."""
+    """The rows at the places of the plan, where it names some; where it compares rows, also those with a value that Spark cannot hold."""
     places = plan.request.places
     if places is None:
         return rows
@@ -78,12 +78,12 @@ def hashed(spec: TableSpec, rows: Iterable[Row], places: KeyParts | None) -> lis
 
 
 def landable(spec: TableSpec, rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows that could have landed."""
+    """The rows that could have landed: every value is of its kind, and the source does not mark them as gone."""
     return (row for row in rows if not (row.column or is_marked(spec, row.values)))
 
 
 def unfit(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows that cannot land."""
+    """The rows with a value that Spark cannot hold."""
     return (row for row in rows if row.column)
 
 
@@ -99,7 +99,7 @@ def fingerprinted(
     raw: Callable[[Row], str],
     value_of: Callable[[Any], CursorValue | None],
 ) -> Fingerprint:
-    """The fingerprint of what rows hold that carry no versions. `raw`: the row as people read it; `value_of`: a cursor as rows have it."""
+    """The fingerprint of rows by their content, as they carry no versions. `raw`: a row as people read it; `value_of`: the cursor value of a row's own form of it."""
     count, total, highest = 0, 0, None
     for row in rows:
         count += 1
@@ -117,7 +117,7 @@ def measured(
     below: Callable[[CursorValue], Any],
     at: Callable[[Any], Any],
 ) -> tuple[Measure, ...]:
-    """The rows and the hash of each window, of which no two share a row. `below`, `at`: a lower end, and a cursor as rows have it, in forms that compare."""
+    """Rows and hash of each window, of which no two share a row. `below` and `at` give a window's lower end, and a row's cursor, in forms that compare."""
     counts, sums = [0] * len(windows), [0] * len(windows)
     lowers = [below(window.lower) for window in windows if window.lower is not None]
     for row in rows:

@@ -103,7 +103,7 @@ def _maxima(session: Session, looks: Sequence[ObserveRequest]) -> list[CursorVal
 
 
 def _held_back(session: Session, looks: Sequence[ObserveRequest], seen: list[Observation]) -> list[Observation]:
-    """The observations with what open transactions have written below the bound; asked after it, as it lists them."""
+    """The observations with the smallest cursor that open transactions have written below the bound; `-infinity` where that cannot be asked. After the bound, which lists these transactions."""
     if not isinstance(session, DirtyReading):
         return seen
     windows = [

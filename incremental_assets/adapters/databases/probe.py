@@ -77,7 +77,7 @@ class SqlProbe:
             return observe.lag(session, looks)
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
-        """The smallest cursor of each incremental table; None where it has none, or where that takes too long to find."""
+        """The smallest cursor of each table; None where it is not incremental, has no row with a cursor, or takes too long to answer."""
         with self._session() as session:
             return observe.lowest(session, specs)
 
@@ -102,7 +102,7 @@ class SqlProbe:
             yield ExplainedKeys(found, partial(self._connections.explained, spec.id))
 
     def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
-        """The ends of the key by a light query, or None."""
+        """The smallest and the largest key by a light query; None where this database has none for it, or the table has no row."""
         with self._session(spec.id) as session:
             return session.key_ends(spec) if isinstance(session, Bounding) else None
 

@@ -27,16 +27,16 @@ class ReadKeys:
         return cls(frozenset(texts), placed_by_value(spec))
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
-        """The sums of what was read."""
+        """The number of keys and the sum of their hashes by part, of the keys that were read."""
         places = ((self._place(text), text_hash(text)) for text in self.all)
         return summed(((place, digest) for place, digest in places if within.holds(place)), shift)
 
     def texts(self, within: KeyParts) -> frozenset[str]:
-        """The texts of what was read."""
+        """The texts of the keys within that were read."""
         return frozenset(text for text in self.all if within.holds(self._place(text)))
 
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
-        """The keys that are there among what was read."""
+        """Those of the keys that were read."""
         return self.all & texts
 
     def by_bytes(self) -> None:

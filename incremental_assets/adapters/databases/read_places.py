@@ -21,14 +21,14 @@ class ReadPlaces:
         return cls(tuple(pairs))
 
     def spread(self) -> KeySpread:
-        """The spread of what was read."""
+        """The number of rows that were read, and the ends of their places."""
         places = [place for place, _ in self.pairs]
         return KeySpread(len(places), min(places, default=0), max(places, default=0))
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
-        """The sums of what was read."""
+        """The number of rows and the sum of their hashes by part, of the rows that were read."""
         return summed(self.hashes(within), shift)
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
-        """The hashes of what was read."""
+        """Place and hash of each row within that was read."""
         return [(place, digest) for place, digest in self.pairs if within.holds(place)]

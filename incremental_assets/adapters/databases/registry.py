@@ -32,11 +32,11 @@ def dialect_of(name: str) -> Dialect:
 
 
 def folder_of(name: str) -> str:
-    """The folder of a dialect of ours, beside this file."""
+    """The name of the folder of a built-in dialect, beside this file."""
     folder, _ = _SHARED.get(name, (name, "DIALECT"))
     return folder
 
 
 def java_packages() -> Iterator[str]:
-    """The packages of the classes of the JDBC drivers that come with this package."""
+    """The Java packages of the JDBC drivers that built-in dialects use."""
     yield from (package for name in BUILT_IN if (package := dialect_of(name).java_package))

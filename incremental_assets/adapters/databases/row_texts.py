@@ -47,7 +47,7 @@ def key_text(spec: TableSpec, values: Sequence[Any]) -> str:
 
 
 def place(spec: TableSpec, values: Sequence[Any]) -> int:
-    """The place of the row's key on the line of `core.model.key_parts`; a key that Spark cannot hold lies where no copy's does."""
+    """The place of the row's key on the line of `core.model.key_parts`; of a table without a key the row's hash. A number that Spark cannot hold lies where no copy has a key."""
     if not spec.key:
         return row_hash(spec.columns, values)
     columns, parts = _key(spec, values)
@@ -83,7 +83,7 @@ def _canonical(column: Column, value: Any) -> str:
 
 
 def hexadecimal(value: float) -> str:
-    """The value as Java's `%a` writes it."""
+    """The value as Java's `%a` writes it: `0x1.8p1`, `NaN`, `-Infinity`."""
     if math.isnan(value) or math.isinf(value):
         return "NaN" if math.isnan(value) else "-Infinity" if value < 0 else "Infinity"
     mantissa, _, exponent = value.hex().partition("p")

@@ -49,7 +49,7 @@ def unknown_host(words: str, address: Address) -> str:
 
 
 def unanswered(words: str) -> str:
-    """The sentence where nobody takes the connection."""
+    """The sentence for a server that does not take the connection."""
     return f"the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
 
 

@@ -50,7 +50,7 @@ class SharedSnapshots:
 
     @contextmanager
     def numbers(self, plan: SyncPlan) -> Iterator[Numbers]:
-        """The numbers of a plan, under a snapshot that is held until the block ends, at least."""
+        """The numbers of a plan, under a snapshot that is held at least until the block ends."""
         ((numbers, held),) = self._together.ask([plan])
         try:
             yield numbers
@@ -73,7 +73,7 @@ class SharedSnapshots:
 
 
 def _each(ask: Ask, plans: Sequence[SyncPlan]) -> Sequence[Numbers | Exception]:
-    """All at once; where one fails, one by one, so that the error is that of its own table and stops no other."""
+    """The numbers of each plan or its error: of all plans at once, and where that fails one by one, so that an error is that of its own table and stops no other."""
     try:
         return ask(plans)
     except Exception as error:  # noqa: BLE001 - raised in the threads that asked
