@@ -15,6 +15,7 @@ from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.holding import settling
 from incremental_assets.core.errors import CommitMissing, LakeRefused, Refused
 from incremental_assets.core.model.contract import ColumnRules, Contract
+from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.quarantine import NOTHING_HELD
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, RollBack
@@ -150,6 +151,25 @@ def test_a_quarantine_is_taken_back_as_well_and_once(desk: Desk) -> None:
     assert sorted(path.name for path in quarantine.rglob("_delta_log/*.json")) == commits
     desk.land(ORDERS, [(5, "worse", 50)], bad=["worse"])
     assert sorted(row["note"] for row in desk.quarantined(ORDERS)) == ["bad", "worse"]
+
+
+def test_a_copy_is_taken_back_though_the_quarantine_of_then_was_vacuumed(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = replace(ORDERS, contract=Contract(rules=(ColumnRules("note", nullable=False),), file="sources.yaml", line=7))
+    desk.land(held, [(1, "a", 10), (2, None, 20), (3, None, 30)])
+    second = desk.land(held, [(2, "b", 40)])
+    desk.land(held, [(3, "c", 50)])
+    quarantine = Path(quarantine_path(str(desk.folder), held.id))
+    live = desk.spark.read.format("delta").load(str(quarantine)).inputFiles()
+    for file in quarantine.glob("*.parquet"):
+        if not any(name.endswith(file.name) for name in live):
+            file.unlink()
+    back(desk, held, second)
+    assert (desk.lake.held(held), desk.rows(held)) == (NOTHING_HELD, [(1, "a", 10), (2, "b", 40)])
+    assert "its quarantine stays as it is" in caplog.text
+    desk.land(held, [(3, "c", 50)])
+    assert (desk.lake.held(held), desk.rows(held)) == (NOTHING_HELD, [(1, "a", 10), (2, "b", 40), (3, "c", 50)])
 
 
 @pytest.mark.acceptance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +17,7 @@ from incremental_assets.adapters.delta.log.transaction_log import TableLog, open
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.core.errors import Refused, TargetChanged
-from incremental_assets.core.model.cures import full_refresh
+from incremental_assets.core.model.cures import check, full_refresh
 from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 Session = Callable[[], "SparkSession"]
 
+_log = logging.getLogger(__name__)
+
 _GONE = (
     "[FAILED_READ_FILE.FILE_NOT_EXIST]",
     "[DELTA_NO_RECREATABLE_HISTORY_FOUND]",
@@ -38,7 +41,7 @@ _GONE = (
     "[DELTA_VERSIONS_NOT_CONTIGUOUS]",
     "[DELTA_VERSION_NOT_FOUND]",
 )
-"""How Spark and Delta say that files or the log of a version are no longer there; whatever else they say may pass."""
+"""How Spark and Delta say that files or the log of a version are no longer there; any other error may be temporary."""
 
 
 def roll_back(session: Session, lake: str, spec: TableSpec, back: RollBack, state: State) -> Commit:
@@ -64,8 +67,19 @@ def roll_back_quarantine(session: Session, lake: str, spec: TableSpec, commit_id
         if log is None or version is None:
             return
         back = RollBack(names, "", version, to_seq)
-        with _gone_explained(spec, version):
+        try:
             take_back(session, spec, path, version, CommitMetadata.of_rollback(back, None, log.version))
+        except VersionGone as gone:
+            # The copy has been taken back by now. To refuse would leave a rollback that no run can complete.
+            _log.warning(
+                "%s: its quarantine stays as it is, as version %s of it can no longer be restored: %s; a row that left it since may be missing in the "
+                "copy, which %s finds",
+                spec.id,
+                version,
+                gone,
+                check(spec.id),
+            )
+            return
         confirmed(spec, path, log.version, names.batch_id)
 
 

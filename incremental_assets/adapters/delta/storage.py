@@ -27,7 +27,7 @@ PATIENCE = timedelta(seconds=60)
 _SOMETHING_ELSE = (errno.ELOOP, errno.EISDIR, errno.ENXIO)
 """What opening a link, a folder and a socket says."""
 _LONGEST = 20
-"""A lock holds the number of its process."""
+"""The characters that are read of a lock file, which holds the number of its process."""
 
 
 def remove_folder(path: str, session: Callable[[], SparkSession]) -> None:

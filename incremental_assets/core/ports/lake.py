@@ -66,7 +66,7 @@ class LakeWriter(Protocol):
         """The rows and columns of an earlier version again, in one commit. Raises Refused where that version is no longer whole."""
 
     def roll_back_quarantine(self, spec: TableSpec, commit_ids: CommitIds, to_seq: int) -> None:
-        """The quarantine as it was after a sequence; does nothing where it is so already."""
+        """The quarantine as it was after a sequence; does nothing where it is so already, or can no longer be restored."""
 
 
 class LakeAuditor(Protocol):

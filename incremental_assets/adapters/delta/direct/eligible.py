@@ -37,7 +37,7 @@ _PROPERTIES = frozenset(
         "delta.setTransactionRetentionDuration", "delta.targetFileSize", "delta.tuneFileSizesForRewrites",
     }
 )  # fmt: skip
-"""Delta's properties that ask nothing of whoever writes rows, or nothing that is not done here."""
+"""Delta's properties that ask nothing of a writer of rows, or nothing that is not done here."""
 _SWITCHES = ("delta.appendOnly", "delta.enable")
 """Those that ask nothing while they are off begin so."""
 _TYPE_CHANGES = "delta.typeChanges"

@@ -25,7 +25,7 @@ class Way(StrEnum):
     REWRITE = "rewrite"
     """The same where that is most of the target: the others are written along with them."""
     MERGE = "merge"
-    """The same as REPLACE, and rows go though none takes their place."""
+    """As REPLACE, and rows also leave without one in their place, or are marked as gone."""
 
 
 @dataclass(frozen=True, slots=True)

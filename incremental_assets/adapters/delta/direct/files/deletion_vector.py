@@ -16,7 +16,7 @@ from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 from incremental_assets.adapters.delta.new_file import new_file
 
 _MAGIC = struct.pack("<i", 1681511377)
-"""The magic number of a RoaringBitmapArray in its portable form, of which a 64-bit bitmap's is the rest."""
+"""The magic number before a bitmap of 64 bits in its portable form."""
 _FORMAT = b"\x01"
 _INLINE_BYTES = 1024
 """The most bytes of a vector in the log: a larger one has a file of its own, as the log is read by everybody, and again in each checkpoint."""
