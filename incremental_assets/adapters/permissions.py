@@ -8,6 +8,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 UMASK = 0o027
@@ -40,7 +41,7 @@ def plain_file(path: Path, flags: int = os.O_RDONLY) -> int | None:
 
 
 def scratch_folder() -> Path:
-    """The folder in which Spark stores shuffles and spills: this user's own in the temporary folder; a new one at each call where another user has taken its name."""
+    """The folder in which Spark stores shuffles and spills: this user's own in the temporary folder; where another user has taken its name, one of this process."""
     shared = Path(tempfile.gettempdir()) / f"incremental-assets-{os.geteuid()}"
     with suppress(FileExistsError):
         shared.mkdir(mode=0o700)
@@ -48,7 +49,12 @@ def scratch_folder() -> Path:
     if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
         return shared
     # Anybody may have been quicker with that name.
-    return Path(tempfile.mkdtemp(prefix="incremental-assets-"))
+    return _another(shared.parent)
+
+
+@cache
+def _another(temporary: Path) -> Path:
+    return Path(tempfile.mkdtemp(prefix="incremental-assets-", dir=temporary))
 
 
 def strict() -> int:

@@ -68,6 +68,14 @@ def test_scratch_is_one_closed_folder(temporary: Path) -> None:
     assert scratch_folder().parent == temporary
 
 
+def test_scratch_is_one_folder_of_the_process_too_where_another_user_has_taken_its_name(temporary: Path) -> None:
+    name = temporary / f"incremental-assets-{os.geteuid()}"
+    name.mkdir()
+    name.chmod(0o755)
+    assert scratch_folder() == scratch_folder()
+    assert (mode(scratch_folder()), len(list(temporary.iterdir()))) == (0o700, 2)
+
+
 @pytest.mark.parametrize("trap", ["a link", "an open folder", "a file"])
 def test_scratch_that_somebody_made_first_is_not_used(temporary: Path, trap: str) -> None:
     theirs, name = temporary / "theirs", temporary / f"incremental-assets-{os.geteuid()}"

@@ -148,7 +148,11 @@ class _Server:
             _refuse(client, streams)
             return None
         client.settimeout(None)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:  # no process or memory is left: its caller runs it alone, and those that run here go on
+            _refuse(client, streams)
+            return None
         if pid == 0:
             # Nothing of the server's stays with the command: its callers would wait for this one's end, too.
             for other in (*self.clients.values(), self.listener):
