@@ -10,33 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.core.model.table import Column
 
 Sent = bytes | None
 
-_TYPES = {
-    "boolean": pa.bool_(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
 _YEAR_ZERO = "0000"
 _DATED = ("date", "timestamp", "timestamp_ntz")
-
-
-def arrow_type(column: Column) -> pa.DataType:
-    """The Arrow type for the values of a column."""
-    if column.spark_type.startswith("decimal"):
-        digits, scale = column.spark_type[8:-1].split(",")
-        return pa.decimal128(int(digits), int(scale))
-    return _TYPES[column.spark_type]
 
 
 def converted(column: Column, sent: pa.BinaryArray) -> tuple[pa.Array, dict[int, str]]:
@@ -57,8 +37,8 @@ def _at_once(column: Column, raw: pa.BinaryArray) -> pa.Array:
         raise pa.ArrowInvalid("a year that Spark does not have")
     if column.spark_type == "timestamp":
         # Texts without a zone are those of a session in UTC.
-        return texts.cast(pa.timestamp("us")).cast(arrow_type(column))
-    return texts.cast(arrow_type(column))
+        return texts.cast(pa.timestamp("us")).cast(required_type(column.spark_type))
+    return texts.cast(required_type(column.spark_type))
 
 
 def _one_by_one(column: Column, sent: Sequence[Sent]) -> tuple[pa.Array, dict[int, str]]:
@@ -74,7 +54,7 @@ def _one_by_one(column: Column, sent: Sequence[Sent]) -> tuple[pa.Array, dict[in
         except ValueError:
             values.append(None)
             unfit[place] = f"this {column.source_type} is no day of the calendar"
-    return pa.array(values, arrow_type(column)), unfit
+    return pa.array(values, required_type(column.spark_type)), unfit
 
 
 def _converter(kind: str) -> Callable[[bytes], Any]:

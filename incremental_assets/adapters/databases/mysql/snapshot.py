@@ -18,7 +18,7 @@ from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.local_rows import check_unaltered
 from incremental_assets.adapters.databases.mysql.catalogue import read_catalogue
-from incremental_assets.adapters.databases.mysql.columns import arrow_type, converted, printed
+from incremental_assets.adapters.databases.mysql.columns import converted, printed
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.sql import beyond, effective, has_cursor, inside, relation
 from incremental_assets.adapters.databases.mysql.types import travel
@@ -31,9 +31,8 @@ from incremental_assets.adapters.databases.mysql.window_queries import (
     value_of,
     without,
 )
-from incremental_assets.adapters.databases.spooled_rows import spool
+from incremental_assets.adapters.databases.spooled_rows import arrow_schema, spool
 from incremental_assets.adapters.permissions import scratch_folder
-from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.planning.plan import SyncPlan
@@ -81,13 +80,6 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
         yield numbers
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def arrow_schema(spec: TableSpec) -> pa.Schema:
-    """The schema of the file: the columns by place, then the four flags."""
-    columns = [(f"c{place}", arrow_type(column)) for place, column in enumerate(spec.columns)]
-    flags = [(name, pa.string()) for name in (REJECT_COLUMN, REJECT_REASON, RAW)]
-    return pa.schema([*columns, *flags, (LATE, pa.bool_())])
 
 
 @dataclass
