@@ -77,7 +77,7 @@ class Database:
 
     @property
     def exists(self) -> bool:
-        """False for a SQLite file that is not there, so that whoever only reads need not make it; without `writes`, for an empty database too."""
+        """False for a SQLite file that is not there, so that a reader need not create it; without `writes`, for an empty database too."""
         return (self.is_postgresql or self._file.exists()) and (self._writes or self._has_begun())
 
     @contextmanager

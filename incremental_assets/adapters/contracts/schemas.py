@@ -58,7 +58,7 @@ _CHECKS: dict[str, Callable[..., pandera.Check]] = {
 
 
 def _from_the_beginning(pattern: str) -> str:
-    """Anchors every branch of a pattern: pandas does so by brackets of its own, but not around a pattern that begins with `^`, such as `^a|b`."""
+    """The pattern with every branch anchored: pandas puts brackets around it to do so, but not where it begins with `^`, as `^a|b` does."""
     return f"^(?:{pattern})" if pattern.startswith("^") else pattern
 
 

@@ -124,7 +124,7 @@ class Session(Protocol):
         """The smallest cursor in some members of each table."""
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
-        """Rows and hash of each window, in the words of `measure.py`, in one snapshot."""
+        """Rows and hash of each window, in the format of `measure.py`, in one snapshot."""
 
     def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
         """The table's keys in one snapshot, which is held until the block ends where it has to be."""

@@ -1,4 +1,4 @@
-"""A snapshot's keys and rows, whose questions fail in the words of our own errors: they are put while readers of another kind use the snapshot."""
+"""A snapshot's keys and rows whose queries raise errors of `core.errors`: they are asked while Spark's readers, with errors of another kind, use the snapshot."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from incremental_assets.core.config.dialects import BUILT_IN, GROUP
 from incremental_assets.core.errors import SetupError
 
 _SHARED = {"mariadb": ("mysql", "MARIADB")}
-"""Where a dialect lies in the folder of its kin, and under which name."""
+"""Dialects that lie in the folder of another one: that folder, and the name of their constant there."""
 
 
 def dialect_of(name: str) -> Dialect:

@@ -17,7 +17,7 @@ COMMAND, WORKERS = "command", "daemon of workers"
 _READ_AT_IMPORT = ("PYTHON", "LC_", "LANG", "LD_", "DAGSTER_", "SPARK_", "GRPC_", "ARROW_", "OMP_", "OPENBLAS_", "TZ")
 """How names begin of variables that Python or a library reads once: a process that has read others answers for others."""
 _OF_THE_FOLDER = "DAGSTER_HOME"
-"""Read at import by nobody, and the same for whoever finds this server."""
+"""Not read at import, and the same for every caller that finds this server."""
 _LENGTH = struct.Struct("!I")
 _CREDENTIALS = struct.Struct("3i")
 _PACKAGES = tuple(Path(__file__).resolve().parents[3] / name for name in ("incremental_assets", "resources"))

@@ -100,7 +100,7 @@ def _is_open(number: int) -> bool:
 
 @contextmanager
 def _passing_on(pid: int) -> Iterator[None]:
-    """A signal to this process is for the command. Should this process be killed, the command hears that by itself."""
+    """A signal to this process is for the command. Should this process be killed, the command notices that itself."""
 
     def pass_on(number: int, _: FrameType | None) -> None:
         with suppress(ProcessLookupError):

@@ -93,7 +93,7 @@ def end_with_caller(accepted: Accepted) -> None:
 
 
 class _Server:
-    """The socket in an open folder, and the forks, by their pid, with whoever waits for them."""
+    """The socket in an open folder, and the forks, by their pid, with the connections of their callers."""
 
     def __init__(self, folder: int, mine: Collection[str]) -> None:
         self._folder, self._mine = folder, mine

@@ -10,7 +10,7 @@ _PANDAS = "pandas"
 
 
 def pandas_later() -> None:
-    """Let pyarrow look for pandas now and not find it; whoever converts to pandas brings it in, for pyarrow as well.
+    """Let pyarrow look for pandas now and not find it; code that converts to pandas imports it, for pyarrow as well.
 
     For a process of ours that has one thread so far: another thread would not find it either.
     """
@@ -25,7 +25,7 @@ def pandas_later() -> None:
 
 
 class _Absent(MetaPathFinder):
-    """Whoever imports pandas hears that it is not installed."""
+    """Makes an import of pandas fail as if it were not installed."""
 
     def find_spec(self, fullname: str, *_: object) -> None:
         """Asked before all other finders."""

@@ -1,6 +1,6 @@
 """The open transactions of the server, as `information_schema.innodb_trx` lists them.
 
-The list is a copy that the server renews only where nobody has read it for 100 ms, so that whoever looks often keeps it old. Ours is trusted
+The list is a copy that the server renews only where nobody has read it for 100 ms, so that a client that looks often keeps it old. Ours is trusted
 only where it shows the very question that reads it: then it was made for this question.
 """
 

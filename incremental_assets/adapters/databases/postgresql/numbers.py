@@ -126,7 +126,7 @@ def open_keys(asked: psycopg.RawCursor[Any], spec: TableSpec) -> Iterator[HeldKe
 
 @contextmanager
 def open_placed_rows(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows]:
-    """The rows of some windows, likewise."""
+    """The rows of some windows in a snapshot of their own. Raises SourceRefused if the table is no longer the one that was asked for."""
     with _unaltered_snapshot(asked, spec):
         yield PlacedRows(asked, spec, windows)
 

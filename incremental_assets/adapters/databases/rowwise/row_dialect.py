@@ -70,6 +70,6 @@ class RowDialect:
     facts: Callable[[RowConnection, Sequence[Wanted]], SourceFacts]
     """What `doctor` must know."""
     over: str = ""
-    """Selects the number below which every transaction is over, in the words of the tables' `numbering`; empty where no table has one."""
+    """Selects the number below which every transaction is over, in the form of the tables' `numbering`; empty where no table has one."""
     settled_rows: Callable[[Column], str] = _untold
     """A condition on rows whose number cannot be followed by a smaller one any more; empty where the database does not tell."""

@@ -1,4 +1,4 @@
-"""The keys of a copy at one version, counted and hashed by parts in the words of `adapters/databases/measure.py`."""
+"""The keys of a copy at one version, counted and hashed by parts in the format of `adapters/databases/measure.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a copy at one version by the places of their keys, counted and hashed in the words of `adapters/databases/measure.py`."""
+"""The rows of a copy at one version by the places of their keys, counted and hashed in the format of `adapters/databases/measure.py`."""
 
 from __future__ import annotations
 

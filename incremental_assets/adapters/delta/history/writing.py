@@ -50,7 +50,7 @@ def follow(session: SparkSession, tasks: Tasks, tables: Tables, step: Step, run_
 
 
 def _taken_back(session: SparkSession, tables: Tables, step: Step, run_id: str) -> None:
-    """The versions as they were after the sequence whose rows a rollback has brought back; once, whoever dies after it.
+    """The versions as they were after the sequence whose rows a rollback has brought back; once, also where a run dies after it.
 
     Where they can no longer be restored, the step makes new versions of the rows that are back.
     """
@@ -68,7 +68,7 @@ def _taken_back(session: SparkSession, tables: Tables, step: Step, run_id: str) 
 
 
 def _renamed(session: SparkSession, tables: Tables, step: Step, renamed: RenamedAt, run_id: str) -> None:
-    """Columns of the versions, as the copy's; whoever dies after it, the next one finds in the log that it was done.
+    """Columns of the versions, as the copy's; where a run dies after it, the next one finds in the log that it was done.
 
     With nothing else to follow, the last of them shows the copy's version.
     """

@@ -1,4 +1,4 @@
-"""What a log tells of its table, from whoever read it: our own replay of a local log, or delta-rs."""
+"""What a log tells of its table, by either of two readers: our own replay of a local log, or delta-rs."""
 
 from __future__ import annotations
 

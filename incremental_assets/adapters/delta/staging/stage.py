@@ -95,7 +95,7 @@ class ParquetStage:
         return repeated_keys(session, path, plan.spec)
 
     def _sweep(self, table: TableId) -> None:
-        """Whoever writes here holds the table's lease, so that any other batch was left by a run that is over."""
+        """The run that writes here holds the table's lease, so that any other batch was left by a run that is over."""
         for name in names_in(staging_path(self._lake, table), self._session):
             remove_folder(f"{staging_path(self._lake, table)}/{name}", self._session)
 

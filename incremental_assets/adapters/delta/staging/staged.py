@@ -1,4 +1,4 @@
-"""What is counted of a batch while it is written, whoever writes it."""
+"""What is counted of a batch while it is written, by Spark or by tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL for the hash of the bytes of a row's values, in the words of adapters/databases/byte_hash.py; and whether a server means the same by it."""
+"""SQL for the hash of the bytes of a row's values, as adapters/databases/byte_hash.py defines it; and whether a server computes the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in a task: measures rows and hashes of some files of a table, in the words of `adapters/databases/measure.py`."""
+"""Runs in a task: counts and hashes the rows of some files of a table, in the format of `adapters/databases/measure.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are looked up in a column: in a table where they lie close together, by halves where the column ascends, as a table's keys mostly do, else by their hashes.
+"""Values that are looked up in a column: in a table where they lie close together, by binary search where the column ascends, as a table's keys mostly do, else by their hashes.
 
 Whether it ascends is seen in the values themselves, which have been read: of what a file says of their order nothing is believed.
 """
