@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.core.words import age
 
@@ -32,14 +34,13 @@ def place_of(address: Address) -> str:
 
 
 def unreachable(words: str, address: Address) -> str:
-    """Why there is no line to the server, with the cure."""
-    lower = words.lower()
-    if unknown := unknown_host(words, address):
-        return unknown
-    if "timed out" in lower or "timeout" in lower:
-        waited = age(address.statement_timeout.total_seconds())
-        return f"there was no answer in time ({words}); check `host` and `port`, or raise `options: {{statement_timeout: …}}` above {waited}"
-    return unanswered(words)
+    """Why a server does not answer a query, with the cure."""
+    return _unreachable(words, address, "statement_timeout")
+
+
+def unconnected(words: str, address: Address) -> str:
+    """Why there is no connection to a server, with the cure."""
+    return _unreachable(words, address, "connect_timeout")
 
 
 def unknown_host(words: str, address: Address) -> str:
@@ -72,3 +73,14 @@ def cancelled(words: str, address: Address) -> str:
         f"the source cancelled the query after {age(address.statement_timeout.total_seconds())} ({words}); "
         "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"
     )
+
+
+def _unreachable(words: str, address: Address, deadline: Literal["connect_timeout", "statement_timeout"]) -> str:
+    lower = words.lower()
+    if unknown := unknown_host(words, address):
+        return unknown
+    if "timed out" in lower or "timeout" in lower:
+        allowed = address.connect_timeout if deadline == "connect_timeout" else address.statement_timeout
+        waited = age(allowed.total_seconds())
+        return f"there was no answer in time ({words}); check `host` and `port`, or raise `options: {{{deadline}: …}}` above {waited}"
+    return unanswered(words)

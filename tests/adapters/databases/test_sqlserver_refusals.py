@@ -53,6 +53,15 @@ def test_a_server_that_hangs_up_is_one_sentence() -> None:
     assert "\n" not in str(refused.value)
 
 
+def test_a_server_that_says_nothing_is_waited_for_as_long_as_was_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = replace(ADDRESS, port=silent.getsockname()[1], connect_timeout=timedelta(seconds=1), tls="disable")
+        with pytest.raises(
+            SourceUnreachable, match=r"no answer in time .*, or raise `options: \{connect_timeout: …\}`"
+        ):
+            SqlProbe(address, "shop").bound()
+
+
 def test_the_driver_knows_every_setting_that_it_is_given() -> None:
     known = inspect.signature(pytds.connect).parameters
     assert {"sock", "autocommit", "appname", "login_timeout", "timeout", "disable_connect_retry", "port"} <= set(known)

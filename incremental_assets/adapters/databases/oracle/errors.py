@@ -7,7 +7,15 @@ import re
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.oracle.connect import Lost
 from incremental_assets.adapters.databases.oracle.words import relation
-from incremental_assets.adapters.databases.sentences import ALTERED, BUSY, NO_COLUMN, REFUSED, place_of, unreachable
+from incremental_assets.adapters.databases.sentences import (
+    ALTERED,
+    BUSY,
+    NO_COLUMN,
+    REFUSED,
+    place_of,
+    unconnected,
+    unreachable,
+)
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
 
@@ -28,7 +36,7 @@ _FULL = (18, 20, 2391, 12516, 12519, 12520)
 def explain(error: BaseException, address: Address, table: TableId | None) -> IncrementalAssetsError | None:
     """One sentence for one error of the driver; None of another error."""
     if isinstance(error, Lost):
-        return SourceUnreachable(f"{place_of(address)}: {unreachable(str(error), address)}")
+        return SourceUnreachable(f"{place_of(address)}: {unconnected(str(error), address)}")
     if type(error).__module__.partition(".")[0] != "oracledb":
         return None
     place, number, words = place_of(address), number_of(error), _words(error)

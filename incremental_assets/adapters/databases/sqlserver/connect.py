@@ -23,6 +23,10 @@ class Lost(Exception):
     """The server does not answer, or no longer; the message is the system's."""
 
 
+class NotReached(Lost):
+    """The same before there is a connection."""
+
+
 def driver() -> Any:
     """The module of the driver. Raises SetupError where it is not installed."""
     try:
@@ -42,7 +46,7 @@ class Connection:
         self._driver, self._line = driver(), _reached(address)
         self._opened: Any = None
         try:
-            with self._answered():
+            with self._answered(NotReached):
                 self._opened = self._driver.connect(
                     address.host,
                     address.database,
@@ -105,12 +109,12 @@ class Connection:
         self._line.close()
 
     @contextmanager
-    def _answered(self) -> Iterator[None]:
+    def _answered(self, kind: type[Lost] = Lost) -> Iterator[None]:
         """Errors of the line as one kind: the driver passes those of the system on, and has a second one for a line that is closed."""
         try:
             yield
         except (OSError, self._driver.ClosedConnectionError) as error:
-            raise Lost(str(error) or type(error).__name__) from None
+            raise kind(str(error) or type(error).__name__) from None
 
 
 def settings(address: Address) -> tuple[str, ...]:
@@ -148,7 +152,7 @@ def _reached(address: Address) -> socket.socket:
     try:
         line = socket.create_connection((address.host, address.port), address.connect_timeout.total_seconds())
     except OSError as error:
-        raise Lost(str(error)) from None
+        raise NotReached(str(error)) from None
     line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     silence = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
     silence["TCP_USER_TIMEOUT"] = 1000 * _seconds(address.socket_timeout)

@@ -11,10 +11,11 @@ from incremental_assets.adapters.databases.sentences import (
     REFUSED,
     no_database,
     place_of,
+    unconnected,
     unreachable,
     untrusted,
 )
-from incremental_assets.adapters.databases.sqlserver.connect import Lost
+from incremental_assets.adapters.databases.sqlserver.connect import Lost, NotReached
 from incremental_assets.adapters.databases.sqlserver.words import relation
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
@@ -33,7 +34,8 @@ def explain(error: BaseException, address: Address, table: TableId | None) -> In
     """One sentence for one error of the driver; None of another error."""
     place = place_of(address)
     if isinstance(error, Lost):
-        return SourceUnreachable(f"{place}: {unreachable(_words(error), address)}")
+        why = unconnected if isinstance(error, NotReached) else unreachable
+        return SourceUnreachable(f"{place}: {why(_words(error), address)}")
     if type(error).__module__.partition(".")[0] not in ("pytds", "OpenSSL"):
         return None
     number, words = int(getattr(error, "msg_no", 0) or 0), _words(error)
