@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.spark.worker_daemon import take_the_installed_pyspark
+from incremental_assets.adapters.databases.postgresql.rows.copy_part import CopyPart
+from incremental_assets.adapters.spark.worker_daemon import MODULES, take_the_installed_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +45,12 @@ def test_one_that_has_no_worker_ends_and_one_that_has_does_not(daemon: subproces
         with pytest.raises(subprocess.TimeoutExpired):
             daemon.wait(2)
     assert daemon.wait(60) == 1
+
+
+def test_what_reads_a_part_of_a_table_by_copy_is_among_the_modules_that_workers_share() -> None:
+    assert [name for name in MODULES if name.startswith("incremental_assets.adapters.databases")] == [
+        CopyPart.__module__
+    ]
 
 
 def test_what_a_task_needs_is_there_before_the_first_fork_and_pandas_is_not() -> None:

@@ -22,8 +22,8 @@ _DATABASES = Path(__file__).parents[1] / "databases"
 MODULES = (
     # A database whose rows are read inside tasks has a module for that in its folder.
     *(
-        f"incremental_assets.adapters.databases.{part.parent.name}.copy_part"
-        for part in _DATABASES.glob("*/copy_part.py")
+        ".".join(("incremental_assets.adapters.databases", *part.relative_to(_DATABASES).with_suffix("").parts))
+        for part in _DATABASES.rglob("copy_part.py")
     ),
     "pyspark.daemon",
     "pyspark.worker",
