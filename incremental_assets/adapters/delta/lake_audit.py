@@ -97,7 +97,7 @@ class LakeAudit(LakePart):
         from incremental_assets.adapters.delta.direct.audit.keyed import KeysByTasks
 
         held = checksums.Held(session, path, log, spec)
-        return KeysByTasks(self._tasks, held, lambda: HeldKeys(held))
+        return KeysByTasks(self._tasks, held, lambda: HeldKeys(held, self._lake))
 
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
         """The rows of the windows at the version of now, by the places of their keys."""

@@ -17,6 +17,7 @@ from incremental_assets.adapters.delta.direct.audit.keyed import KeysByTasks
 from incremental_assets.adapters.delta.direct.files import data_file
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
@@ -60,7 +61,8 @@ def told(desk: Desk, spec: TableSpec) -> tuple[KeysByTasks, HeldKeys]:
     log = open_log(desk.path(spec))
     assert log is not None
     held = Held(desk.spark, desk.path(spec), log, spec)
-    return KeysByTasks(Tasks(lambda: desk.spark), held, lambda: HeldKeys(held)), HeldKeys(held)
+    by_spark = HeldKeys(held, str(desk.folder))
+    return KeysByTasks(Tasks(lambda: desk.spark), held, lambda: by_spark), by_spark
 
 
 def assert_alike(by_tasks: KeysByTasks, by_spark: HeldKeys, rows: int) -> None:
@@ -118,6 +120,18 @@ def test_a_key_that_spark_alone_has_told_is_found_by_spark(desk: Desk, monkeypat
     second = by_tasks.texts(KeyParts(-293, -293))
     assert (first, second) == (frozenset({"-300"}), frozenset({"-293"}))
     assert sorted(row["id"] for row in by_tasks.rows(first | second).to_pylist()) == [-300, -293]
+
+
+def test_a_file_of_the_copy_that_is_missing_is_one_sentence(desk: Desk) -> None:
+    desk.land(NUMBERS, NUMBER_ROWS)
+    for file in Path(desk.path(NUMBERS)).glob("*.parquet"):
+        file.unlink()
+    found = desk.lake.keys(NUMBERS)
+    assert found is not None
+    everywhere = KeyParts(-300, 400)
+    for ask in (lambda: found.sums(everywhere, 3), lambda: found.texts(everywhere)):
+        with pytest.raises(TargetChanged, match=r"a file of the copy at .* is missing"):
+            ask()
 
 
 def test_spark_does_not_even_load_what_tasks_tell_of(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
