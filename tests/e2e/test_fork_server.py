@@ -139,7 +139,7 @@ def test_it_answers_as_a_process_of_its_own_does(home: Home) -> None:
 
 def test_what_it_runs_is_a_fork_and_the_caller_waits_for_it(home: Home, silent: Silent) -> None:
     process = home.begin("status", "--config", str(silent.path))
-    until(home.forks)
+    silent.asked()
     assert psutil.Process(process.pid).children() == []
     silent.hang_up()
     out, _ = process.communicate(timeout=60)
@@ -162,7 +162,7 @@ def test_a_signal_to_the_caller_is_for_the_command(
 
 def test_a_caller_that_is_killed_takes_its_command_along(home: Home, silent: Silent) -> None:
     process = home.begin("status", "--config", str(silent.path))
-    until(home.forks)
+    silent.asked()
     process.kill()
     process.communicate(timeout=60)
     until(lambda: home.forks() == [])
@@ -194,7 +194,7 @@ def test_the_daemon_of_spark_s_python_workers_is_a_fork_too(home: Home, end: str
 
 def test_a_command_that_is_killed_ends_its_caller_with_the_status_of_a_killed_one(home: Home, silent: Silent) -> None:
     process = home.begin("status", "--config", str(silent.path))
-    until(home.forks)
+    silent.asked()
     os.kill(home.forks()[0], signal.SIGKILL)
     process.communicate(timeout=60)
     assert process.returncode == 137
