@@ -166,6 +166,8 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         from incremental_assets.adapters.delta.land import land
         from incremental_assets.adapters.delta.writers.landing import Delivery
 
+        # Before the commit: where nobody can read what is held, nothing lands, rather than what nobody could settle.
+        overtakes = self._overtakes(plan, batch)
         written = land(session, self._tasks, self._lake, log, Delivery(plan, batch, state))
         after, done = confirmed(spec, path, log.version, batch.batch_id)
         meanwhile = after.foreign(log.version)
@@ -175,17 +177,20 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             raise changed_meanwhile(spec, meanwhile)
         landed = written.landed() if written.landed else None
         check_sums(spec.id, done, written.note, into_nothing=written.into_nothing, landed=landed)
-        self._settle(plan, batch)
+        if overtakes:
+            self._settle(plan, batch)
         counts = row_counts(done, written.note, late=written.late(), deleted=written.deleted)
         return Commit(after.table_id, done.version, counts, state, written.warnings)
 
+    def _overtakes(self, plan: SyncPlan, batch: Batch) -> bool:
+        """Whether something is held of which the batch may bring a later version; one of new columns brings none. Raises TargetChanged."""
+        if batch.in_target or batch.new_columns:
+            return False
+        return concerned(self._lake, plan, staging_path(self._lake, plan.spec.id, batch.batch_id))
+
     def _settle(self, plan: SyncPlan, batch: Batch) -> None:
-        """What is held and has a later version now, which is not looked for where nothing is held."""
-        staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
-        # A batch of new columns brings no later version of any row.
-        if batch.in_target or batch.new_columns or not concerned(self._lake, plan, staged):
-            return
-        site = self._site()
+        """What is held and has a later version now."""
+        staged, site = staging_path(self._lake, plan.spec.id, batch.batch_id), self._site()
         from incremental_assets.adapters.delta.holding import settling
 
         came = Came(plan.spec, staged, plan.overwrites, plan.commit_ids.seq, plan.request.resolves)

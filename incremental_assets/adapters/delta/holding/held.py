@@ -15,6 +15,7 @@ from incremental_assets.adapters.delta.direct.files.columns import Columns
 from incremental_assets.adapters.delta.direct.files.stored_rows import row_groups
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_REASON, RESOLVED_AT, SEQ, STALE
 from incremental_assets.core.errors import TargetChanged
@@ -44,17 +45,17 @@ def held_rows(lake: str, spec: TableSpec) -> HeldRows | None:
 
 
 def concerned(lake: str, plan: SyncPlan, staged: str) -> bool:
-    """Whether a batch may bring what comes after a row that was held before it; for most batches that is known without Spark."""
+    """Whether a batch may bring what comes after a row that was held before it; for most batches that is known without Spark. Raises TargetChanged for a log that nobody can read."""
     spec, path = plan.spec, quarantine_path(lake, plan.spec.id)
     if not is_local(lake):
-        return spec.contract is not None
+        return spec.contract is not None and open_log(path) is not None
     types = {found.name: found.spark_type for found in spec.columns}
     keys = [name for name in spec.key if types[name] in _PLAIN]
     try:
         held = _open(path, dict.fromkeys(keys, "string") | {SEQ: "bigint"})
         held = held.filter(pc.not_equal(held[SEQ], plan.commit_ids.seq))
     except NotDirect:
-        return True
+        return open_log(path) is not None
     if not held.num_rows or plan.overwrites or not keys or len(keys) < len(spec.key):
         return bool(held.num_rows)
     places = [f"c{spec.shape.names.index(name)}" for name in keys]
