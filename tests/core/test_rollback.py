@@ -67,7 +67,7 @@ def test_rows_watermark_coverage_and_quarantine_are_those_of_then(strategy: Stra
     assert then.state is not None
     rows = world.lake.tables[ORDERS].log[second.target_version or 0].rows
     assert quarantined(world) == [1, 2]
-    world.checkpoints.remember_verified(ORDERS, Verified("2024-01-31T00:00:00Z"))
+    world.checkpoints.remember_verified(ORDERS, 0, lambda *_: Verified("2024-01-31T00:00:00Z"))
     report = back(world, spec, second.run_id)
 
     assert world.lake.tables[ORDERS].rows == rows

@@ -11,6 +11,7 @@ from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
+from incremental_assets.core.ports.checkpoints import Judge
 from tests.fakes.ledger import fold
 
 EXPIRY = 60.0
@@ -64,8 +65,8 @@ class FakeLease:
             raise LeaseLost(self._table)
         self._memory.events.append(event)
         known = self._memory.verified.get(self._table)
-        if event.kind is EventKind.LANDED and known and event.report and event.report.forgets:
-            self._memory.verified[self._table] = known.read_again(event.report.forgets)
+        if event.kind is EventKind.LANDED and known and event.report:
+            self._memory.verified[self._table] = event.report.leaves(known)
 
 
 @dataclass
@@ -120,9 +121,16 @@ class FakeCheckpoints:
                 self.memory.events.append(each.event)
         return others
 
-    def remember_verified(self, table: TableId, verified: Verified) -> None:
+    def last_event(self, table: TableId) -> int:
+        """Events are numbered over all tables."""
+        return max((number for number, event in enumerate(self.memory.events, 1) if event.table == table), default=0)
+
+    def remember_verified(self, table: TableId, after: int, judge: Judge) -> None:
         """The last one counts."""
-        self.memory.verified[table] = verified
+        since = [event for event in self.memory.events[after:] if event.table == table]
+        verified = judge(self.memory.verified.get(table), since)
+        if verified is not None:
+            self.memory.verified[table] = verified
 
     def verified(self) -> dict[TableId, Verified]:
         """What was last kept of every table."""

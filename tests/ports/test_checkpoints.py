@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
 from incremental_assets.core.errors import Busy, LeaseLost
+from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
@@ -46,6 +47,10 @@ def tell(checkpoints: Checkpoints, *events: Event) -> None:
     for event in events:
         with checkpoints.lease(event.table, event.run_id) as lease:
             lease.record(event)
+
+
+def know(checkpoints: Checkpoints, table: TableId, verified: Verified) -> None:
+    checkpoints.remember_verified(table, 0, lambda *_: verified)
 
 
 def test_a_table_never_heard_of_stands_nowhere(open_door: Doors) -> None:
@@ -104,19 +109,49 @@ def test_what_was_rebuilt_from_the_lake_stays_in_force(open_door: Doors) -> None
 def test_how_far_a_copy_was_verified_is_kept_until_it_is_verified_again(open_door: Doors) -> None:
     door = open_door()
     drifted = (Drifted(between(None, 7), 2), Drifted(between(12, None), 1))
-    door.remember_verified(TWIN, Verified("2024-01-31T10:00:00Z"))
-    door.remember_verified(DOTTED, Verified("12"))
-    door.remember_verified(DOTTED, Verified(None, drifted))
+    know(door, TWIN, Verified("2024-01-31T10:00:00Z"))
+    know(door, DOTTED, Verified("12"))
+    know(door, DOTTED, Verified(None, drifted))
     assert open_door().verified() == {TWIN: Verified("2024-01-31T10:00:00Z"), DOTTED: Verified(None, drifted)}
 
 
 def test_drift_is_forgotten_where_a_landing_has_read_its_window_again(open_door: Doors) -> None:
     door = open_door()
-    door.remember_verified(ORDERS, Verified("1", (Drifted(between(1, 7), 2), Drifted(between(12, 14), 1))))
+    know(door, ORDERS, Verified("1", (Drifted(between(1, 7), 2), Drifted(between(12, 14), 1))))
     intent, staged, landed = sync(0)
     assert landed.report is not None
     tell(door, intent, staged, replace(landed, report=replace(landed.report, window=between(1, 10))))
     assert open_door().verified() == {ORDERS: Verified("1", (Drifted(between(12, 14), 1),))}
+
+
+def test_what_is_verified_is_judged_by_the_last_record_and_by_the_events_since_a_look(open_door: Doors) -> None:
+    door, met = open_door(), list[tuple[Verified | None, list[EventKind]]]()
+
+    def judge(known: Verified | None, since: Sequence[Event]) -> Verified | None:
+        met.append((known, [event.kind for event in since]))
+        return None if known else Verified("12")
+
+    assert door.last_event(ORDERS) == 0
+    tell(door, *sync(0))
+    tell(door, *sync(0, table=TWIN))
+    looked = door.last_event(ORDERS)
+    tell(door, *sync(3, table=TWIN))
+    assert door.last_event(ORDERS) == looked
+    tell(door, reset(), *sync(1))
+    for _ in range(2):
+        open_door().remember_verified(ORDERS, looked, judge)
+    since = [EventKind.RESET, EventKind.INTENT, EventKind.STAGED, EventKind.LANDED]
+    assert met == [(None, since), (Verified("12"), since)]
+    assert open_door().verified() == {ORDERS: Verified("12")}
+
+
+def test_nothing_is_verified_of_a_copy_once_its_rollback_has_landed(open_door: Doors) -> None:
+    door = open_door()
+    tell(door, *sync(0))
+    know(door, ORDERS, Verified("12"))
+    back = replace(landed(1), report=replace(report(Status.LANDED, 1, 0), mode=Mode.ROLLBACK))
+    tell(door, intent(1), staged(1), back)
+    assert door.verified() == {ORDERS: Verified(None)}
 
 
 def test_two_tables_that_are_one_text_are_two(open_door: Doors) -> None:
@@ -271,7 +306,7 @@ def test_after_another_source_was_accepted_the_version_of_the_copy_is_still_know
 def test_the_drift_that_a_check_has_found_is_kept_through_the_landing_of_its_repair(open_door: Doors) -> None:
     door, drift = open_door(), Drifted(between(0, 1), 3)
     tell(door, *sync(0))
-    door.remember_verified(ORDERS, Verified("0", (drift,), "9"))
+    know(door, ORDERS, Verified("0", (drift,), "9"))
     mended = replace(landed(1), report=replace(report(Status.LANDED, 1, 0), mode=Mode.REPAIR))
     tell(door, intent(1), staged(1), mended)
     assert door.verified()[ORDERS] == Verified("0", (drift,), "9")

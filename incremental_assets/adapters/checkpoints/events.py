@@ -66,7 +66,7 @@ def latest(table: TableId, limit: int) -> Select[Any]:
     )
 
 
-def after(table: TableId, event_id: int) -> Select[Any]:
+def events_after(table: TableId, event_id: int) -> Select[Any]:
     """The events of one table behind one of them, oldest first."""
     c = checkpoints.c
     return select(checkpoints).where(is_table(c, table), c.event_id > event_id).order_by(c.event_id)

@@ -20,8 +20,8 @@ from incremental_assets.adapters.checkpoints.changes import change_of, latest_ch
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.events import (
     Recorded,
-    after,
     append,
+    events_after,
     latest,
     recorded,
     thin_out,
@@ -37,13 +37,14 @@ from incremental_assets.adapters.checkpoints.positions import (
 )
 from incremental_assets.adapters.checkpoints.rows import event_of
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, table_of, verifications
-from incremental_assets.adapters.checkpoints.verifications import read_again, remember, verified_of
+from incremental_assets.adapters.checkpoints.verifications import after_landing, known_of, remember, verified_of
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
+from incremental_assets.core.ports.checkpoints import Judge
 
 __all__ = ["Heartbeat", "Pace", "Recorded", "SqlCheckpoints", "SqlLease"]
 
@@ -107,7 +108,7 @@ class SqlCheckpoints:
             return ()
         with self._database.transaction() as connection:
             ended = ended_at(connection, table, run_id)
-            rows = () if ended is None else connection.execute(after(table, ended)).all()
+            rows = () if ended is None else connection.execute(events_after(table, ended)).all()
         return tuple(event_of(row) for row in rows)
 
     def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
@@ -126,10 +127,19 @@ class SqlCheckpoints:
                 thin_out(connection, self._database, self._keep_idle, [event.table for event in events])
         return others
 
-    def remember_verified(self, table: TableId, verified: Verified) -> None:
-        """Keep how far the copy was found equal to its source."""
+    def last_event(self, table: TableId) -> int:
+        """The number of its last event; 0 if there is none."""
+        newest = self._read(latest(table, 1))
+        return newest[0].event_id if newest else 0
+
+    def remember_verified(self, table: TableId, after: int, judge: Judge) -> None:
+        """Record what `judge` makes of the record so far and of the events behind that number, in one transaction in which nobody records any; nothing where that is None."""
         with self._database.transaction(writes=True) as connection:
-            remember(connection, self._database, table, verified)
+            self._leases.held(connection, [table])
+            since = [event_of(row) for row in connection.execute(events_after(table, after))]
+            verified = judge(known_of(connection, table), since)
+            if verified is not None:
+                remember(connection, self._database, table, verified)
 
     def verified(self) -> dict[TableId, Verified]:
         """The last record of every table."""
@@ -175,8 +185,8 @@ class SqlCheckpoints:
         def proven(connection: Connection) -> None:
             self._leases.prove(connection, table, token)
             append(connection, self._database, event)
-            if event.kind is EventKind.LANDED and event.report is not None and event.report.forgets is not None:
-                read_again(connection, table, event.report.forgets)
+            if event.kind is EventKind.LANDED and event.report is not None:
+                after_landing(connection, event.report)
             if event.kind is EventKind.IDLE:
                 thin_out(connection, self._database, self._keep_idle, [table])
 

@@ -13,6 +13,13 @@ from incremental_assets.core.model.cursor import dump_value, load_value
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.report import SyncReport
+
+
+def known_of(connection: Connection, table: TableId) -> Verified | None:
+    """The last record of a table."""
+    row = connection.execute(select(verifications).where(is_table(verifications.c, table))).one_or_none()
+    return None if row is None else verified_of(row)
 
 
 def remember(connection: Connection, database: Database, table: TableId, verified: Verified) -> None:
@@ -21,13 +28,12 @@ def remember(connection: Connection, database: Database, table: TableId, verifie
     connection.execute(database.upsert(verifications, row))
 
 
-def read_again(connection: Connection, table: TableId, window: Window) -> None:
-    """Forget the drift that lay in a window which has just landed; nothing was verified by that, so the rest stays."""
-    mine = is_table(verifications.c, table)
-    row = connection.execute(select(verifications).where(mine, verifications.c.drift > 0)).one_or_none()
-    if row is not None:
-        left = verified_of(row).read_again(window)
-        connection.execute(update(verifications).where(mine).values(_columns(left)))
+def after_landing(connection: Connection, report: SyncReport) -> None:
+    """Keep what a landing leaves of the record; nothing was verified by it, so its moment stays."""
+    known = known_of(connection, report.table)
+    left = known and report.leaves(known)
+    if left and left != known:
+        connection.execute(update(verifications).where(is_table(verifications.c, report.table)).values(_columns(left)))
 
 
 def verified_of(row: Any) -> Verified:

@@ -54,6 +54,8 @@ class Drift:
     """Whether a sync that is not due yet is known to repair all of it."""
     seen: Look | None = field(default=None, repr=False)
     """What it was found by, so that a repair which follows at once need not look again."""
+    after: int = field(default=0, repr=False, compare=False)
+    """The table's last event before it was looked at."""
 
     @property
     def checked(self) -> Window | None:
@@ -77,6 +79,13 @@ def reconcile(
 
     `before`: an earlier look at them, since which the copy has changed nowhere but in what differed.
     """
+    after = ports.checkpoints.last_event(spec.id)
+    return replace(_compared(spec, grid, ports, within, before), after=after)
+
+
+def _compared(
+    spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence[Window] | None, before: Look | None
+) -> Drift:
     position = ports.checkpoints.position(spec.id)
     if position.state is None:
         return Drift("nothing has landed yet")

@@ -12,6 +12,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.history import HistoryRows
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Guarantee
@@ -86,6 +87,12 @@ class SyncReport:
     def forgets(self) -> Window | None:
         """The window of which no drift is known any more once this has landed; a repair looks at its own again, new columns are not the whole of a row."""
         return None if self.mode in (Mode.REPAIR, Mode.FILL) else self.window
+
+    def leaves(self, known: Verified) -> Verified:
+        """What is verified of a copy once this has landed; of rows that a rollback brought back, nothing is."""
+        if self.mode is Mode.ROLLBACK:
+            return Verified(None)
+        return known if self.forgets is None else known.read_again(self.forgets)
 
     @classmethod
     def of(cls, spec: TableSpec, request: Request, status: Status) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -11,12 +11,15 @@ from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
 
+Judge = Callable[[Verified | None, Sequence[Event]], Verified | None]
+"""What is verified of a copy, from the last record of it and from what happened since it was looked at."""
+
 
 class Lease(Protocol):
     """The right to write one table, kept alive by a heartbeat."""
 
     def record(self, event: Event) -> None:
-        """Append one event, only while the lease is ours. Drift in a window that landed again is forgotten. Raises LeaseLost."""
+        """Append one event, only while the lease is ours. A landing changes what is verified of the copy as its report says. Raises LeaseLost."""
 
 
 class Checkpoints(Protocol):
@@ -43,8 +46,11 @@ class Checkpoints(Protocol):
         Gives those of which nothing was recorded: the error where another run holds the table, None where it has moved on since.
         """
 
-    def remember_verified(self, table: TableId, verified: Verified) -> None:
-        """Record up to where the copy was found equal to its source."""
+    def last_event(self, table: TableId) -> int:
+        """The number of its last event; 0 if there is none."""
+
+    def remember_verified(self, table: TableId, after: int, judge: Judge) -> None:
+        """Record what `judge` makes of the record so far and of the events behind that number, while nothing is recorded of the table; nothing where that is None."""
 
     def verified(self) -> dict[TableId, Verified]:
         """The last such record of every table."""

@@ -43,7 +43,7 @@ def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncRe
         state = rolled_back(still_settled_since(past, since), now, seq, uuid.uuid4().hex)
         back = RollBack(CommitIds(target.app_id, seq, state.batch_id), run_id, version, past.seq)
         # What was known of the copy's equality does not hold of the rows that come back.
-        ports.checkpoints.remember_verified(spec.id, Verified(None))
+        ports.checkpoints.remember_verified(spec.id, ports.checkpoints.last_event(spec.id), _nothing_verified)
         event = Event(spec.id, EventKind.INTENT, run_id, seq, state.batch_id, target.app_id)
         lease.record(event)
         # From here on its commit may be on its way.
@@ -77,6 +77,10 @@ def would_refuse(spec: TableSpec, to_run: str, position: Checkpoint, ports: Port
     except IncrementalAssetsError as error:
         return error
     return None
+
+
+def _nothing_verified(_known: Verified | None, _since: Sequence[Event]) -> Verified:
+    return Verified(None)
 
 
 def _nothing_landed(spec: TableSpec) -> SelectionError:
