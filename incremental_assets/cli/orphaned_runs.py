@@ -10,6 +10,8 @@ from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.defs.in_flight import KILLED, PROCESS_TAG
 from incremental_assets.defs.names import pool
 
+OUR_LOCATIONS = ("incremental_assets", "incremental_assets.definitions")
+"""Names of the code location that `dev` serves: in a checkout that of workspace.yaml, else that of its module."""
 _UNDER_WAY = [DagsterRunStatus.STARTING, DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
 
 
@@ -39,7 +41,7 @@ def free_dead_slots(instance: DagsterInstance, source: str, leased: Collection[s
 
 
 def end_dead_runs(instance: DagsterInstance) -> int:
-    """Report runs as failed that a power cut or a killed `dev` left running, and free their slots; returns how many. For the only user of this instance."""
+    """Report our runs as failed that a power cut or a killed `dev` left running, and free their slots; returns how many. For the only user of our code location on this instance."""
     dead = [
         record.dagster_run
         for record in instance.get_run_records(RunsFilter(statuses=_UNDER_WAY))
@@ -54,9 +56,15 @@ def end_dead_runs(instance: DagsterInstance) -> int:
 def _may_live(run: DagsterRun) -> bool:
     process = run.tags.get(PROCESS_TAG)
     if process is None:
-        return False
+        # It was not signed yet, as one that a killed `dev` has just begun; or it is of another project, whose processes are not known here.
+        return not _is_ours(run)
     owner = ProcessIdentity.parse(process)
     return not (owner.is_gone or owner.is_of_another_boot)
+
+
+def _is_ours(run: DagsterRun) -> bool:
+    origin = run.remote_job_origin
+    return origin is not None and origin.repository_origin.code_location_origin.location_name in OUR_LOCATIONS
 
 
 def _is_over(run: DagsterRun) -> bool:
