@@ -216,6 +216,24 @@ def test_a_reset_past_what_was_read_says_that_rows_would_never_be_read(call: Cal
     assert "from nothing to 2024-01-29T00:00:00Z: rows between the two would never be read" in unread.err
 
 
+@pytest.mark.parametrize("how", [(), ("--accept-source",)], ids=["reset", "accept-source"])
+def test_a_reset_names_a_schema_that_is_not_there_and_a_source_that_never_answered(
+    call: Call, synced: Outside, config: Path, how: tuple[str, ...]
+) -> None:
+    written = config.read_text()
+    config.write_text(written.replace("    tables:", "    schemas: [public, publc]\n    tables:"))
+    said = call("reset", "--select", "public.orders", *how, "--yes", "--json")
+    assert (said.code, said.tables["public.orders"]["error"]) == (1, None)
+    (problem,) = said.document["problems"]
+    assert "no schema 'publc'" in problem["sentence"]
+    other = "  archive:\n    dialect: postgresql\n    host: elsewhere\n    database: a\n    user: u\n    password: {env: SHOP_PASSWORD}\n"
+    config.write_text(written + other)
+    synced.broken = SourceUnreachable("archive: elsewhere:5432 does not answer")
+    said = call("reset", "--select", "public.orders", *how, "--yes", "--json")
+    assert (said.code, said.tables["public.orders"]["error"]) == (1, None)
+    assert said.document["problems"] == [{"source": "archive", "sentence": str(synced.broken)}]
+
+
 def test_sync_reset_watermarks_is_the_same_command(call: Call, synced: Outside) -> None:
     assert call("sync", "--reset-watermarks", "--select", "public.orders").code == 3
     assert (

@@ -10,6 +10,7 @@ from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown, exit_
 from incremental_assets.cli.commands.reset import tables_to_reset
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import text
+from incremental_assets.cli.selection import with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.identifiers import render_table
@@ -37,7 +38,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
                 ends[spec.id] = None
             except IncrementalAssetsError as error:
                 ends[spec.id] = error
-    return _answer(run_id, ends, positions)
+    return with_problems(_answer(run_id, ends, positions), found)
 
 
 def _consequences(tables: Sequence[TableId], positions: dict[TableId, Checkpoint]) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown, exit_code_of, worst
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import text
-from incremental_assets.cli.selection import Selection, Trouble, remembered, selected
+from incremental_assets.cli.selection import Selection, Trouble, remembered, selected, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
@@ -38,7 +39,8 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
             raise Refused(_consequences(found.specs, positions, values))
         run_id = str(uuid.uuid4())
         ends = {spec.id: _reset(runtime, spec, values[spec.id], run_id) for spec in found.specs}
-    return _answer(run_id, {**ends, **{trouble.table: trouble.error for trouble in found.troubles}}, positions, values)
+    ends |= {trouble.table: trouble.error for trouble in found.troubles}
+    return with_problems(_answer(run_id, ends, positions, values), found)
 
 
 def tables_to_reset(runtime: Runtime, patterns: Sequence[str]) -> Selection:
@@ -55,7 +57,7 @@ def tables_to_reset(runtime: Runtime, patterns: Sequence[str]) -> Selection:
     left: tuple[Trouble, ...] = tuple(
         trouble for trouble in found.troubles if trouble.table not in {spec.id for spec in back}
     )
-    return Selection((*found.specs, *back), left, found.unreachable)
+    return replace(found, specs=(*found.specs, *back), troubles=left)
 
 
 def _value(spec: TableSpec, to: str | None) -> CursorValue | None:
