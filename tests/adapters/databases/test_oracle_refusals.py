@@ -165,5 +165,15 @@ def test_a_service_that_the_listener_does_not_know_is_a_sentence() -> None:
     assert "no session left" in str(explain(oracledb.OperationalError(_Error(message=full)), ADDRESS, None))
 
 
+def test_a_connection_that_the_driver_gives_up_names_the_deadline_of_connections_and_a_query_its_own() -> None:
+    text = "DPY-6005: cannot connect to database (CONNECTION_ID=ab+/c==).\ntimed out"
+    found = str(explain(oracledb.OperationalError(_Error(message=text)), ADDRESS, None))
+    assert "no answer in time (timed out)" in found
+    assert "raise `options: {connect_timeout: …}`" in found
+    text = "DPY-4024: call timeout of 30000 ms exceeded"
+    found = str(explain(oracledb.OperationalError(_Error(message=text)), ADDRESS, None))
+    assert "raise `options: {statement_timeout: …}`" in found
+
+
 def test_an_error_that_is_not_the_drivers_stays_what_it_is() -> None:
     assert explain(ValueError("ours"), ADDRESS, None) is None

@@ -22,7 +22,8 @@ from incremental_assets.core.model.table import TableId
 _NO_LOGIN = (1005, 1017, 1045, 28000, 28001)
 _NOT_TRUSTED = {"DPY-6002", "DPY-6006"}
 _NO_SERVICE = {"DPY-6001", "DPY-6003"}
-_NO_LINE = {"DPY-1001", "DPY-3010", "DPY-4011", "DPY-4024", "DPY-6000", "DPY-6005"}
+_NOT_CONNECTED = {"DPY-6000", "DPY-6005"}
+_NO_LINE = {"DPY-1001", "DPY-3010", "DPY-4011", "DPY-4024"}
 _NO_TABLE, _NO_COLUMN, _NOT_GRANTED = 942, 904, 1031
 _ALTERED = (1466, 8103)
 _TOO_OLD = 1555
@@ -59,6 +60,8 @@ def explain(error: BaseException, address: Address, table: TableId | None) -> In
         )
     if number in _FULL:
         return SourceUnreachable(f"{place}: the server has no session left ({words}); try again later")
+    if kinds & _NOT_CONNECTED:
+        return SourceUnreachable(f"{place}: {unconnected(words, address)}")
     if kinds & _NO_LINE:
         return SourceUnreachable(f"{place}: {unreachable(words, address)}")
     if table is not None and number == _NO_TABLE:
