@@ -8,6 +8,7 @@ from pathlib import PurePath
 from urllib.parse import unquote
 
 from incremental_assets.adapters.databases.registry import java_packages
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost, TargetChanged
@@ -36,10 +37,10 @@ _GONE = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException", "No such f
 
 @contextmanager
 def explained(table: TableId, lake: str, staged: str = "") -> Iterator[None]:
-    """Turn what Spark raises inside into an error of the family, where it is known. `staged` is the batch that this run has written."""
+    """Turn what Spark raises inside into an error of the family, where it is known; what is left to Spark stays so. `staged` is the batch that this run has written."""
     try:
         yield
-    except IncrementalAssetsError:
+    except (IncrementalAssetsError, NotDirect):
         raise
     except Exception as error:
         ended = lost(error, table)

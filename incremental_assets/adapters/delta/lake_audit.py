@@ -97,7 +97,7 @@ class LakeAudit(LakePart):
         from incremental_assets.adapters.delta.direct.audit.keyed import KeysByTasks
 
         held = checksums.Held(session, path, log, spec)
-        return KeysByTasks(self._tasks, held, lambda: HeldKeys(held, self._lake))
+        return KeysByTasks(self._tasks, held, self._lake, lambda: HeldKeys(held, self._lake))
 
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
         """The rows of the windows at the version of now, by the places of their keys."""
@@ -105,7 +105,7 @@ class LakeAudit(LakePart):
         from incremental_assets.adapters.delta.audit.placed_rows import HeldRows
         from incremental_assets.adapters.delta.direct.audit.placing import PlacedByTasks
 
-        return PlacedByTasks(self._tasks, held, windows, HeldRows(held, windows, self._lake))
+        return PlacedByTasks(self._tasks, held, windows, self._lake, HeldRows(held, windows, self._lake))
 
     def readable(self, spec: TableSpec, key: str) -> str:
         """Texts without their length, moments in their usual form."""

@@ -62,7 +62,7 @@ def told(desk: Desk, spec: TableSpec) -> tuple[KeysByTasks, HeldKeys]:
     assert log is not None
     held = Held(desk.spark, desk.path(spec), log, spec)
     by_spark = HeldKeys(held, str(desk.folder))
-    return KeysByTasks(Tasks(lambda: desk.spark), held, lambda: by_spark), by_spark
+    return KeysByTasks(Tasks(lambda: desk.spark), held, str(desk.folder), lambda: by_spark), by_spark
 
 
 def assert_alike(by_tasks: KeysByTasks, by_spark: HeldKeys, rows: int) -> None:

@@ -48,7 +48,7 @@ class Both:
         assert log is not None
         held = Held(desk.spark, desk.path(spec), log, spec)
         self.spark = HeldRows(held, windows, str(desk.folder))
-        self.tasks = PlacedByTasks(Tasks(lambda: desk.spark), held, windows, self.spark)
+        self.tasks = PlacedByTasks(Tasks(lambda: desk.spark), held, windows, str(desk.folder), self.spark)
 
     def assert_equal(self, within: KeyParts, shift: int) -> int:
         """So many rows have these places."""

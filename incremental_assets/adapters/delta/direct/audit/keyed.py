@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +16,7 @@ from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.delta.audit.checksums import Held
 from incremental_assets.adapters.delta.direct.audit.placed_task import Asked, PlacedUnit
 from incremental_assets.adapters.delta.direct.audit.placing import placed_units, run_placed, spread_of, sums_of
+from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
@@ -29,8 +31,8 @@ _TEXT = "text"
 class KeysByTasks:
     """Implements `core.ports.CopyKeys`. `otherwise`: what answers where tasks cannot; None for keys by bytes, which then raise NotByBytes."""
 
-    def __init__(self, tasks: Tasks, held: Held, otherwise: Callable[[], CopyKeys] | None) -> None:
-        self._tasks, self._held, self._key, self._given = tasks, held, held.spec.key, otherwise
+    def __init__(self, tasks: Tasks, held: Held, lake: str, otherwise: Callable[[], CopyKeys] | None) -> None:
+        self._tasks, self._held, self._key, self._lake, self._given = tasks, held, held.spec.key, lake, otherwise
         self._by_value = placed_by_value(held.spec)
         self._units: list[PlacedUnit] | None = None
         self._read: list[pa.Table] = []
@@ -40,7 +42,7 @@ class KeysByTasks:
 
     def by_bytes(self) -> CopyKeys | None:
         """The same keys at the hash of their bytes, by tasks alone, as Spark has no such hash; None where tasks cannot read the table."""
-        found = KeysByTasks(self._tasks, self._held, None)
+        found = KeysByTasks(self._tasks, self._held, self._lake, None)
         found._read = self._read
         return None if found._units is None else found
 
@@ -54,7 +56,7 @@ class KeysByTasks:
     @cached_property
     def _found(self) -> KeySpread:
         try:
-            return spread_of(run_placed(self._tasks, self._units, Asked.SPREAD), by_value=self._by_value)
+            return spread_of(self._run(Asked.SPREAD), by_value=self._by_value)
         except NotDirect:
             return self._otherwise.spread()
 
@@ -65,14 +67,14 @@ class KeysByTasks:
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
         """The number of keys and the sum of their hashes by part, in one scan of the files that may hold them."""
         try:
-            return sums_of(run_placed(self._tasks, self._units, Asked.SUMS, within, shift))
+            return sums_of(self._run(Asked.SUMS, within, shift))
         except NotDirect:
             return self._otherwise.sums(within, shift)
 
     def texts(self, within: KeyParts) -> frozenset[str]:
         """The canonical text of each key within; the columns of these keys are kept for `rows`."""
         try:
-            found = [table for each in run_placed(self._tasks, self._units, Asked.TEXTS, within) for table in each]
+            found = [table for each in self._run(Asked.TEXTS, within) for table in each]
         except NotDirect:
             return self._otherwise.texts(within)
         self._read += found
@@ -88,6 +90,10 @@ class KeysByTasks:
         if found.num_rows < len(texts):
             return self._otherwise.rows(texts)
         return found.drop_columns([_TEXT]).rename_columns(list(self._key))
+
+    def _run(self, asked: Asked, within: KeyParts | None = None, shift: int = 0) -> list[Any]:
+        with explained(self._held.spec.id, self._lake):
+            return run_placed(self._tasks, self._units, asked, within, shift)
 
 
 def _once(rows: pa.Table) -> pa.Table:

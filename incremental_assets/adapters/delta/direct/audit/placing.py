@@ -13,6 +13,7 @@ from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.delta.audit.checksums import Held
 from incremental_assets.adapters.delta.direct.audit.measuring import FLOATING, units_of
 from incremental_assets.adapters.delta.direct.audit.placed_task import Asked, PlacedUnit
+from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
@@ -26,8 +27,10 @@ _TASK = "incremental_assets.adapters.delta.direct.audit.placed_task"
 class PlacedByTasks:
     """Implements `core.ports.PlacedRows`, `ByteHashed` and `Bounded`. `otherwise`: what answers where tasks cannot; None for rows by bytes, which then raise NotByBytes."""
 
-    def __init__(self, tasks: Tasks, held: Held, windows: Sequence[Window], otherwise: PlacedRows | None) -> None:
-        self._tasks, self._held, self._windows, self._given = tasks, held, windows, otherwise
+    def __init__(
+        self, tasks: Tasks, held: Held, windows: Sequence[Window], lake: str, otherwise: PlacedRows | None
+    ) -> None:
+        self._tasks, self._held, self._windows, self._lake, self._given = tasks, held, windows, lake, otherwise
         self._by_value = placed_by_value(held.spec)
         self._units: list[PlacedUnit] | None = None
         with suppress(NotDirect):
@@ -35,7 +38,7 @@ class PlacedByTasks:
 
     def by_bytes(self) -> PlacedRows | None:
         """The same rows by the hash of their bytes, by tasks alone, as Spark has no such hash; None where tasks cannot read the table."""
-        found = PlacedByTasks(self._tasks, self._held, self._windows, None)
+        found = PlacedByTasks(self._tasks, self._held, self._windows, self._lake, None)
         return None if found._units is None else found
 
     @property
@@ -72,7 +75,8 @@ class PlacedByTasks:
             return self._otherwise.hashes(within)
 
     def _run(self, asked: Asked, within: KeyParts | None = None, shift: int = 0) -> list[Any]:
-        return run_placed(self._tasks, self._units, asked, within, shift)
+        with explained(self._held.spec.id, self._lake):
+            return run_placed(self._tasks, self._units, asked, within, shift)
 
 
 def run_placed(
