@@ -87,7 +87,7 @@ class EmbeddedMariaDB:
         return self
 
     def stop(self) -> None:
-        """Shut the server down, with all data written; waits at most PATIENCE seconds for that."""
+        """Shut the server down, with all data written. Raises SetupError where it still runs after PATIENCE seconds."""
         self._end(signal.SIGTERM)
 
     def crash(self) -> None:
@@ -222,8 +222,12 @@ class EmbeddedMariaDB:
         with suppress(psutil.NoSuchProcess):
             server = psutil.Process(pid)
             server.send_signal(how)
-            with suppress(psutil.TimeoutExpired):
+            try:
                 server.wait(PATIENCE)
+            except psutil.TimeoutExpired:
+                raise SetupError(
+                    f"The demo's {self.title} (process {pid}) still runs {PATIENCE:.0f} seconds after it was told to end; see {self._log}, and end it by `kill -9 {pid}`."
+                ) from None
 
     def _pid(self) -> int | None:
         """The pid of the server that runs in our data folder; None where none does."""

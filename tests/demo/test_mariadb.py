@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,11 @@ import pytest
 from incremental_assets.core.errors import SetupError
 from incremental_assets.demo import mariadb
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
+from incremental_assets.demo.state import ServerState
+
+IGNORES = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
+)
 
 
 @pytest.fixture
@@ -56,6 +63,24 @@ def test_a_server_that_cannot_be_made_leaves_its_folder_empty(enterable: Path, m
     with pytest.raises(SetupError, match="could not be created"):
         EmbeddedMariaDB(enterable / "server").start()
     assert list((enterable / "server").iterdir()) == []
+
+
+def test_a_server_that_does_not_end_in_time_is_named_with_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mariadb, "PATIENCE", 0.2)
+    server = EmbeddedMariaDB(tmp_path / "server")
+    server._state = ServerState.fresh(".")
+    with subprocess.Popen([sys.executable, "-c", IGNORES], stdout=subprocess.PIPE) as stubborn:
+        assert stubborn.stdout is not None
+        stubborn.stdout.readline()
+        monkeypatch.setattr(EmbeddedMariaDB, "_pid", lambda _: stubborn.pid)
+        try:
+            with pytest.raises(SetupError, match=rf"still runs .*, and end it by `kill -9 {stubborn.pid}`"):
+                server.stop()
+        finally:
+            server.crash()
+        assert not psutil.pid_exists(stubborn.pid)
 
 
 def test_a_server_that_does_not_answer_in_time_does_not_stay(enterable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
