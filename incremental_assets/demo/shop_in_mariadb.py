@@ -142,7 +142,8 @@ class Shop:
 
 
 def _load(connection: _Connection, table: str, file: Path) -> int:
-    columns = file.open(encoding="utf-8").readline().strip()
+    with file.open(encoding="utf-8") as content:
+        columns = content.readline().strip()
     stamp = f"SET updated_at = {_PAST}" if table in plain_sql.STAMPED else ""
     rows = connection.run(
         f"LOAD DATA LOCAL INFILE ? INTO TABLE {table} CHARACTER SET utf8mb4 FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' "

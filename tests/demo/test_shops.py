@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.demo import plain_sql
+from incremental_assets.demo import plain_sql, shop_in_mariadb
 from incremental_assets.demo.day import UPDATES
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.shop import Shop, remove_all, shop_of
@@ -28,6 +29,21 @@ def test_the_tables_are_those_of_postgresql_with_their_keys() -> None:
     assert not any("timestamptz" in statement for statement in made)
     assert "PRIMARY KEY (l_orderkey, l_linenumber)" in made[-1]
     assert set(plain_sql.UPDATES) == set(UPDATES)
+
+
+def test_a_file_of_rows_is_closed_when_mariadb_has_loaded_it(tmp_path: Path) -> None:
+    class Takes:
+        def run(self, statement: str, values: tuple[str, ...]) -> int:
+            return 7 if "(r_regionkey,r_name)" in statement and values == (str(file),) else 0
+
+        rows = run
+
+    file = tmp_path / "region.csv"
+    file.write_text("r_regionkey,r_name\n1,ASIA\n")
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("always", ResourceWarning)
+        assert shop_in_mariadb._load(Takes(), "region", file) == 7  # type: ignore[arg-type]
+    assert [str(each.message) for each in met] == []
 
 
 @pytest.fixture
