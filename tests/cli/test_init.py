@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import psycopg
 import pytest
@@ -54,6 +56,42 @@ def test_what_is_wrong_with_the_source_is_not_told_of_the_file(
     monkeypatch.undo()
     folder = call("init", f"sqlite:///{tmp_path}", "--config", str(tmp_path / "other.yaml"))
     assert (folder.code, folder.err) == (1, f"{tmp_path}: this is a folder and no SQLite file; check `database`\n")
+
+
+def test_a_file_that_cannot_be_written_to_its_end_does_not_stay(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as shop:
+        shop.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY)")
+    there = sorted(tmp_path.iterdir())
+    as_it_is = Path.open
+
+    def full(path: Path, *how: str, **options: Any) -> Any:
+        opened = as_it_is(path, *how, **options)
+        return Fills(opened) if "x" in how else opened
+
+    monkeypatch.setattr(Path, "open", full)
+    said = call("init", "sqlite:///shop.db")
+    assert said.code == 2
+    assert "sources.yaml cannot be written (No space left on device)" in said.err
+    assert sorted(tmp_path.iterdir()) == there
+
+
+class Fills:
+    """A file on a disk that is full after its first letters."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def __enter__(self) -> Fills:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write(self, text: str) -> None:
+        self._file.write(text[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_what_is_told_to_type_next_can_be_typed_where_a_path_has_a_space(call: Call, tmp_path: Path) -> None:

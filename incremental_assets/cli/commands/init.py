@@ -108,10 +108,15 @@ def _drafted(text: str, path: Path) -> SourceConfig:
 
 
 def _create(path: Path, text: str) -> None:
-    """Create the file, never over another one, not even one that has come meanwhile."""
+    """Create the file, whole or not at all, and never over another one, not even one that has come meanwhile."""
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+            try:
+                file.write(text)
+                file.flush()
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
     except OSError as error:
         raise _unwritable(path, error) from None
 
