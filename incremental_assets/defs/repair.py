@@ -115,13 +115,13 @@ def _repair(context: OpExecutionContext, view: View, spec: TableSpec, ports: Por
 
 
 def _chosen(view: View, runtime: Opened, names: list[str]) -> tuple[list[TableSpec], list[str]]:
-    """The tables to be repaired, and a sentence for each name without a table that can be; without names, every table with drift."""
-    resolved, drifted = runtime.specs(view.name), runtime.checkpoints.verified()
+    """The tables to be repaired, and a sentence for each name without a table that can be; without names, of every table with drift."""
+    resolved = runtime.specs(view.name)
     by_name = {f"{spec.id.schema}.{spec.id.name}": spec for spec in resolved.specs}
     if not names:
-        return [
-            spec for spec in resolved.specs if spec.is_incremental and spec.id in drifted and drifted[spec.id].drift
-        ], []
+        drifted = {table for table, known in runtime.checkpoints.verified().items() if known.drift}
+        stuck = [str(problem.error) for problem in resolved.problems if problem.table in drifted]
+        return [spec for spec in resolved.specs if spec.is_incremental and spec.id in drifted], stuck
     known = [problem for problem in resolved.problems if f"{problem.table.schema}.{problem.table.name}" in names]
     errors = {f"{problem.table.schema}.{problem.table.name}": str(problem.error) for problem in known}
     missing = [name for name in names if name not in by_name]

@@ -8,7 +8,7 @@ import pytest
 from dagster import AssetKey, DagsterInstance, ExecuteInProcessResult
 
 from incremental_assets.core.planning.plan import Mode
-from tests.defs.studio import TERMS, Studio, opened
+from tests.defs.studio import TERMS, Studio, configured, opened
 from tests.fakes.rows import ordered
 from tests.scenario import ORDERS, monday, order
 
@@ -99,6 +99,19 @@ def test_a_name_that_no_table_has_fails_the_job_and_the_others_are_mended(studio
     assert not result.success
     assert "there is no table 'public.nothing'" in str(result.failure_data_for_node("repair__shop"))
     assert equal(studio)
+
+
+def test_a_table_with_drift_whose_configuration_no_longer_fits_fails_the_job_by_name(
+    studio: Studio, tmp_path: Path
+) -> None:
+    drifted(studio)
+    studio.check("reconciliation")
+    studio.runtime.configuration = configured(tmp_path, TERMS.replace("column: updated_at", "column: changed_at"))
+    result = execute(studio, "repair__shop__job")
+    assert not result.success
+    assert "public.orders" in str(result.failure_data_for_node("repair__shop"))
+    assert "changed_at" in str(result.failure_data_for_node("repair__shop"))
+    assert not equal(studio)
 
 
 def test_the_daily_check_mends_by_itself_where_the_configuration_says_so(
