@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
+FLOATING = ("float", "double")
+"""Types of which other programs than Spark have other texts, and which have numbers that are equal and look different."""
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _SIMPLE = MappingProxyType(
     {

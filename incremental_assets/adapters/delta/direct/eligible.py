@@ -10,7 +10,7 @@ from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.transaction_log import SINCE
 from incremental_assets.adapters.delta.writers.choice import Way
-from incremental_assets.adapters.spark.arrow_types import unknown_type
+from incremental_assets.adapters.spark.arrow_types import FLOATING, unknown_type
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.planning.plan import SyncPlan
@@ -91,7 +91,7 @@ def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way
     types = {found.name: found.spark_type for found in plan.spec.columns}
     if why := unknown_type(types.values()):
         return why
-    if any(types[name] in ("float", "double") for name in plan.spec.key):
+    if any(types[name] in FLOATING for name in plan.spec.key):
         return "a part of the key is a float"
     return ""
 

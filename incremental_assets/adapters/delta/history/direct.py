@@ -24,7 +24,7 @@ from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
-from incremental_assets.adapters.spark.arrow_types import unknown_type
+from incremental_assets.adapters.spark.arrow_types import FLOATING, unknown_type
 from incremental_assets.adapters.spark.own_names import DELETED_AT, SEQ
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorType
@@ -122,7 +122,7 @@ def _refused_by(tables: Tables, step: Step) -> str:
 def _refused_by_match(tables: Tables) -> str:
     """Why rows of the copy are matched with their versions by Spark. Pure."""
     kinds = {each.name.lower(): sql_type(each.type) for each in tables.columns}
-    if any(kinds[name.lower()] in ("float", "double") for name in tables.spec.key):
+    if any(kinds[name.lower()] in FLOATING for name in tables.spec.key):
         return "a part of the key is a float"
     return ""
 

@@ -36,10 +36,9 @@ from incremental_assets.adapters.delta.history.version_rows import (
 )
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.new_file import new_file
-from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.arrow_types import FLOATING, required_type
 from incremental_assets.adapters.spark.own_names import own
 
-_FLOATING = ("float", "double")
 _SEEN, _FILE, _ROW = own("seen"), own("file"), own("row")
 """Columns of a version that is there: the number of the batch's row with its key, and its place."""
 _SINCE = own("since")
@@ -177,7 +176,7 @@ def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table, is_marked: Flag
         if place in unit.key or not same.any():
             continue
         left, right = ours[place], newest[place]
-        if column.type in _FLOATING:
+        if column.type in FLOATING:
             left, right = left.cast(pa.string()), right.cast(pa.string())
         equal = pc.fill_null(pc.equal(left, right), pc.and_(pc.is_null(left), pc.is_null(right)))
         same &= equal.to_numpy(zero_copy_only=False)

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.delta.direct.files.skipping import ordinal
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
-from incremental_assets.adapters.spark.arrow_types import unknown_type
+from incremental_assets.adapters.spark.arrow_types import FLOATING, unknown_type
 
-_FLOATING = ("float", "double")
 _FRACTION = r"\.?0+$"
 """Zeros at the end of a moment's microseconds, which Spark does not write."""
 _DAYS = (ordinal(date.min), ordinal(date.max))
@@ -33,7 +32,7 @@ def refused(types: Iterable[str]) -> str:
     types = tuple(types)
     if why := unknown_type(types):
         return why
-    return "a column is a float, of which only Java has the text" if set(types) & set(_FLOATING) else ""
+    return "a column is a float, of which only Java has the text" if set(types) & set(FLOATING) else ""
 
 
 def as_texts(values: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:

@@ -13,7 +13,7 @@ from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
-from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.arrow_types import FLOATING, arrow_type
 from incremental_assets.adapters.spark.own_names import DELETED_AT
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorValue
@@ -23,7 +23,6 @@ from incremental_assets.core.model.table import NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window, disjoint
 
 _TASK = "incremental_assets.adapters.delta.direct.audit.measure_task"
-FLOATING = ("float", "double")
 
 
 def measured(tasks: Tasks, units: Sequence[MeasureUnit], windows: Sequence[Window], by: RowHash) -> tuple[Measure, ...]:

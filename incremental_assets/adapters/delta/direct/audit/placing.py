@@ -11,10 +11,11 @@ from typing import Any
 
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.delta.audit.checksums import Held
-from incremental_assets.adapters.delta.direct.audit.measuring import FLOATING, units_of
+from incremental_assets.adapters.delta.direct.audit.measuring import units_of
 from incremental_assets.adapters.delta.direct.audit.placed_task import Asked, PlacedUnit
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.spark.arrow_types import FLOATING
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.measure import NotByBytes, RowHash

@@ -8,7 +8,7 @@ from incremental_assets.adapters.delta.direct.files.columns import Columns
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
-from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.arrow_types import FLOATING, arrow_type
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Column, TableSpec
@@ -18,7 +18,6 @@ _SHARE_ROWS = 8_000_000
 """The rows whose hashes one task sorts, in 64 MB."""
 _SHARES = 8
 """The most shares, as each of them reads the whole key."""
-_FLOATING = ("float", "double")
 
 
 def may_repeat(tasks: Tasks, path: str, log: TableLog, spec: TableSpec) -> bool:
@@ -51,7 +50,7 @@ def units_of(path: str, log: TableLog, spec: TableSpec) -> list[RepeatUnit]:
 
 def _is_equal_as_it_is(column: Column) -> bool:
     """Whether two values are one key only where they are the same: see `checksums.duplicates`."""
-    if column.spark_type in _FLOATING or arrow_type(column.spark_type) is None:
+    if column.spark_type in FLOATING or arrow_type(column.spark_type) is None:
         return False
     is_number_as_text = column.source_type == "numeric" and column.spark_type == "string"
     return not is_number_as_text and not column.source_type.endswith("citext")

@@ -11,9 +11,7 @@ from incremental_assets.adapters.delta.direct.files.staged_rows import Flags, St
 from incremental_assets.adapters.delta.direct.files.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.direct.files.unit import Adding, ApplyUnit
 from incremental_assets.adapters.delta.direct.query import asked, numbered
-from incremental_assets.adapters.spark.arrow_types import required_type
-
-_FLOATING = ("float", "double")
+from incremental_assets.adapters.spark.arrow_types import FLOATING, required_type
 
 
 def new(unit: ApplyUnit, how: Adding, batch: StagedRows) -> Flags | None:
@@ -52,7 +50,7 @@ def _values(unit: ApplyUnit, places: Sequence[int]) -> str:
 def _value(unit: ApplyUnit, place: int, side: str = "") -> str:
     """Floats as their texts, as -0.0 and 0.0 are two values for a source."""
     name = f"{side}k{place}"
-    return f"CAST({name} AS VARCHAR)" if unit.columns[place].type in _FLOATING else name
+    return f"CAST({name} AS VARCHAR)" if unit.columns[place].type in FLOATING else name
 
 
 def _held(unit: ApplyUnit) -> Iterator[pa.Table]:

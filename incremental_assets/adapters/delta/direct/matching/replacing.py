@@ -26,8 +26,8 @@ from incremental_assets.adapters.delta.direct.files.staged_rows import (
 from incremental_assets.adapters.delta.direct.files.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.direct.files.unit import ApplyUnit, Replacing, Staying, Stored
 from incremental_assets.adapters.delta.direct.files.whole_numbers import Numbers
+from incremental_assets.adapters.spark.arrow_types import FLOATING
 
-_FLOATING = ("float", "double")
 _HELD_ROWS = 2**20
 """The rows of a file whose keys are looked up together: to make keys ready for that takes as long as to look as many up."""
 _MOST_AMONG = 128 * 1024
@@ -195,7 +195,7 @@ def _equal(unit: ApplyUnit, how: Replacing, group: RowGroup, pairs: _Pairs, batc
         column = unit.columns[place]
         (there,) = group.columns([column])
         ours, theirs = batch(place).take(landing), there.take(held)
-        if column.type in _FLOATING:
+        if column.type in FLOATING:
             ours, theirs = ours.cast(pa.string()), theirs.cast(pa.string())
         alike = pc.fill_null(pc.equal(ours, theirs), pc.and_(pc.is_null(ours), pc.is_null(theirs)))
         same &= alike.to_numpy()
