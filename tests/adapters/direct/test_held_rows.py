@@ -10,11 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from incremental_assets.adapters.delta.direct import load_task
 from incremental_assets.adapters.delta.direct.files import data_file
 from incremental_assets.adapters.delta.direct.files.data_file import row_groups
 from incremental_assets.adapters.delta.direct.files.staged_rows import StagedGroup
-from incremental_assets.adapters.delta.direct.files.unit import Replacing, Share
+from incremental_assets.adapters.delta.direct.files.unit import Marks, Replacing, Share, Stored
+from incremental_assets.adapters.delta.direct.load_task import LoadUnit
 from incremental_assets.adapters.delta.direct.matching import share_task, sharing, staying
+from incremental_assets.adapters.delta.staging import staging_task
+from incremental_assets.adapters.delta.staging.staging_task import Counting
+from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from tests.adapters.direct.tables import Table
 
 ROWS = [(number, f"note {number}") for number in range(60)]
@@ -93,6 +98,48 @@ def test_what_waits_for_its_row_group_is_never_more_than_one_part_beyond_it(
     assert add is not None
     assert f'"numRecords":{40 * part // 8},' in add["stats"]
     assert most < 5 * part
+
+
+class Parts:
+    """Implements `databases.dialect.ReadPart`: forty batches; `most`: the bytes of rows that were held when one of them was asked for."""
+
+    size = 1
+
+    def __init__(self) -> None:
+        self.most, self._begun = 0, pa.total_allocated_bytes()
+
+    def batches(self) -> Iterator[pa.Table]:
+        for _ in range(40):
+            self.most = max(self.most, pa.total_allocated_bytes() - self._begun)
+            yield batch()
+
+
+def batch() -> pa.Table:
+    numbers, kinds = range(8192), (pa.string(), pa.string(), pa.string(), pa.bool_())
+    flags = {name: pa.nulls(len(numbers), kind) for name, kind in zip(READ_FLAGS, kinds, strict=True)}
+    return pa.table({"c0": pa.array(numbers, pa.int64())} | flags)
+
+
+@pytest.mark.parametrize("rows_per_file", [2**62, 100_000])
+def test_a_first_load_holds_no_row_group_while_the_next_one_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_per_file: int
+) -> None:
+    each = batch().nbytes
+    monkeypatch.setattr(staging_task, "_GROUP_BYTES", 4 * each)
+    own = (Stored("run", "string"), Stored("seq", "bigint"), Stored("at", "timestamp"))
+    parts = Parts()
+    unit = LoadUnit(
+        part=parts,
+        table=str(tmp_path),
+        columns=(Stored("n", "bigint"),),
+        marks=Marks("run", 1, 0, own),
+        statistics=(),
+        counting=Counting(),
+        rows_per_file=rows_per_file,
+    )
+    done = load_task.apply(unit)
+    assert (done.rows, len(done.adds)) == (40 * 8192, 1 if rows_per_file > 100_000 else 3)
+    assert parts.most < 5 * each
 
 
 @pytest.mark.parametrize(

@@ -56,29 +56,33 @@ class Loaded:
 def apply(unit: LoadUnit) -> Loaded:
     """Write the part's rows."""
     counted = StagedPart(ends=(None,) * len(unit.counting.ends))
-    groups = _counted(unit, counted)
-    adds = []
-    while (first := next(groups, None)) is not None:
-        adds.append(_file(unit, first, groups))
+    groups, adds = _counted(unit, counted), []
+    while (add := _file(unit, groups)) is not None:
+        adds.append(add)
     return Loaded(tuple(adds), counted.rows, counted.future)
 
 
 def _counted(unit: LoadUnit, counted: StagedPart) -> Iterator[pa.Table]:
     for rows in grouped(unit.part.batches()):
         count_rows(counted, with_operation(rows), unit.counting)
-        yield shaped(unit, rows)
+        group = [shaped(unit, rows)]
+        del rows  # or it would be held while the next ones are read
+        yield group.pop()
 
 
-def _file(unit: LoadUnit, rows: pa.Table, more: Iterator[pa.Table]) -> dict[str, Any]:
-    """One file of the target: of as many of the groups as it may hold."""
+def _file(unit: LoadUnit, groups: Iterator[pa.Table]) -> dict[str, Any] | None:
+    """One file of the target: of as many of the groups as it may hold; None where there are none."""
+    group = next(groups, None)
+    if group is None:
+        return None
     path = Path(unit.table) / file_name()
     told = Told(unit.statistics)
     with new_file(path) as file, pq.ParquetWriter(file, schema(unit), **encoding(schema(unit))) as writer:
-        group: pa.Table | None = rows
         while group is not None:
             writer.write_table(group, row_group_size=max(1, group.num_rows))
             told.add(group)
-            group = next(more, None) if told.rows < unit.rows_per_file else None
+            group = None  # before the next one is read
+            group = next(groups, None) if told.rows < unit.rows_per_file else None
     return {
         "path": path.name,
         "partitionValues": {},
