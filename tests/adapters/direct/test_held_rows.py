@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,11 @@ from incremental_assets.adapters.delta.direct.files.unit import Marks, Replacing
 from incremental_assets.adapters.delta.direct.load_task import LoadUnit
 from incremental_assets.adapters.delta.direct.matching import share_task, sharing, staying
 from incremental_assets.adapters.delta.staging import staging_task
+from incremental_assets.adapters.delta.staging.arrow_staging import trial_of
 from incremental_assets.adapters.delta.staging.staging_task import Counting
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
+from incremental_assets.core.model.contract import ColumnRules, Contract
+from tests.adapters.batches import table
 from tests.adapters.direct.tables import Table
 
 ROWS = [(number, f"note {number}") for number in range(60)]
@@ -139,6 +143,20 @@ def test_a_first_load_holds_no_row_group_while_the_next_one_is_read(
     )
     done = load_task.apply(unit)
     assert (done.rows, len(done.adds)) == (40 * 8192, 1 if rows_per_file > 100_000 else 3)
+    assert parts.most < 5 * each
+
+
+@pytest.mark.parametrize("is_judged", [False, True], ids=["as they come", "judged by a contract"])
+def test_a_batch_is_staged_without_a_row_group_that_is_held_while_the_next_one_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_judged: bool
+) -> None:
+    each = batch().nbytes
+    monkeypatch.setattr(staging_task, "_GROUP_BYTES", 4 * each)
+    rules = Contract(rules=(ColumnRules("n", ge=0),), file="sources.yaml", line=7)
+    trial = trial_of(replace(table("n bigint", key=("n",), cursor="n"), contract=rules)) if is_judged else None
+    parts = Parts()
+    unit = staging_task.StageUnit(parts, ("bigint",), Counting(), str(tmp_path / "staged.parquet"), trial)
+    assert staging_task.apply(unit).rows == 40 * 8192
     assert parts.most < 5 * each
 
 

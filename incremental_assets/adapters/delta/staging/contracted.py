@@ -6,6 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,8 +47,7 @@ def judged(judge: Judge, batches: Iterator[pa.Table], broken: Counter[str]) -> I
     Where a value may come once, all rows are seen before the first is given back; they wait on disk.
     """
     if not judge.unique:
-        for rows in batches:
-            yield _told(rows, breaches(judge, rows), broken)
+        yield from map(partial(_judged, judge, broken), batches)
         return
     with tempfile.TemporaryDirectory(prefix="contract-") as folder:
         path = Path(folder) / "rows.parquet"
@@ -61,6 +61,10 @@ def judged(judge: Judge, batches: Iterator[pa.Table], broken: Counter[str]) -> I
                 twice = [_twice(of, numbers, first, rows.num_rows) for of, numbers in repeated]
                 first += rows.num_rows
                 yield _told(rows, (*breaches(judge, rows), *twice), broken)
+
+
+def _judged(judge: Judge, broken: Counter[str], rows: pa.Table) -> pa.Table:
+    return _told(rows, breaches(judge, rows), broken)
 
 
 def _told(rows: pa.Table, found: Sequence[Breach], broken: Counter[str]) -> pa.Table:

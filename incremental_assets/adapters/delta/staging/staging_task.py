@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,20 +122,25 @@ def apply(unit: StageUnit) -> StagedPart:
             staged = with_operation(rows).cast(schema)
             count_rows(counted, staged, unit.counting)
             writer.write_table(staged, row_group_size=max(1, staged.num_rows))
+            del rows, staged  # or they would be held while the next ones are read
     counted.digest = digest(Path(unit.file))
     return counted
 
 
 def _read(unit: StageUnit, counted: StagedPart) -> Iterator[pa.Table]:
-    rows = (_without_marked(_flag_null_keys(each, unit.counting), unit) for each in grouped(unit.part.batches()))
+    # By `map`: a loop would hold a group while the next one is read.
+    rows = map(partial(_told_of_keys, unit), grouped(unit.part.batches()))
     if unit.contract is None:
         return rows
     # Only here: a table without a contract does not wait for pandas.
     from incremental_assets.adapters.delta.staging.contracted import judged
 
-    return (
-        _held(each, counted, holds=unit.contract.holds) for each in judged(unit.contract.judge, rows, counted.rules)
-    )
+    passed = judged(unit.contract.judge, rows, counted.rules)
+    return map(partial(_held, counted=counted, holds=unit.contract.holds), passed)
+
+
+def _told_of_keys(unit: StageUnit, rows: pa.Table) -> pa.Table:
+    return _without_marked(_flag_null_keys(rows, unit.counting), unit)
 
 
 def _without_marked(rows: pa.Table, unit: StageUnit) -> pa.Table:
