@@ -1,4 +1,4 @@
-"""A quarantine whose log nobody can read stops a batch before its commit: what is reported as failed has not landed, and lands whole once the log is back."""
+"""A quarantine that nobody can read stops a batch before its commit: what is reported as failed has not landed, and lands whole once the quarantine is back."""
 
 from __future__ import annotations
 
@@ -18,19 +18,29 @@ def _damaged(file: Path) -> None:
     file.write_text("no JSON")
 
 
-@pytest.mark.parametrize("spoiled", [os.mkfifo, _damaged], ids=["a pipe", "no JSON"])
-def test_a_batch_does_not_land_while_nobody_can_read_what_is_held(desk: Desk, spoiled: Callable[[Path], None]) -> None:
+def _missing(_: Path) -> None:
+    """Nothing is in its place."""
+
+
+@pytest.mark.parametrize(
+    ("files", "spoiled"),
+    [("_delta_log/*.json", os.mkfifo), ("_delta_log/*.json", _damaged), ("*.parquet", _missing)],
+    ids=["a pipe in the log", "a log without JSON", "a missing file"],
+)
+def test_a_batch_does_not_land_while_nobody_can_read_what_is_held(
+    desk: Desk, files: str, spoiled: Callable[[Path], None]
+) -> None:
     desk.land(ORDERS, [(1, "a", 10), (2, None, 20)])
-    log = max((Path(quarantine_path(str(desk.folder), ORDERS.id)) / "_delta_log").glob("*.json"))
-    kept, before = log.read_bytes(), desk.lake.version(ORDERS)
-    log.unlink()
-    spoiled(log)
+    file = max(Path(quarantine_path(str(desk.folder), ORDERS.id)).glob(files))
+    kept, before = file.read_bytes(), desk.lake.version(ORDERS)
+    file.unlink()
+    spoiled(file)
     for _ in range(2):
         with pytest.raises(TargetChanged, match="_quarantine"):
             desk.land(ORDERS, [(2, "b", 21), (3, "c", 30)])
     assert (desk.rows(ORDERS), desk.lake.version(ORDERS)) == ([(1, "a", 10)], before)
-    log.unlink()
-    log.write_bytes(kept)
+    file.unlink(missing_ok=True)
+    file.write_bytes(kept)
     desk.land(ORDERS, [(2, "b", 21), (3, "c", 30)])
     assert desk.rows(ORDERS) == [(1, "a", 10), (2, "b", 21), (3, "c", 30)]
     assert resolved(desk) == {("2", "20"): "superseded"}

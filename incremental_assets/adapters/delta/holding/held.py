@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from incremental_assets.adapters.delta.direct.files.columns import Columns
 from incremental_assets.adapters.delta.direct.files.stored_rows import row_groups
 from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -45,7 +46,7 @@ def held_rows(lake: str, spec: TableSpec) -> HeldRows | None:
 
 
 def concerned(lake: str, plan: SyncPlan, staged: str) -> bool:
-    """Whether a batch may bring what comes after a row that was held before it; for most batches that is known without Spark. Raises TargetChanged for a log that nobody can read."""
+    """Whether a batch may bring what comes after a row that was held before it; for most batches that is known without Spark. Raises TargetChanged for a log that nobody can read, and for a file that is missing."""
     spec, path = plan.spec, quarantine_path(lake, plan.spec.id)
     if not is_local(lake):
         return spec.contract is not None and open_log(path) is not None
@@ -75,7 +76,7 @@ def holds_these(staged: str, spec: TableSpec) -> bool:
 
 
 def _open(path: str, asked: Mapping[str, str]) -> pa.Table:
-    """Some columns of the rows that are held and not resolved."""
+    """Some columns of the rows that are held and not resolved. Raises NotDirect, TargetChanged."""
     seen = log_cache.latest(path)
     parts = []
     if seen is not None and HELD in {field["name"] for field in Columns.of(seen.state).fields}:
@@ -83,6 +84,7 @@ def _open(path: str, asked: Mapping[str, str]) -> pa.Table:
         wanted = {**asked, **_OPEN}
         stored = [columns.stored(name, kind) for name, kind in wanted.items()]
         for add in seen.state.files.values():
+            _check_there(path, add["path"])
             with row_groups(path, add, ()) as groups:
                 read = [(pa.table(group.columns(stored), names=list(wanted)), group.alive) for group in groups]
             parts += [rows.filter(pa.array(alive)) for rows, alive in read]
@@ -90,6 +92,14 @@ def _open(path: str, asked: Mapping[str, str]) -> pa.Table:
         return pa.table({name: pa.array([], required_type(kind)) for name, kind in {**asked, **_OPEN}.items()})
     rows = pa.concat_tables(parts)
     return rows.filter(pc.and_(pc.is_null(rows[RESOLVED_AT]), pc.fill_null(rows[HELD], False)))  # noqa: FBT003
+
+
+def _check_there(path: str, name: str) -> None:
+    """Raises TargetChanged for a file that is missing: no reader has its rows."""
+    if not Path(file_path(path, name)).exists():
+        raise TargetChanged(
+            f"{file_path(path, name)} is missing, and what the quarantine held in it; restore it, or move the quarantine away"
+        )
 
 
 def _summed(rows: pa.Table) -> HeldRows:
