@@ -226,7 +226,7 @@ class EmbeddedMariaDB:
                 server.wait(PATIENCE)
             except psutil.TimeoutExpired:
                 raise SetupError(
-                    f"The demo's {self.title} (process {pid}) still runs {PATIENCE:.0f} seconds after it was told to end; see {self._log}, and end it by `kill -9 {pid}`."
+                    f"The demo's {self.title} (process {pid}) still runs {PATIENCE:.0f} seconds after the signal to end; see {self._log}, and end it by `kill -9 {pid}`."
                 ) from None
 
     def _pid(self) -> int | None:
