@@ -27,6 +27,7 @@ from tests.core import (
     test_lost_checkpoints,
     test_parts,
     test_plan_idle,
+    test_recorded_late,
     test_recovery,
     test_repair_deletes,
     test_repair_verified,
@@ -211,6 +212,12 @@ STORIES: dict[str, Callable[[], None]] = {
     ),
     "a rollback keeps the sequence of then": lambda: (
         test_rollback.test_rows_watermark_coverage_and_quarantine_are_those_of_then(UPSERT.strategy)
+    ),
+    "a check records what it has found, whatever has landed since its look": (
+        test_recorded_late.test_a_copy_that_was_rolled_back_since_the_look_is_not_verified
+    ),
+    "what was verified outlives a rollback": (
+        test_recorded_late.test_a_check_that_records_while_a_rollback_commits_verifies_nothing_once_it_has_landed
     ),
     "what was read again is verified": test_repair_verified.test_drift_that_stays_keeps_the_verified_end_below_it,
 }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from incremental_assets.core.checks import reconcile
+from incremental_assets.core.checks import reconcile, remember
 from incremental_assets.core.differences import differing
 from incremental_assets.core.model import key_parts, verified
-from incremental_assets.core.planning import by_cursor, landed_state
+from incremental_assets.core.planning import by_cursor, landed_state, report
 from incremental_assets.core.syncing import recovery as recover
 from incremental_assets.core.upkeep import rollback
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
@@ -75,5 +75,15 @@ MUTANTS = [
         "what was read again is verified",
         "passes over a window that nobody has compared",
         without_the_thought(verified, "Verified.read_again", ("if left == known.drifted else None", "")),
+    ),
+    Mutant(
+        "a check records what it has found, whatever has landed since its look",
+        "verifies a copy that was rolled back meanwhile",
+        instead(remember, "still_true", lambda found, _: found),
+    ),
+    Mutant(
+        "what was verified outlives a rollback",
+        "verifies rows that came back while a check was recorded",
+        without_the_thought(report, "SyncReport.leaves", ("self.mode is Mode.ROLLBACK", "False")),
     ),
 ]
