@@ -11,9 +11,10 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -26,8 +27,12 @@ from incremental_assets.adapters.checkpoints.store import Pace, SqlCheckpoints
 from incremental_assets.adapters.checkpoints.tables import heartbeats
 from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.planning.events import Event
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import Status
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.ports.stories import ORDERS, TWIN, intent, sync
+from tests.ports.stories import ORDERS, TWIN, intent, landed, report, staged, sync
 
 WRITER = textwrap.dedent("""
     import sys
@@ -232,6 +237,27 @@ def test_all_leases_of_a_process_are_renewed_in_one_transaction_and_a_lost_one_i
     assert [name for name in names if later[name] > taken[name]] == kept
     assert {record.getMessage().partition(":")[0] for record in caplog.records} == {f"shop.public.{lost}"}
     owner.close()
+
+
+def test_a_landing_waits_for_what_a_check_is_about_to_record(url: str) -> None:
+    checking, syncing, judges = SqlCheckpoints(url), SqlCheckpoints(url), threading.Event()
+    back = replace(landed(1), report=replace(report(Status.LANDED, 1, 0), mode=Mode.ROLLBACK))
+
+    def judge(_known: Verified | None, _since: Sequence[Event]) -> Verified:
+        judges.set()
+        time.sleep(0.3)
+        return Verified("12")
+
+    with syncing.lease(ORDERS, "the-rollback") as lease, ThreadPoolExecutor(1) as pool:
+        lease.record(intent(1))
+        lease.record(staged(1))
+        record = pool.submit(checking.remember_verified, ORDERS, checking.last_event(ORDERS), judge)
+        assert judges.wait(10)
+        lease.record(back)
+        record.result()
+    assert checking.verified() == {ORDERS: Verified(None)}
+    checking.close()
+    syncing.close()
 
 
 def test_threads_of_one_process_exclude_each_other(checkpoints: SqlCheckpoints) -> None:

@@ -135,6 +135,7 @@ class SqlCheckpoints:
     def remember_verified(self, table: TableId, after: int, judge: Judge) -> None:
         """Record what `judge` makes of the record so far and of the events behind that number, in one transaction in which nobody records any; nothing where that is None."""
         with self._database.transaction(writes=True) as connection:
+            # Under its lock, no holder of the lease can record anything before this ends.
             self._leases.held(connection, [table])
             since = [event_of(row) for row in connection.execute(events_after(table, after))]
             verified = judge(known_of(connection, table), since)
