@@ -32,6 +32,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.model.window import Window
 from incremental_assets.defs.assets import selected
+from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.jobs import REPAIR_TAG
 from incremental_assets.defs.names import check_pool, checked_key, plain
 from incremental_assets.defs.opened import Opened, opened
@@ -82,6 +83,7 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         """Results as they are reached; a check that could not run has not passed."""
         runtime = opened(context.resources, view.resource)
+        sign(context, runtime)
         try:
             repairs: list[tuple[TableSpec, Repaired]] = []
             mending = Mending(context.run.run_id, lambda spec, done: repairs.append((spec, done)))

@@ -6,7 +6,14 @@ would wait for it. Therefore each run records its process.
 
 from __future__ import annotations
 
-from dagster import AssetExecutionContext, DagsterInstance, DagsterRunStatus, OpExecutionContext, RunsFilter
+from dagster import (
+    AssetCheckExecutionContext,
+    AssetExecutionContext,
+    DagsterInstance,
+    DagsterRunStatus,
+    OpExecutionContext,
+    RunsFilter,
+)
 
 from incremental_assets.defs.opened import Opened
 
@@ -23,7 +30,7 @@ IN_FLIGHT = [
 ]
 
 
-def sign(context: AssetExecutionContext | OpExecutionContext, runtime: Opened) -> None:
+def sign(context: AssetExecutionContext | AssetCheckExecutionContext | OpExecutionContext, runtime: Opened) -> None:
     """Write this process onto the run."""
     context.instance.add_run_tags(context.run.run_id, {PROCESS_TAG: runtime.process})
 

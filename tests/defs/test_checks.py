@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from dagster import AssetCheckKey, AssetCheckSeverity, AssetKey, AssetSelection, DagsterInstance, materialize
 
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.table import Column, Fidelity
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.checks import check_assets
+from incremental_assets.defs.in_flight import PROCESS_TAG
 from tests.defs.studio import TERMS, Studio, opened
 from tests.fakes import FakeLake
 from tests.fakes.delta_table import LogEntry
@@ -37,6 +39,12 @@ def test_what_has_landed_and_is_equal_passes_every_check(studio: Studio) -> None
     found = synced(studio).check("freshness", "duplicates", "reconciliation", "schema")
     assert {name: check.passed for name, check in found.items()} == dict.fromkeys(found, True)
     assert len(found) == 4
+
+
+def test_a_run_of_checks_says_which_process_it_is_of(studio: Studio, instance: DagsterInstance) -> None:
+    synced(studio).check("freshness")
+    newest = instance.get_run_records(limit=1)[0].dagster_run
+    assert newest.tags[PROCESS_TAG] == ProcessIdentity.here().text
 
 
 def test_freshness_warns_and_then_fails_by_the_age_of_the_oldest_row_that_has_not_landed(studio: Studio) -> None:
