@@ -13,7 +13,8 @@ import pytest
 
 from incremental_assets.adapters.delta.staging.arrow_staging import counting_of, trial_of
 from incremental_assets.adapters.delta.staging.contracted import Joined
-from incremental_assets.adapters.delta.staging.staging_task import StagedPart, StageUnit, apply
+from incremental_assets.adapters.delta.staging.counting import StagedPart
+from incremental_assets.adapters.delta.staging.staging_task import StageUnit, apply
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.core.errors import ContractBroken, Refused
 from incremental_assets.core.model.contract import ColumnRules, Contract, OnBreach

@@ -20,7 +20,7 @@ from incremental_assets.adapters.delta.direct.load_task import LoadUnit
 from incremental_assets.adapters.delta.direct.matching import share_task, sharing, staying
 from incremental_assets.adapters.delta.staging import staging_task
 from incremental_assets.adapters.delta.staging.arrow_staging import trial_of
-from incremental_assets.adapters.delta.staging.staging_task import Counting
+from incremental_assets.adapters.delta.staging.counting import Counting
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from tests.adapters.batches import table

@@ -17,16 +17,9 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.delta.encoding import encoding
+from incremental_assets.adapters.delta.staging.counting import Counting, Mark, StagedPart
 from incremental_assets.adapters.delta.staging.staged import Breaches, Staged, whole_keys
-from incremental_assets.adapters.delta.staging.staging_task import (
-    Counting,
-    Mark,
-    StagedPart,
-    StageUnit,
-    Trial,
-    digest,
-    staged_schema,
-)
+from incremental_assets.adapters.delta.staging.staging_task import StageUnit, Trial, digest, staged_schema
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION
