@@ -160,4 +160,7 @@ def _canonical(place: int, kind: str) -> str:
         text = f"lower(hex({name}))"
     else:
         text = f"CAST({name} AS VARCHAR)"
+        if kind.startswith("decimal"):
+            # DuckDB leaves out the zero before the point where the type has room for none.
+            text = f"regexp_replace({text}, '^(-?)[.]', '\\10.')"
     return f"coalesce({text}, '{NULL}')"
