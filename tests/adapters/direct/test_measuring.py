@@ -87,7 +87,9 @@ def test_every_value_has_its_text(tmp_path: Path) -> None:
 
 def test_a_decimal_all_of_whose_digits_are_after_the_point_has_its_zero_before_it(tmp_path: Path) -> None:
     held = Table(tmp_path, "id bigint, a decimal(4,4), b decimal(38,38)")
-    held.land(Replacing((0,), compares=True), [(1, Decimal("0.5"), Decimal("1e-38")), (2, Decimal("-0.25"), Decimal(0))])
+    held.land(
+        Replacing((0,), compares=True), [(1, Decimal("0.5"), Decimal("1e-38")), (2, Decimal("-0.25"), Decimal(0))]
+    )
     texts = ("1,0.5000,0." + "0" * 37 + "1", "2,-0.2500,0." + "0" * 38)
     hashes = [int(hashlib.md5(each.encode()).hexdigest()[:15], 16) for each in texts]
     assert apply(unit(held, Ends(None, None))) == [(2, sum(hashes))]
