@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
-from incremental_assets.core.errors import SourceUnreachable, TargetChanged
+from incremental_assets.core.errors import SourceUnreachable, TargetChanged, TermsChanged
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Counting as Counted
@@ -172,6 +172,12 @@ def test_only_the_windows_asked_for_are_compared() -> None:
     doctor(world, [row for row in world.rows(ORDERS) if row["id"] != 3])
     assert found(world, spec, [window("2024-01-02T00:00:00Z", "2024-01-03T00:00:00Z")]).rows == 0
     assert found(world, spec, [window("2024-01-04T00:00:00Z", "2024-01-05T00:00:00Z")]).rows == 1
+
+
+def test_what_landed_on_other_terms_is_not_compared_by_the_new_ones() -> None:
+    world = settled(orders(Strategy.UPSERT))
+    with pytest.raises(TermsChanged, match="cursor updated_at:timestamp -> id:integer"):
+        found(world, orders(Strategy.UPSERT, cursor="id"))
 
 
 def test_before_the_first_sync_there_is_nothing_to_compare() -> None:

@@ -29,6 +29,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
 from incremental_assets.core.model.window import Window, cut, merge
+from incremental_assets.core.planning.preflight import check_terms
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.words import agreeing, counted
 
@@ -91,6 +92,7 @@ def _compared(
         return Drift("nothing has landed yet")
     if not spec.is_incremental or spec.cursor is None:
         return _whole(spec, position.state, position.target, ports)
+    check_terms(spec, position.state)  # a watermark of another cursor bounds no window of this one
     windows = settled_windows(spec, grid, position.state, within)
     if not windows:
         return Drift("nothing has settled yet that could be compared")

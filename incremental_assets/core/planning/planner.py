@@ -54,7 +54,8 @@ def _planned(
 ) -> SyncPlan | NothingToDo:
     bound = observation.bound
     check_identity(spec, request, landed, bound)
-    check_terms(spec, request, landed)
+    if request.mode is not Mode.FULL_REFRESH:  # else everything is read again
+        check_terms(spec, landed)
     check_zone(spec, bound)
     check_shown(spec, observation)
     state = rezoned(spec, landed, bound)

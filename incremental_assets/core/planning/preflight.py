@@ -94,9 +94,9 @@ def check_shown(spec: TableSpec, observation: Observation) -> None:
         raise SourceRefused(rows_hidden(spec.id))
 
 
-def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
-    """Stop if landed rows were synced under other terms, unless everything is read again."""
-    if state is None or request.mode is Mode.FULL_REFRESH:
+def check_terms(spec: TableSpec, state: State | None) -> None:
+    """Stop if landed rows were synced under other terms."""
+    if state is None:
         return
     was, now = state.terms, spec.terms
     if (was.strategy, was.key) == (now.strategy, now.key) and was.same_cursor(now):
