@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from dagster import AssetKey, DagsterInstance, DagsterRunStatus, Definitions, RunsFilter, in_process_executor
+from sqlalchemy.exc import OperationalError
 
 from incremental_assets.cli.opening import dagster_home
 from incremental_assets.cli.orphaned_runs import free_dead_slots, process_tag
@@ -180,8 +181,15 @@ class Reports(Observer):
 
 @contextmanager
 def dagster_instance() -> Iterator[DagsterInstance]:
-    """The instance of DAGSTER_HOME."""
-    dagster_home()
+    """The instance of DAGSTER_HOME. Raises SetupError where its folder takes no file, as on a full disk."""
+    home = dagster_home()
     read_once()
-    with DagsterInstance.get() as instance:
+    try:
+        opened = DagsterInstance.get()
+    except OperationalError as error:
+        raise SetupError(
+            f"Dagster's run history in {home} could not be opened ({error.orig});"
+            " let this user write there, free disk space, or name another folder by DAGSTER_HOME"
+        ) from error
+    with opened as instance:
         yield instance

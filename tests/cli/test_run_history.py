@@ -1,0 +1,22 @@
+"""Dagster's run history is a folder that may be full, or read-only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.cli.dagster_runs import dagster_instance
+from incremental_assets.core.errors import SetupError
+
+
+def test_a_run_history_that_cannot_be_opened_is_one_sentence_with_its_folder_and_the_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    (tmp_path / "history" / "runs.db").mkdir(parents=True)
+    with (
+        pytest.raises(SetupError, match=rf"run history in {tmp_path} could not be opened .* by DAGSTER_HOME$"),
+        dagster_instance(),
+    ):
+        pass
