@@ -181,15 +181,14 @@ class Reports(Observer):
 
 @contextmanager
 def dagster_instance() -> Iterator[DagsterInstance]:
-    """The instance of DAGSTER_HOME. Raises SetupError where its folder takes no file, as on a full disk."""
+    """The instance of DAGSTER_HOME. Raises SetupError where its folder takes no file, as on a full disk, then or later."""
     home = dagster_home()
     read_once()
     try:
-        opened = DagsterInstance.get()
-    except OperationalError as error:
+        with DagsterInstance.get() as instance:
+            yield instance
+    except OperationalError as error:  # the checkpoint table's own are told by what reads it
         raise SetupError(
-            f"Dagster's run history in {home} could not be opened ({error.orig});"
+            f"Dagster's run history in {home} could not be read or written ({error.orig});"
             " let this user write there, free disk space, or name another folder by DAGSTER_HOME"
         ) from error
-    with opened as instance:
-        yield instance
