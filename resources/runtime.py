@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.spark.session_provider import Session
     from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.config.settings import Configuration
+    from incremental_assets.core.errors import EngineLost
     from incremental_assets.core.model.quarantine import HeldRows
     from incremental_assets.core.model.table import TableId, TableShape, TableSpec
     from resources.spark import SparkResource
@@ -119,6 +120,7 @@ class Runtime:
                     lake=open_lake(root, session, where, tasks),
                     checkpoints=self.checkpoints,
                     observer=self.observer,
+                    lost_engine=self._lost_engine,
                 )
             return self._ports[source]
 
@@ -194,6 +196,10 @@ class Runtime:
 
     def _session(self) -> SparkSession:
         return self.spark.session() if self.spark.is_open else self.spark.session(self._work())
+
+    def _lost_engine(self) -> EngineLost | None:
+        # Where there is no resource yet, no session was used.
+        return self._spark.lost if self._spark is not None else None
 
     def _work(self) -> Work:
         """What a session is opened for, as far as can be predicted: enough rows to make up for a slower start, or ticks."""

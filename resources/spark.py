@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from incremental_assets.adapters.spark.session import Work
     from incremental_assets.adapters.spark.session_provider import Session
+    from incremental_assets.core.errors import EngineLost
 
 
 class SparkResource(ConfigurableResource):
@@ -55,6 +56,11 @@ class SparkResource(ConfigurableResource):
     def is_open(self) -> bool:
         """Whether a session has been needed so far."""
         return self._door().is_open
+
+    @property
+    def lost(self) -> EngineLost | None:
+        """The engine that the session was of until it ended."""
+        return self._door().lost
 
     def close(self) -> None:
         """Stop the session if there is one."""

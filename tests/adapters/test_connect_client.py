@@ -189,6 +189,52 @@ def test_a_process_that_has_lost_its_engine_goes_on_with_a_jvm(tmp_path: Path) -
     assert server.look(tmp_path) is None
 
 
+MIXED = """
+import os, signal, sys, time
+from dataclasses import replace
+from pathlib import Path
+from incremental_assets.adapters.delta.live import latest_of_each_key
+from incremental_assets.adapters.spark.server_record import is_announced, read
+from incremental_assets.adapters.spark.session_provider import Session
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.syncing.retry_once import retry_once
+from tests.fakes import World
+from tests.scenario import ORDERS, orders, shop
+
+folder, session = Path(sys.argv[1]), Session(engines=Path(sys.argv[1]))
+spec, engine, tried = orders(Strategy.APPEND), read(folder), []
+ROW = "SELECT 1 AS id, timestamp'2024-01-29 09:00:00' AS updated_at, 1 AS _sync_seq"
+
+def killed():
+    os.kill(engine.process.pid, signal.SIGKILL)
+    while is_announced(folder, engine):
+        time.sleep(0.01)
+
+def work():
+    rows = session().sql(ROW)
+    tried.append(type(rows).__module__)
+    if len(tried) == 1:
+        killed()
+        session()  # as another thread of this process does
+    return latest_of_each_key(spec, rows).count()
+
+ports = replace(World(shop()).ports(), lost_engine=lambda: session.lost)
+print(retry_once(work, ORDERS, ports), *tried)
+session.close()
+"""
+
+
+def test_who_still_builds_on_a_killed_engine_when_another_thread_has_left_it_does_its_work_again(
+    tmp_path: Path,
+) -> None:
+    server.start(tmp_path)
+    try:
+        done = python(MIXED, tmp_path)
+    finally:
+        server.stop(tmp_path)
+    assert done.stdout.split() == ["1", "pyspark.sql.connect.dataframe", "pyspark.sql.classic.dataframe"], done.stderr
+
+
 FORKS = """
 import subprocess, sys
 from collections import Counter

@@ -155,6 +155,20 @@ def test_once_it_is_gone_the_process_goes_on_by_itself_and_says_so(
     ]
 
 
+def test_the_loss_is_known_before_the_kind_of_sessions_changes_for_every_thread(
+    tmp_path: Path, remote: FakeRemote, opened: list[SparkSettings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announced.write(tmp_path, ENGINE)
+    session, known = Session(engines=tmp_path), list[EngineLost | None]()
+    monkeypatch.setattr(remote, "leave", lambda _: known.append(session.lost), raising=False)
+    session()
+    assert session.lost is None
+    announced.withdraw(tmp_path)
+    session()
+    assert [str(ENGINE.process.pid) in str(each) for each in known] == [True]
+    assert session.lost is known[0]
+
+
 def test_a_process_with_a_jvm_of_its_own_stays_with_it(
     tmp_path: Path, remote: FakeRemote, opened: list[SparkSettings], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ class Given:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self.is_open = True
+        self.lost = None
 
     def session(self) -> SparkSession:
         return self._session

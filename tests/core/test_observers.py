@@ -14,7 +14,7 @@ from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.syncing.retry_once import retry_once
 from incremental_assets.core.syncing.sync_many import attempt
-from tests.fakes import World
+from tests.fakes import Process, World
 from tests.fakes.recorder import Recorder
 from tests.scenario import ORDERS, monday, orders, shop
 
@@ -79,8 +79,28 @@ def test_what_is_done_once_more_is_told_with_the_reason() -> None:
             raise error
         return "done"
 
-    assert retry_once(work, ORDERS, heard) == "done"
+    assert retry_once(work, ORDERS, replace(World(shop()).ports(), observer=heard)) == "done"
     assert heard.retries == [(ORDERS, lost)]
+
+
+@pytest.mark.parametrize("lost_before", [False, True], ids=["meanwhile", "before it began"])
+def test_any_error_of_a_sync_whose_engine_was_left_meanwhile_is_that_loss(world: World, lost_before: bool) -> None:
+    lost = EngineLost(4711, "engine.log")
+    told, process = [lost] if lost_before else [], Process("running")
+
+    def left_by_another_thread() -> None:
+        told.append(lost)
+        raise TypeError("'Column' object is not callable")
+
+    process.at["before write"] = left_by_another_thread
+    ports = replace(world.ports(process), lost_engine=lambda: told[0] if told else None)
+    report = attempt(UPSERT, Request("run"), ports)
+    if lost_before:
+        assert (report.status, world.observer.retries) == (Status.FAILED, [])
+        assert "TypeError" in str(report.error)
+    else:
+        assert (report.status, world.observer.retries) == (Status.LANDED, [(ORDERS, lost)])
+        assert len(world.rows(ORDERS)) == len(world.database.rows(ORDERS)) > 0
 
 
 def test_who_joins_for_a_while_hears_that_while() -> None:

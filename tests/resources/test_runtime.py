@@ -14,7 +14,7 @@ import pytest
 import incremental_assets.adapters.spark.session as engine_session
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.adapters.spark.session import LOAD_BYTES, SparkSettings, Work
-from incremental_assets.core.errors import ConfigurationError, SelectionError
+from incremental_assets.core.errors import ConfigurationError, EngineLost, SelectionError
 from incremental_assets.core.model.table import TableId
 from resources.runtime import Runtime
 from resources.spark import SparkResource
@@ -103,6 +103,15 @@ def test_one_session_per_process_however_many_threads_and_copies_ask(monkeypatch
     copies[1].close()
     assert opened[0].stopped
     assert not copies[2].is_open
+
+
+def test_a_sync_hears_of_the_engine_that_its_session_has_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime, lost = Runtime(configured(tmp_path)), EngineLost(4711, "engine.log")
+    ports = runtime.ports("shop")
+    assert (ports.lost_engine(), runtime._spark) == (None, None)
+    monkeypatch.setattr(runtime.spark._door(), "_lost", lost)
+    assert ports.lost_engine() is lost
+    runtime.close()
 
 
 def test_a_session_is_opened_for_the_work_that_lies_ahead_in_the_tables_that_are_synced(

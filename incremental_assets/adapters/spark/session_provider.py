@@ -44,6 +44,7 @@ class Session:
         self._session: SparkSession | None = None
         self._engine: Announced | None = None
         self._use: Use | None = None
+        self._lost: EngineLost | None = None
 
     def __call__(self, work: Work | None = None) -> SparkSession:
         """The session; `work` counts for the call that opens it. Raises SetupError where Java or a jar is missing."""
@@ -64,6 +65,11 @@ class Session:
     def is_open(self) -> bool:
         """Whether anything needed Spark so far."""
         return self._session is not None
+
+    @property
+    def lost(self) -> EngineLost | None:
+        """The engine that was used until it ended."""
+        return self._lost
 
     def close(self) -> None:
         """Stop what was opened, if anything was; an engine keeps running. What another thread is still opening ends with the process."""
@@ -146,6 +152,8 @@ class Session:
         from incremental_assets.adapters.spark import connect_client as remote
 
         log.warning("the engine (pid %s) has ended; this run continues in its own session", engine.process.pid)
+        # Before the kind of sessions changes: threads that hold a DataFrame of this one then meet errors of any type.
+        self._lost = EngineLost(engine.process.pid, engine.log)
         remote.leave(session)
         self._end_use()
         # Not searched again: a process that has had its own JVM stays with it.

@@ -64,7 +64,7 @@ def repair_table(
 def attempt_repair(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) -> Repaired:
     """`repair_table`, always with a report."""
     request = Request(run_id, Mode.REPAIR)
-    done = or_failed(lambda: repair_table(spec, grid, run_id, ports), spec, request, ports.observer)
+    done = or_failed(lambda: repair_table(spec, grid, run_id, ports), spec, request, ports)
     repaired = Repaired(done) if isinstance(done, SyncReport) else done
     ports.observer.on_report(repaired.report)
     return repaired

@@ -116,7 +116,7 @@ def _asked(spec: TableSpec, terms_of: TermsOf, scope: Scope) -> tuple[Check, ...
 def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:
     ports.observer.on_phase(spec.id, str(check))
     try:
-        return retry_once(partial(_ask, check, spec, terms, ports, scope), spec.id, ports.observer)
+        return retry_once(partial(_ask, check, spec, terms, ports, scope), spec.id, ports)
     except IncrementalAssetsError as error:
         return unanswered(spec.id, check, sentence_of(spec.id, error))
     except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met

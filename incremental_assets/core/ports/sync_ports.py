@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from incremental_assets.core.errors import EngineLost
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.ports.checkpoints import Checkpoints
 from incremental_assets.core.ports.lake import (
@@ -31,6 +33,8 @@ class Ports:
     checkpoints: Checkpoints
     observer: Observer = field(default_factory=Observer)
     """The observer of what happens; by default one that does nothing."""
+    lost_engine: Callable[[], EngineLost | None] = lambda: None
+    """The engine that this process has used and left because it ended; what had begun on it may end in any error."""
 
     @property
     def reader(self) -> LakeReader:

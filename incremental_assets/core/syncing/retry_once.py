@@ -5,20 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from incremental_assets.core.errors import EngineLost, Overtaken
+from incremental_assets.core.errors import EngineLost, IncrementalAssetsError, Overtaken
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.observers import Observer
+from incremental_assets.core.ports import Ports
 
 Answer = TypeVar("Answer")
 
 
-def retry_once(work: Callable[[], Answer], table: TableId, observer: Observer) -> Answer:
+def retry_once(work: Callable[[], Answer], table: TableId, ports: Ports) -> Answer:
     """Call it, and call it again if the engine is lost, or another commit comes between: half-finished work of a dead attempt is found.
 
     Once is enough. An engine ends once. And a run that was killed leaves an engine one operation of a table to end, which commits once.
     """
     try:
-        return work()
+        return _told(work, ports)
     except (EngineLost, Overtaken) as error:
-        observer.on_retry(table, error)
+        ports.observer.on_retry(table, error)
         return work()
+
+
+def _told(work: Callable[[], Answer], ports: Ports) -> Answer:
+    """Call it, and raise EngineLost for any unexpected error if another thread has found meanwhile that the engine is gone.
+
+    That thread has begun a session of another kind for the whole process: what this one still builds is of both kinds.
+    """
+    before = ports.lost_engine()
+    try:
+        return work()
+    except IncrementalAssetsError:
+        raise
+    except Exception as error:
+        lost = ports.lost_engine()
+        if lost is None or lost is before:
+            raise
+        raise lost from error

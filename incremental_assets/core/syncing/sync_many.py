@@ -97,6 +97,6 @@ def listening(reports: Generator[Report]) -> Iterator[Iterator[Report]]:
 
 def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
     """`sync_and_fill`, always with a report."""
-    report = or_failed(lambda: sync_and_fill(spec, request, ports), spec, request, ports.observer)
+    report = or_failed(lambda: sync_and_fill(spec, request, ports), spec, request, ports)
     ports.observer.on_report(report)
     return report
