@@ -19,7 +19,6 @@ from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.fakes import World, ordered
 from tests.fakes.keys import FakeKeys
-from tests.fakes.lake import FakeLake
 from tests.fakes.placed import FakePlacedRows
 from tests.scenario import ORDERS, order, orders, shop
 
@@ -186,19 +185,21 @@ def test_of_two_keys_at_one_place_one_has_changed_and_the_other_has_vanished() -
 
 def test_keys_of_the_copy_are_looked_at_only_where_a_row_has_vanished(monkeypatch: pytest.MonkeyPatch) -> None:
     world = ten()
-    looked: list[TableSpec] = []
+    looked: list[KeyParts] = []
     world.sync(SPEC)
-    keys = FakeLake.keys
+    texts = FakeKeys.texts
 
-    def noted(lake: FakeLake, spec: TableSpec) -> FakeKeys | None:
-        looked.append(spec)
-        return keys(lake, spec)
+    def noted(keys: FakeKeys, within: KeyParts) -> frozenset[str]:
+        looked.append(within)
+        return texts(keys, within)
 
-    monkeypatch.setattr(FakeLake, "keys", noted)
+    monkeypatch.setattr(FakeKeys, "texts", noted)
+    monkeypatch.setattr(FakeKeys, "sums", None)
     world.database.update(ORDERS, {"id": 4}, status="paid")
     assert (world.sync(SPEC).rows, looked) == (RowCounts(read=1, updated=1), [])
     world.database.delete(ORDERS, {"id": 3})
-    assert (world.sync(SPEC).rows.deleted, len(looked)) == (1, 1)
+    # Of the copy, and of the source.
+    assert (world.sync(SPEC).rows.deleted, len(looked)) == (1, 2)
 
 
 @dataclass

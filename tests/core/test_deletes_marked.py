@@ -1,5 +1,6 @@
 """Rows that the source marks as gone, and rows that stay in the copy and say that they are gone."""
 
+import itertools
 from dataclasses import replace
 from datetime import timedelta
 
@@ -8,10 +9,10 @@ import pytest
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.landing.first_load import WORTH_IT
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
-from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.report import Status
 from tests.core.deletes import DIFF, numbers, ten
-from tests.fakes import World, ordered
+from tests.fakes import Killed, Process, World, ordered
 from tests.fakes.rows import is_live
 from tests.scenario import ORDERS, order, orders
 
@@ -121,3 +122,83 @@ def test_rows_that_are_marked_are_no_drift() -> None:
     world.database.tick(600)
     world.sync(MARKED)
     assert reconcile(MARKED, None, world.ports()).detail == "9 rows in 1 window are equal"
+
+
+REMOVED = orders(deletes=DIFF)
+
+
+def marked_in_the_copy(spec: TableSpec = MARKED) -> World:
+    """Two of ten rows are gone from the source and marked in the copy."""
+    world = ten()
+    world.sync(spec)
+    for number in (3, 4):
+        world.database.delete(ORDERS, {"id": number})
+    world.database.tick(600)
+    world.sync(spec)
+    assert marks(world).keys() == {3, 4}
+    return world
+
+
+def test_rows_that_were_marked_leave_with_the_next_comparison_once_rows_that_are_gone_are_to_be_removed() -> None:
+    world = marked_in_the_copy()
+    world.database.delete(ORDERS, {"id": 5})
+    world.database.tick(600)
+    assert world.sync(REMOVED).rows.deleted == 3
+    assert numbers(world) == [1, 2, 6, 7, 8, 9, 10]
+    assert world.sync(REMOVED).rows.deleted == 0
+
+
+def test_rows_that_were_marked_leave_however_many_there_are_as_that_was_judged_when_they_were_found_gone() -> None:
+    world = marked_in_the_copy()
+    few = replace(REMOVED, deletes=replace(DIFF, max_fraction=0.01))
+    assert world.sync(few).rows.deleted == 2
+    assert numbers(world) == [1, 2, 5, 6, 7, 8, 9, 10]
+
+
+def test_rows_that_were_marked_leave_a_table_that_is_compared_though_no_other_row_differs() -> None:
+    spec = replace(MARKED, cursor=None, compares=True, refresh_every=timedelta())
+    world = marked_in_the_copy(spec)
+    assert world.sync(replace(spec, deletes=DIFF)).rows.deleted == 2
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+def test_a_marked_row_whose_key_is_back_is_replaced_and_not_removed() -> None:
+    world = ten()
+    world.sync(MARKED)
+    kept = next(row for row in world.database.rows(ORDERS) if row["id"] == 3)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.tick(600)
+    world.sync(MARKED)
+    world.database.insert(ORDERS, **{**kept, "updated_at": world.database.stamp()})
+    world.database.tick(60)
+    assert world.sync(REMOVED).rows.deleted == 0
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+def test_whatever_moment_the_run_dies_at_that_takes_marked_rows_out_the_next_one_has_done_it() -> None:
+    for number in itertools.count():
+        world, process = marked_in_the_copy(), Process("dying")
+        process.kill_at = number
+        process.on_death = lambda: world.memory.gone.add("dying")  # noqa: B023 - called at once
+        try:
+            world.sync(REMOVED, process=process)
+            break
+        except Killed:
+            pass
+        world.database.tick(600)
+        world.sync(REMOVED)
+        assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+    assert number > 20
+
+
+def test_once_rows_are_to_be_marked_those_that_go_from_then_on_are() -> None:
+    world = ten()
+    world.sync(REMOVED)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.tick(600)
+    world.sync(REMOVED)
+    world.database.delete(ORDERS, {"id": 4})
+    world.database.tick(600)
+    assert world.sync(MARKED).rows.deleted == 1
+    assert numbers(world) == [1, 2, 4, 5, 6, 7, 8, 9, 10]
+    assert marks(world).keys() == {4}

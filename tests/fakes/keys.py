@@ -20,6 +20,8 @@ class FakeKeys:
     keys: frozenset[tuple[object, ...]]
     names: tuple[str, ...] = ("id",)
     storage: tuple[tuple[int, int], ...] = ()
+    dead: frozenset[tuple[object, ...]] = frozenset()
+    """Of rows of a copy that are marked as gone and are to leave it."""
     read: int = field(default=0, init=False)
 
     @classmethod
@@ -49,9 +51,17 @@ class FakeKeys:
         """Those that are there."""
         return frozenset(text_of(key) for key in self.keys) & texts
 
+    def marked(self) -> frozenset[str]:
+        """Their texts."""
+        return frozenset(text_of(key) for key in self.dead)
+
     def rows(self, texts: AbstractSet[str]) -> list[Row]:
         """Rows that hold nothing but their key."""
-        return [dict(zip(self.names, key, strict=True)) for key in sorted(self.keys, key=repr) if text_of(key) in texts]
+        return [
+            dict(zip(self.names, key, strict=True))
+            for key in sorted(self.keys | self.dead, key=repr)
+            if text_of(key) in texts
+        ]
 
     def by_bytes(self) -> FakeKeys | None:
         """Hashed as they are."""

@@ -171,7 +171,10 @@ class FakeLake(FakeAuditor, FakeHistorian):
         """Of the rows that are there now."""
         table = self.tables.get(spec.id)
         rows = standing(spec, table.rows) if table else []
-        return FakeKeys.of(spec, rows) if table is not None and (table.landed or table.cleaned) else None
+        if table is None or not (table.landed or table.cleaned):
+            return None
+        dead = frozenset(key_of(spec, row) for row in table.rows if not (is_live(row) or spec.deletes.marks))
+        return replace(FakeKeys.of(spec, rows), dead=dead)
 
     def layout(self, spec: TableSpec) -> Layout:
         """What the commits since the last OPTIMIZE left, and the one file that this made."""

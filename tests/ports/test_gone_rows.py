@@ -174,6 +174,14 @@ def test_a_copy_that_is_marked_from_now_on_gets_the_column_and_keeps_its_rows(de
     assert (marked(desk), desk.rows(MARKING)) == ({2: CLOCK}, FIRST)
 
 
+def test_a_marked_row_leaves_once_rows_that_are_gone_are_to_leave(desk: Desk) -> None:
+    desk.land(MARKING, FIRST)
+    desk.land(MARKING, [(2, GONE, None), (4, GONE, None)], gone=[GONE])
+    third = desk.land(ORDERS, [(1, "A", 50), (2, GONE, None), (3, GONE, None)], gone=[GONE])
+    assert (third.rows.updated, third.rows.deleted) == (1, 2)
+    assert (marked(desk), desk.rows(MARKING)) == ({4: CLOCK}, [(1, "A", 50), (4, "d", 40)])
+
+
 TELLING = replace(EVENTS, deletes=MARKING.deletes)
 
 

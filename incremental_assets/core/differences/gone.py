@@ -50,13 +50,14 @@ def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None
         return None
     compared = KeysCompared(plan.bound.clock, source.storage)
     places = snapshot.sought.vanished if snapshot.sought else None
-    # Where a comparison of rows has shown that none is gone, no key is looked at.
-    copy = None if places is not None and not places.numbers else lake.keys(plan.spec)
+    copy = lake.keys(plan.spec)
     if copy is None:
         return Gone(compared)
-    rows = copy.spread().rows
-    gone = gone_keys(copy, source, lambda least: check_fraction(plan, least, rows), places)
+    gone = gone_keys(copy, source, lambda least: check_fraction(plan, least, copy.spread().rows), places)
     check_storage(plan, len(gone), source)
+    # Those were found gone before, within what may go then; one that is back waits for its row.
+    marked = copy.marked()
+    gone |= marked - source.present(marked) if marked else marked
     return Gone(compared, len(gone), copy.rows(gone)) if gone else Gone(compared)
 
 
@@ -67,9 +68,10 @@ def gone_keys(
 
     `places`: where they are known to lie; None: anywhere.
     """
-    spread = copy.spread()
-    if not spread.rows or (places is not None and not places.numbers):
+    # Where a comparison of rows has shown that none is gone, no key is looked at.
+    if (places is not None and not places.numbers) or not copy.spread().rows:
         return frozenset()
+    spread = copy.spread()
     if places is not None:
         return _absent(copy.texts(places) - source.texts(places), source, check)
     if spread.rows > FEW and (here := copy.by_bytes()) and (there := source.by_bytes()):

@@ -39,6 +39,9 @@ class CopyKeys(Keys, Protocol):
     def spread(self) -> KeySpread:
         """How many there are, and between which places."""
 
+    def marked(self) -> frozenset[str]:
+        """The canonical texts of the keys of rows that are marked as gone, in a copy that is to keep no such row; else none."""
+
     def rows(self, texts: AbstractSet[str]) -> Any:
         """The key's columns of these keys, whose texts were read, as the stage takes them (a table of Arrow, or the fake's list)."""
 

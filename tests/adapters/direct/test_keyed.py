@@ -99,6 +99,20 @@ def test_a_row_that_is_marked_as_gone_has_no_key_there(desk: Desk) -> None:
     assert_alike(by_tasks, by_spark, 98)
 
 
+def test_the_keys_of_marked_rows_are_told_once_such_rows_are_to_leave(desk: Desk) -> None:
+    marking = replace(NUMBERS, deletes=Deletes(DeleteMode.DIFF, Then.MARK))
+    desk.land(marking, NUMBER_ROWS)
+    desk.land(marking, [(number, "", 1000) for number in (-300, -293)], gone=[-300, -293])
+    assert [keys.marked() for keys in told(desk, marking)] == [frozenset(), frozenset()]
+    removing = replace(NUMBERS, deletes=Deletes(DeleteMode.DIFF))
+    for keys in told(desk, removing):
+        assert keys.marked() == {"-300", "-293"}
+        assert keys.spread().rows == 98
+        assert keys.texts(KeyParts(-286, -286)) == {"-286"}
+        found = keys.rows(frozenset({"-300", "-293", "-286"}))
+        assert sorted(found["id"].to_pylist()) == [-300, -293, -286]
+
+
 def test_a_key_that_was_read_twice_is_told_once(desk: Desk) -> None:
     desk.land(NUMBERS, NUMBER_ROWS)
     by_tasks, _ = told(desk, NUMBERS)

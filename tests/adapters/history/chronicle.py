@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import VALID_FROM, VALID_TO, History, HistoryRows
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.table import Cursor, TableSpec
@@ -31,12 +32,13 @@ class Chronicle(Desk):
     stamps: bool = True
     now: float = 0
     ddl: str = DDL
+    deletes: Deletes = IGNORED
     rule: dict[object, list[Version]] = field(default_factory=dict)
 
     @property
     def landing(self) -> TableSpec:
         """As rows land: by `at`."""
-        return replace(table(self.ddl), history=self.kind, widens=True)
+        return replace(table(self.ddl), history=self.kind, widens=True, deletes=self.deletes)
 
     @property
     def spec(self) -> TableSpec:

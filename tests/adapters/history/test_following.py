@@ -19,6 +19,7 @@ from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import EngineLost, TargetChanged
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.history import FaultyKeys, History, HistoryRows
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.plan import CommitIds, Mode, RollBack
@@ -86,6 +87,23 @@ def test_each_version_of_a_row_is_kept_from_its_own_time_to_that_of_the_next(
             ("sent", at(5), at(6), True),
             ("sent", at(6), None, False),
         ]
+
+
+@pytest.mark.usefixtures("writer")
+@pytest.mark.parametrize("kind", [History.SCD2, History.APPEND])
+def test_a_marked_row_that_leaves_the_copy_is_no_further_version(
+    kind: History, tmp_path: Path, spark: SparkSession
+) -> None:
+    desk = Chronicle(tmp_path, spark, kind=kind, deletes=Deletes(DeleteMode.DIFF, Then.MARK))
+    desk.sync([(1, "new", 1.5, 1, at(0.5)), (2, "new", 1.5, 1, at(0.5))])
+    desk.sync([(2, "", None, None, None)], gone=[2])
+    told = [(each.row["note"], each.gone) for each in desk.versions()[2]]
+    assert told == [("new", False), ("new", True)]
+    before, desk.deletes = desk.versions(), Deletes(DeleteMode.DIFF)
+    desk.sync([(2, "", None, None, None)], gone=[2])
+    assert [row[0] for row in desk.rows(desk.spec)] == [1]
+    assert desk.versions() == before
+    assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
 
 
 @pytest.mark.acceptance

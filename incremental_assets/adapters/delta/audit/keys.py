@@ -13,9 +13,9 @@ from incremental_assets.adapters.databases.measure import spark_row_text
 from incremental_assets.adapters.delta.audit.checksums import Held
 from incremental_assets.adapters.delta.audit.placed import hashed, rows_within, spread_of, sums_of
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.live import standing
+from incremental_assets.adapters.delta.live import latest_of_each_key, live, marks_deletes
 from incremental_assets.adapters.spark.expressions import column
-from incremental_assets.adapters.spark.own_names import KEY
+from incremental_assets.adapters.spark.own_names import DELETED_AT, KEY
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 
 
@@ -28,11 +28,15 @@ class HeldKeys:
         self._explained = partial(explained, held.spec.id, lake)
 
     @cached_property
-    def _rows(self) -> DataFrame:
+    def _all(self) -> DataFrame:
         held = self._held
         table = held.session.read.format("delta").option("versionAsOf", str(held.log.version)).load(held.path)
         # A key with a part that is NULL is in no copy of ours.
-        return standing(held.spec, table, held.log.columns())
+        return latest_of_each_key(held.spec, table)
+
+    @cached_property
+    def _rows(self) -> DataFrame:
+        return live(self._all, self._held.log.columns())
 
     @cached_property
     def _found(self) -> KeySpread:
@@ -54,12 +58,20 @@ class HeldKeys:
             rows = rows_within(self._spec, self._rows, within).select(self._text)
             return frozenset(row[KEY] for row in rows.collect())
 
+    def marked(self) -> frozenset[str]:
+        """Of what landed while rows that are gone were marked, in a copy from which they are taken now."""
+        if self._spec.deletes.marks or not marks_deletes(self._held.log.columns()):
+            return frozenset()
+        with self._explained():
+            rows = self._all.where(f"{DELETED_AT} IS NOT NULL").select(self._text)
+            return frozenset(row[KEY] for row in rows.collect())
+
     def rows(self, texts: AbstractSet[str]) -> pa.Table:
         """The keys as the copy holds them, so that no value takes a way through Python."""
         with self._explained():
             # From Arrow: from Python's own rows Spark would start Python workers.
             sought = self._held.session.createDataFrame(pa.table({KEY: sorted(texts)}))
-            keys = self._rows.select(*(column(name) for name in self._spec.key), self._text)
+            keys = self._all.select(*(column(name) for name in self._spec.key), self._text)
             found = keys.join(sf.broadcast(sought), on=KEY, how="left_semi")
             return found.select(*(column(name) for name in self._spec.key)).distinct().toArrow()
 

@@ -17,6 +17,7 @@ from incremental_assets.adapters.delta.audit.checksums import Held
 from incremental_assets.adapters.delta.direct.audit.placed_task import Asked, PlacedUnit
 from incremental_assets.adapters.delta.direct.audit.placing import placed_units, run_placed, spread_of, sums_of
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
@@ -79,6 +80,12 @@ class KeysByTasks:
             return self._otherwise.texts(within)
         self._read += found
         return frozenset(text for table in found for text in table[_TEXT].to_pylist())
+
+    def marked(self) -> frozenset[str]:
+        """By Spark: of few tables there is anything to be asked."""
+        if self._held.spec.deletes.marks or not marks_deletes(self._held.log.columns()):
+            return frozenset()
+        return self._otherwise.marked()
 
     def rows(self, texts: AbstractSet[str]) -> pa.Table:
         """The columns of the keys with these texts, each once: out of what `texts` has read, where that has all of them."""
