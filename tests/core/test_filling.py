@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.errors import Interrupted, SourceUnreachable
+from incremental_assets.core.errors import EngineLost, Interrupted, SourceUnreachable
 from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.contract import Contract
@@ -175,6 +175,31 @@ def test_the_source_that_goes_away_between_two_ranges_leaves_what_has_landed() -
     assert "could not be read for all rows that landed before" in report.warnings[-1]
     filled(world, UPSERT)
     assert_equal(world)
+
+
+@pytest.mark.parametrize("moment", ["before snapshot", "before write", "before commit", "after commit", "after apply"])
+@pytest.mark.parametrize("ranges_of", ["one", "small"])
+def test_an_engine_that_is_lost_while_values_are_read_costs_no_value(
+    moment: str, ranges_of: str, request: pytest.FixtureRequest
+) -> None:
+    if ranges_of == "small":
+        request.getfixturevalue("small_ranges")
+    world, process, lost = altered(), Process("running"), EngineLost(4711, "engine.log")
+    order(world.database, "late", world.database.stamp())
+    world.database.tick(60)
+
+    def ended() -> None:
+        raise lost
+
+    process.at["after snapshot"] = lambda: process.at.update(
+        {"after discard": lambda: process.at.update({moment: ended})}
+    )
+    report = filled(world, UPSERT, process)
+    assert world.observer.retries == [(ORDERS, lost)]
+    assert_equal(world)
+    assert (report.status, report.unfilled) == (Status.LANDED, ())
+    assert not any("could not be read" in warning for warning in report.warnings)
+    assert filled(world, UPSERT).status is Status.IDLE
 
 
 @pytest.mark.usefixtures("small_ranges")

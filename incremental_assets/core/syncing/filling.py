@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from incremental_assets.core.errors import IncrementalAssetsError, Interrupted, sentence_of
 from incremental_assets.core.model.state import State
@@ -17,6 +18,7 @@ from incremental_assets.core.planning.fill_ranges import MOST_ROWS, ranges, slic
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.retry_once import retry_once
 from incremental_assets.core.syncing.several_windows import summed
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.words import counted
@@ -27,26 +29,28 @@ def sync_and_fill(spec: TableSpec, request: Request, ports: Ports) -> SyncReport
     report = sync_table(spec, request, ports)
     if not report.unfilled or request.mode is not Mode.SYNC or not spec.fills:
         return report
-    done: list[SyncReport] = []
+    done, left = list[SyncReport](), report.unfilled
     try:
-        done.extend(_filled(spec, request, ports))
+        for each in _filled(spec, request, ports):
+            left = each.unfilled
+            done += [each] if each.status is Status.LANDED else []
     except IncrementalAssetsError as error:
-        whole = _together(report, done)
+        whole = _together(report, done, left)
         if whole.status is not Status.LANDED or isinstance(error, Interrupted):
             raise
         # What has landed has landed, and the next sync goes on.
         warning = f"the values of new columns could not be read for all rows that landed before: {sentence_of(spec.id, error)}"
         return replace(whole, warnings=(*whole.warnings, warning))
-    return _together(report, done)
+    return _together(report, done, left)
 
 
 def _filled(spec: TableSpec, request: Request, ports: Ports) -> Iterator[SyncReport]:
+    """Each range, also one that is idle: another run has read it, or an attempt that lost its engine after the commit."""
     state = ports.checkpoints.position(spec.id).state
-    for window in _windows(spec, state, ports) if state else ():
-        report = sync_table(spec, replace(request, mode=Mode.FILL, window=window), ports)
-        if report.status is not Status.LANDED:
-            return
-        yield report
+    windows = retry_once(partial(_windows, spec, state, ports), spec.id, ports) if state else ()
+    for window in windows:
+        of_range = replace(request, mode=Mode.FILL, window=window)
+        yield retry_once(partial(sync_table, spec, of_range, ports), spec.id, ports)
 
 
 def _windows(spec: TableSpec, state: State, ports: Ports) -> tuple[Window, ...]:
@@ -63,10 +67,10 @@ def _windows(spec: TableSpec, state: State, ports: Ports) -> tuple[Window, ...]:
     return ranges(pieces, ports.auditor.count(spec, pieces))
 
 
-def _together(synced: SyncReport, done: Sequence[SyncReport]) -> SyncReport:
-    """One report of both: what the sync itself reported, and what was filled."""
+def _together(synced: SyncReport, done: Sequence[SyncReport], left: tuple[str, ...]) -> SyncReport:
+    """One report of both: what the sync itself reported, and what was filled; `left`: columns that still are to be."""
     if not done:
-        return synced
+        return replace(synced, unfilled=left)
     whole, last = summed((synced, *done)), done[-1]
     warnings = (*synced.warnings, *(warning for each in done for warning in each.warnings))
     return replace(
@@ -78,16 +82,16 @@ def _together(synced: SyncReport, done: Sequence[SyncReport]) -> SyncReport:
         target_version=last.target_version,
         history=whole.history,
         schema_changes=(*synced.schema_changes, *(change for each in done for change in each.schema_changes)),
-        unfilled=last.unfilled,
+        unfilled=left,
         seconds=whole.seconds,
-        warnings=(*dict.fromkeys(warnings), _filled_sentence(synced.unfilled, done)),
+        warnings=(*dict.fromkeys(warnings), _filled_sentence(synced.unfilled, done, left)),
     )
 
 
-def _filled_sentence(columns: Sequence[str], done: Sequence[SyncReport]) -> str:
+def _filled_sentence(columns: Sequence[str], done: Sequence[SyncReport], left: tuple[str, ...]) -> str:
     read, written = (sum(getattr(each.rows, name) for each in done) for name in ("read", "updated"))
     last = done[-1].window
-    goes_on = f"; the next sync goes on from {last.upper}" if done[-1].unfilled and last else "; none are left"
+    goes_on = f"; the next sync goes on from {last.upper}" if left and last else "; none are left"
     return (
         f"new columns ({', '.join(columns)}) came with values for rows that had landed before: "
         f"read for {counted(read, 'row')} and written to {written:,}{goes_on}"
