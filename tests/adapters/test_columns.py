@@ -178,6 +178,19 @@ def test_a_column_that_comes_with_a_default_has_it_in_every_row_and_no_row_is_sh
     assert desk.sync("orders")["orders"].status is Status.IDLE
 
 
+def test_a_table_that_is_compared_or_read_whole_has_the_values_of_a_new_column_at_once_and_nothing_warns_of_it(
+    desk: Stand,
+) -> None:
+    written, by_cursor = desk.shop.config.read_text(), "cursor: {column: at, type: timestamp}"
+    written = written.replace(f"{by_cursor}, strategy: upsert", "strategy: upsert, compare: {every: 0s}")
+    desk.shop.config.write_text(written.replace(by_cursor, "strategy: full_refresh, refresh_every: 0s"))
+    desk.land()
+    desk.execute(*(f"ALTER TABLE {name} ADD COLUMN colour text DEFAULT 'red'" for name in NAMES))
+    reports = desk.land()
+    assert copies(desk, "id", "colour") == [[(1, "red")]] * 2
+    assert {name: report.warnings for name, report in reports.items()} == dict.fromkeys(NAMES, ())
+
+
 @pytest.mark.acceptance
 def test_a_new_column_whose_values_cannot_all_land_is_read_with_whole_rows(desk: Stand) -> None:
     desk.execute("INSERT INTO orders VALUES (2, 'two', 'old', '2024-01-01Z'), (3, 'three', 'old', '2024-01-02Z')")

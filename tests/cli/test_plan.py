@@ -372,7 +372,7 @@ def test_a_table_that_may_not_be_read_is_told_and_the_others_are_planned(call: C
 
 
 def test_a_comparison_is_told_with_when_it_is_due_and_how_much_is_hashed(
-    call: Call, outside: Outside, config: Path
+    call: Call, outside: Outside, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_cursor = CONFIG[CONFIG.index("        cursor") : CONFIG.index("        freshness")]
     config.write_text(
@@ -390,3 +390,8 @@ def test_a_comparison_is_told_with_when_it_is_due_and_how_much_is_hashed(
     assert due["deletes"].startswith("due: keys are compared, and rows that are gone are removed")
     assert due["files"]["rows"] == len(outside.world.rows(ORDERS)) > 0
     assert "hashed on" in call("plan").out
+    without_status(monkeypatch)
+    changed = call("plan", "--json", "--select", "public.orders").tables["public.orders"]["schema"]["outcome"]
+    assert changed.startswith(
+        "'status' is added to the copy; rows that landed before are compared, and read where the source has a value there"
+    )

@@ -149,6 +149,8 @@ def _renamed(renames: Sequence[Rename]) -> str:
 def _of_older_rows(plan: SyncPlan) -> str:
     if plan.spec.traits.keeps_versions:
         return "an append keeps each version as it was read, so that rows that landed before hold NULL there"
+    if plan.compares_rows:
+        return "rows that landed before are compared, and read where the source has a value there"
     if not plan.spec.fills:
         return "rows that landed before hold NULL there"
     what = "whole rows" if plan.spec.contract or plan.spec.trusts_key else "key, cursor and these columns"
