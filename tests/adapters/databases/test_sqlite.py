@@ -20,7 +20,8 @@ from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.row_texts import hexadecimal
-from incremental_assets.adapters.databases.sqlite import bound, window_queries
+from incremental_assets.adapters.databases.sqlite import bound, sql, window_queries
+from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.types import converter, spark_type
 from incremental_assets.core.discovery.traits import Sample
 from incremental_assets.core.errors import SourceUnreachable
@@ -309,3 +310,31 @@ def test_a_pipe_in_the_place_of_a_file_is_told_and_not_waited_for(tmp_path: Path
     os.mkfifo(tmp_path / "shop.db")
     with pytest.raises(SourceUnreachable, match="this is a pipe or a device and no SQLite file; check `database`"):
         SqlProbe(Address("sqlite", "", 0, str(tmp_path / "shop.db"), "", "", "disable"), "shop").catalogue()
+
+
+def test_of_a_number_and_its_text_in_one_key_column_the_number_lands_and_the_text_is_told(world: File) -> None:
+    """They are two keys to SQLite, in a column of no type, and would be one in the copy; of `NUMERIC` only infinity is."""
+    world.execute(
+        "CREATE TABLE mixed (id NOT NULL, part NUMERIC NOT NULL, other, updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (id, part))",
+        "INSERT INTO mixed (id, part, other) VALUES (1, 7, '1'), ('1', '7', '2'), (1.5, 7, '3'), ('1.5', 7, '4'), "
+        "('one', 7, '5'), ('01', 7, '6'), (2, 9e999, '7'), (2, 'inf', '8'), (x'31', 7, '9')",
+    )
+    spec = spec_of(world, "mixed", Cursor("updated_at", CursorType.DATETIME))
+    connection = world.connect()
+    sql.install(connection)
+    unfit = {row.stored[2]: (row.column, row.reason) for row in window_queries.unfit(connection, spec, ())}
+    landed = [row.values[:3] for row in window_queries.landable(connection, spec, ())]
+    keys = read_keys(connection, spec)
+    connection.close()
+    assert sorted(landed) == [
+        ("01", "7", "6"),
+        ("1", "7", "1"),
+        ("1.5", "7", "3"),
+        ("2", "inf", "7"),
+        ("one", "7", "5"),
+    ]
+    assert {other: column for other, (column, _) in unfit.items()} == {"2": "id", "4": "id", "8": "part", "9": "id"}
+    assert unfit["2"][1].startswith(
+        "this text of a key cannot be told from a number that is written so (declare the column's type)"
+    )
+    assert len(keys.all) == 5

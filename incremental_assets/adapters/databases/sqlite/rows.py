@@ -12,7 +12,7 @@ from typing import Any
 from incremental_assets.adapters.databases.condition import Condition
 from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.sqlite.sql import effective, identifier, names
-from incremental_assets.adapters.databases.sqlite.types import Stored, converter, printed
+from incremental_assets.adapters.databases.sqlite.types import Stored, converters, printed
 from incremental_assets.core.model.table import TableSpec
 
 
@@ -29,9 +29,9 @@ class Row:
 
 def read_rows(connection: sqlite3.Connection, spec: TableSpec, condition: Condition) -> Iterator[Row]:
     """The rows that fulfil a condition, one by one."""
-    converters = [converter(column.spark_type, column.fidelity) for column in spec.columns]
+    each = converters(spec, spec.columns)
     for at, *stored in connection.execute(select(spec, condition), condition.values):
-        yield _row(spec, at, stored, converters)
+        yield _row(spec, at, stored, each)
 
 
 def select(spec: TableSpec, condition: Condition) -> str:
@@ -40,10 +40,10 @@ def select(spec: TableSpec, condition: Condition) -> str:
     return f"SELECT {cursor}, {names(spec.shape.names)} FROM {identifier(spec.id.name)} WHERE {condition.sql}"
 
 
-def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], converters: Sequence[Any]) -> Row:
+def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], each: Sequence[Any]) -> Row:
     values: list[Any] = []
     column = reason = ""
-    for place, (value, convert) in enumerate(zip(stored, converters, strict=True)):
+    for place, (value, convert) in enumerate(zip(stored, each, strict=True)):
         try:
             values.append(None if value is None else convert(value))
         except Unfit as error:

@@ -6,12 +6,12 @@ SQLite takes any value in any column. So a value is looked at as it is stored: a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import Any
 
 from incremental_assets.adapters.databases.local_rows import Unfit
-from incremental_assets.core.model.table import Fidelity
+from incremental_assets.core.model.table import Column, Fidelity, TableSpec
 
 Stored = int | float | str | bytes | None
 
@@ -39,9 +39,23 @@ def spark_type(declared: str) -> tuple[str, Fidelity]:
     return "string", Fidelity.TEXT
 
 
+def converters(spec: TableSpec, columns: Sequence[Column]) -> list[Callable[[Stored], Any]]:
+    """The converter of each column; those of a key that SQLite enforces keep values apart which are different ones to it.
+
+    Of any other key the rows that share one are counted, and warned of.
+    """
+    key = spec.key if spec.key_enforced else ()
+    return [
+        _as_key
+        if column.name in key and _travels_as_text(column.spark_type, column.fidelity)
+        else converter(column.spark_type, column.fidelity)
+        for column in columns
+    ]
+
+
 def converter(kind: str, fidelity: Fidelity) -> Callable[[Stored], Any]:
     """Gives the value that Spark is to hold, from a stored one that is not NULL. Raises Unfit."""
-    return _as_text if (kind, fidelity) == ("string", Fidelity.TEXT) else _CONVERTERS[kind]
+    return _as_text if _travels_as_text(kind, fidelity) else _CONVERTERS[kind]
 
 
 def moment(value: Stored) -> datetime:
@@ -106,6 +120,28 @@ def _as_text(value: Stored) -> str:
     if isinstance(value, bytes):
         raise Unfit("a blob is no text")
     return _text(value) if isinstance(value, str) else str(value)
+
+
+def _as_key(value: Stored) -> str:
+    """SQLite holds 1 and '1' side by side in such a column. The number is the one that lands as its text, whichever came first: no sync sees all rows."""
+    if isinstance(value, str) and _reads_as_number(value):
+        raise Unfit("this text of a key cannot be told from a number that is written so (declare the column's type)")
+    return _as_text(value)
+
+
+def _travels_as_text(kind: str, fidelity: Fidelity) -> bool:
+    return (kind, fidelity) == ("string", Fidelity.TEXT)
+
+
+def _reads_as_number(text: str) -> bool:
+    """Whether there is a number whose text is this one."""
+    for number in (int, float):
+        try:
+            if str(number(text)) == text:
+                return True
+        except ValueError:
+            continue
+    return False
 
 
 def _kind(value: Stored) -> str:
