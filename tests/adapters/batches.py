@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,7 @@ class LiteralSnapshot:
     nulls: int = 0
     highest: CursorValue | None = None
     fingerprint: Fingerprint | None = None
+    waited: timedelta = timedelta()
     parts: None = None
 
 

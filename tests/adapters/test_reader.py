@@ -6,7 +6,8 @@ import socket
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -27,6 +28,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.target import Commit
+from incremental_assets.core.syncing.reading import read
 from tests.adapters.reading import loaded
 from tests.adapters.source import READER, Source, planned
 from tests.spark_jobs import jobs
@@ -418,3 +420,20 @@ def test_rows_that_leave_by_a_mark_are_two_jobs(source: Source, spark: SparkSess
     before = jobs(spark)
     assert copy.sync(spec).rows.deleted == 1
     assert jobs(spark) - before == 2
+
+
+def test_only_what_is_stamped_past_the_clock_of_the_snapshot_is_warned_of(copy: Copy) -> None:
+    """Beside a busy writer every snapshot shows rows that were stamped after the clock was asked for."""
+    copy.source.execute("CREATE TABLE busy (id int PRIMARY KEY, at timestamptz)")
+    spec = copy.source.spec("busy", Cursor("at", CursorType.TIMESTAMP))
+    ports = cast("Any", SimpleNamespace(source=copy.reader, stage=copy.stage, by_key=None))
+    plan = copy.plan(spec)
+    copy.source.execute("INSERT INTO busy VALUES (1, clock_timestamp())")
+    batch, state = read(plan, None, ports)
+    assert (batch.rows, batch.warnings) == (1, ())
+    assert state.position.watermark == plan.new_watermark
+    plan = copy.plan(spec)
+    copy.source.execute("INSERT INTO busy VALUES (2, clock_timestamp()), (3, clock_timestamp() + interval '1 hour')")
+    batch, _ = read(plan, None, ports)
+    assert batch.rows == 3
+    assert [each.partition(" (")[0] for each in batch.warnings] == ["1 row is stamped past the source's clock"]

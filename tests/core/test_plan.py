@@ -1,5 +1,6 @@
 """What does one sync read, and where does its watermark go?"""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -83,6 +84,13 @@ def test_future_rows_that_wait_are_those_past_the_sources_clock() -> None:
     spec = orders(future=FuturePolicy.WAIT)
     found = planned(spec, landed(spec, moment("11:00:00")), seen())
     assert (found.window.upper, found.future_above) == (moment("12:00:00"), moment("12:00:00"))
+
+
+def test_what_is_warned_of_lies_past_the_clock_after_the_snapshot_and_the_watermark_is_as_before() -> None:
+    found = planned(orders(), landed(orders(), moment("11:00:00")), seen())
+    late = replace(found, waited=timedelta(seconds=3))
+    assert (found.told_above, late.told_above) == (moment("12:00:00"), moment("12:00:03"))
+    assert (late.new_watermark, late.future_above) == (found.new_watermark, moment("12:00:00"))
 
 
 def test_the_watermark_never_passes_what_was_read_even_if_the_highest_number_has_fallen() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -192,6 +192,7 @@ class FakeSnapshot:
     visible: str
     fingerprint: Fingerprint | None
     frame: list[Row]
+    waited: timedelta = timedelta()
     parts: None = None
     keys: FakeKeys | None = None
     sought: Sought | None = None

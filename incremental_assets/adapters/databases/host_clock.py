@@ -6,6 +6,7 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +23,11 @@ def with_host_clock(ask: Callable[[], T]) -> tuple[T, HostClock]:
     wall, uptime = time.time(), _uptime()
     answer = ask()
     return answer, HostClock(_boot(), uptime, wall, max(0.0, _uptime() - uptime))
+
+
+def since(then: HostClock | None) -> timedelta:
+    """The time that has passed since these clocks were read, in this very boot; none where they were not."""
+    return timedelta(seconds=max(0.0, _uptime() - then.uptime)) if then else timedelta()
 
 
 def _uptime() -> float:

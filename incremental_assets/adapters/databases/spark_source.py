@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Reader, ReadPart
+from incremental_assets.adapters.databases.host_clock import since
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.spark.error_text import words
@@ -38,6 +40,7 @@ class SparkSnapshot:
     fingerprint: Fingerprint | None
     parts: tuple[ReadPart, ...] | None
     opened: Callable[[], DataFrame]
+    waited: timedelta = timedelta()
     keys: SourceKeys | None = None
     sought: Sought | None = None
 
@@ -83,6 +86,7 @@ class SparkSource:
                 fingerprint=held.fingerprint,
                 parts=self._reader.parts(plan, held),
                 opened=lambda: opened.enter_context(self._reader.frame(self._session(), plan, held)),
+                waited=since(plan.bound.host),
                 keys=held.keys,
                 sought=held.sought,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import StrEnum
 
 from incremental_assets.core.model.clock_reading import PutBack
@@ -146,6 +147,8 @@ class SyncPlan:
     """Rows below this that land for the first time were committed late: an earlier sync had read that far."""
     future_above: CursorValue | None
     """Stamps at or above this are past the source's clock; None for integers and for tables without a cursor."""
+    waited: timedelta = timedelta()
+    """How long after that clock the snapshot had been taken."""
     members: tuple[int, ...] | None = None
     """The members that the snapshot must show, and that the new state records."""
     zones: tuple[str, ...] = ()
@@ -163,6 +166,13 @@ class SyncPlan:
     def overwrites(self) -> bool:
         """Whether the commit replaces the whole table."""
         return self.request.mode is Mode.FULL_REFRESH or self.spec.traits.overwrites
+
+    @property
+    def told_above(self) -> CursorValue | None:
+        """Stamps at or above this are warned of: beside a busy writer the snapshot shows some that were true and yet past the clock before it."""
+        if self.future_above is None or self.spec.cursor is None or not self.waited:
+            return self.future_above
+        return highest_reading(self.spec.cursor, self.bound, self.bound.clock + self.waited)
 
     def at(self, places: KeyParts | None) -> SyncPlan:
         """The same, of the rows with keys at these places alone; None: of all."""

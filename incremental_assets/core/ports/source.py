@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from datetime import timedelta
 from typing import Any, Protocol
 
 from incremental_assets.core.model.cursor import CursorValue
@@ -77,6 +78,10 @@ class Snapshot(Protocol):
     @property
     def due(self) -> CursorValue | None:
         """The smallest cursor past the source's clock, where such rows go to quarantine."""
+
+    @property
+    def waited(self) -> timedelta:
+        """How long after the bound's clock it had been taken, by the clocks of our own machine; none where these are not known."""
 
     @property
     def visible(self) -> str:
