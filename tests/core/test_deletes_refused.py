@@ -7,8 +7,8 @@ import pytest
 from incremental_assets.core.errors import Refused, SourceExchanged
 from incremental_assets.core.planning.report import Status
 from tests.core.deletes import DIFF, EACH, numbers, ten
-from tests.fakes import ordered
-from tests.scenario import ORDERS, order, orders
+from tests.fakes import World, ordered
+from tests.scenario import ORDERS, order, orders, shop
 
 
 def test_more_than_a_fraction_is_refused_with_the_number_and_what_to_type_and_nothing_lands() -> None:
@@ -48,6 +48,23 @@ def test_an_empty_source_is_refused_whatever_the_fraction() -> None:
         world.sync(spec)
     assert len(numbers(world)) == 10
     assert world.sync(spec, allow_shrink=True).rows.deleted == 10
+
+
+def test_where_new_rows_land_in_the_place_of_all_that_are_gone_the_fraction_alone_decides() -> None:
+    """A table of one row whose key changes is no table that was emptied."""
+    world = World(shop())
+    order(world.database, "only", world.database.stamp(), number=1)
+    world.database.tick(60)
+    world.sync(EACH)
+    world.database.delete(ORDERS, {"id": 1})
+    order(world.database, "the next", world.database.stamp(), number=2)
+    with pytest.raises(
+        Refused, match="1 row of the 1 in the copy is gone from the source, more than `max_fraction: 0.2` allows"
+    ):
+        world.sync(EACH)
+    assert numbers(world) == [1]
+    report = world.sync(orders(deletes=replace(DIFF, max_fraction=1.0)))
+    assert (report.rows.deleted, report.rows.inserted, numbers(world)) == (1, 1, [2])
 
 
 def test_a_table_that_was_truncated_and_is_being_filled_again_is_refused() -> None:

@@ -53,7 +53,9 @@ def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None
     copy = lake.keys(plan.spec)
     if copy is None:
         return Gone(compared)
-    gone = gone_keys(copy, source, lambda least: check_fraction(plan, least, copy.spread().rows), places)
+    # Their keys are none of the copy's, where all of the copy's are gone.
+    new = snapshot.rows - snapshot.rejected
+    gone = gone_keys(copy, source, lambda least: check_fraction(plan, least, copy.spread().rows, new), places)
     check_storage(plan, len(gone), source)
     # Those were found gone before, within what may go then; one that is back waits for its row.
     marked = copy.marked()
@@ -114,12 +116,12 @@ def _absent(missing: frozenset[str], source: SourceKeys, check: Callable[[int], 
     return gone
 
 
-def check_fraction(plan: SyncPlan, gone: int, rows: int) -> None:
-    """Stop where more is gone than may go without a person's word, and where nothing would be left."""
-    most = plan.spec.deletes.max_fraction
-    if not gone or plan.request.allow_shrink or (gone <= rows * most and gone < rows):
+def check_fraction(plan: SyncPlan, gone: int, rows: int, new: int = 0) -> None:
+    """Stop where more is gone than may go without a person's word, and where nothing would be left, as no `new` row lands either."""
+    most, empties = plan.spec.deletes.max_fraction, gone == rows and not new
+    if not gone or plan.request.allow_shrink or (gone <= rows * most and not empties):
         return
-    allowed = "which would leave none" if gone == rows else f"more than `max_fraction: {most:g}` allows"
+    allowed = "which would leave none" if empties else f"more than `max_fraction: {most:g}` allows"
     raise Refused(
         f"{plan.spec.id}: {counted(gone, 'row')} of the {rows:,} in the copy {agreeing(gone, 'is', 'are')} gone from the source, {allowed}, "
         f"so the copy was left as it is; {_cure(plan)}"
