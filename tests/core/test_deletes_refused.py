@@ -59,7 +59,7 @@ def test_where_new_rows_land_in_the_place_of_all_that_are_gone_the_fraction_alon
     world.database.delete(ORDERS, {"id": 1})
     order(world.database, "the next", world.database.stamp(), number=2)
     with pytest.raises(
-        Refused, match="1 row of the 1 in the copy is gone from the source, more than `max_fraction: 0.2` allows"
+        Refused, match=r"1 row of the 1 in the copy is gone from the source, more than `max_fraction: 0.2` allows"
     ):
         world.sync(EACH)
     assert numbers(world) == [1]

@@ -133,10 +133,23 @@ def test_an_upsert_without_a_key_is_refused() -> None:
 
 
 def test_a_key_that_does_not_hold_for_inheriting_tables_is_not_said_to_be_missing() -> None:
+    filled = tuple(replace(column, nullable=column.name != "id") for column in shape().columns)
     with pytest.raises(
         NoPrimaryKey, match=r"the source's own \(id\) does not hold for the rows of the tables that inherit"
     ):
-        resolve(config(strategy=Strategy.UPSERT), replace(shape(), own_key=("id",)))
+        resolve(config(strategy=Strategy.UPSERT), replace(shape(), columns=filled, own_key=("id",)))
+
+
+def test_a_key_that_may_hold_null_is_not_said_to_be_missing() -> None:
+    columns = (
+        Column("code", "TEXT", "string", Fidelity.EXACT),
+        Column("day", "TEXT", "string", Fidelity.EXACT, nullable=False),
+    )
+    with pytest.raises(
+        NoPrimaryKey,
+        match=r"the source's own \(code, day\) may hold NULL in code, which declares no NOT NULL; name it with",
+    ):
+        resolve(config(strategy=Strategy.UPSERT), replace(shape(), columns=columns, own_key=("code", "day")))
 
 
 def test_a_table_without_columns_is_refused_by_name_and_stops_no_other() -> None:

@@ -150,7 +150,8 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     for name in key:
         _check_column(shape, "key", name)
     if traits_of(config.strategy).one_row_per_key and not key:
-        raise NoPrimaryKey(shape.id, shape.own_key)
+        nullable = tuple(column.name for column in shape.columns if column.nullable and column.name in shape.own_key)
+        raise NoPrimaryKey(shape.id, shape.own_key, nullable)
     _check_key(shape, config, cursor, key)
     spec = TableSpec(
         shape=shape,

@@ -49,12 +49,13 @@ class CursorIsNull(IncrementalAssetsError):
 class NoPrimaryKey(IncrementalAssetsError):
     """An upsert without a key."""
 
-    def __init__(self, table: object, inherited: tuple[str, ...] = ()) -> None:
-        why = (
-            f"the source's own ({', '.join(inherited)}) does not hold for the rows of the tables that inherit from this one"
-            if inherited
-            else "the source declares none"
-        )
+    def __init__(self, table: object, own: tuple[str, ...] = (), nullable: tuple[str, ...] = ()) -> None:
+        """`own`: the source's, which is none of all rows: parts of it may be NULL, or else other tables inherit from this one."""
+        why = "the source declares none"
+        if nullable:
+            why = f"the source's own ({', '.join(own)}) may hold NULL in {' and '.join(nullable)}, which declares no NOT NULL"
+        elif own:
+            why = f"the source's own ({', '.join(own)}) does not hold for the rows of the tables that inherit from this one"
         super().__init__(
             f"{table}: `upsert` needs a primary key and {why}; name it with `primary_key: [...]` or use `append`"
         )

@@ -112,7 +112,7 @@ class TableShape:
     unique_keys: tuple[tuple[str, ...], ...] = ()
     """Other keys that the source enforces for every row: not partial, not deferrable, no column nullable."""
     own_key: tuple[str, ...] = ()
-    """The declared primary key of a table that others inherit from: no key, as their rows are shown too and may repeat it."""
+    """The declared primary key where it is none of all rows: others inherit from the table, whose rows are shown too and may repeat it, or it may hold NULL."""
     comment: str = ""
     rows: int = 0
     bytes: int = 0

@@ -338,3 +338,13 @@ def test_of_a_number_and_its_text_in_one_key_column_the_number_lands_and_the_tex
         "this text of a key cannot be told from a number that is written so (declare the column's type)"
     )
     assert len(keys.all) == 5
+
+
+def test_a_primary_key_that_may_hold_null_is_told_as_such_and_is_none(world: File) -> None:
+    """SQLite alone lets a primary key hold NULL, and several."""
+    world.execute(
+        "CREATE TABLE loose (code TEXT PRIMARY KEY, note TEXT)", "INSERT INTO loose VALUES (NULL, 'a'), (NULL, 'b')"
+    )
+    shapes = {shape.id.name: shape for shape in SqlProbe(world.address, "shop").catalogue()}
+    assert (shapes["loose"].primary_key, shapes["loose"].own_key) == ((), ("code",))
+    assert (shapes["first"].primary_key, shapes["first"].own_key) == ((), ())

@@ -59,6 +59,7 @@ def _shape(connection: sqlite3.Connection, table: TableId, kind: str, *, rowid: 
         id=table,
         columns=columns,
         primary_key=key if filled.issuperset(key) else (),
+        own_key=() if filled.issuperset(key) else key,
         unique_keys=unique,
         arrivals=(Arrival.VIEW,) if kind == "view" else (),
     )
