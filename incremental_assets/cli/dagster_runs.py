@@ -83,7 +83,7 @@ class DagsterRuns:
                 keys = list(each.asset_selection or ())
                 launch = Launch(str(each.job_name), tuple(keys), {**each.tags, **tags})
                 error = self._execute(launch, instance, request.run_id)
-                ends |= {self.view.table_of(key): error for key in keys}
+                ends |= {table: _of(table, error) for table in map(self.view.table_of, keys)}
         return [self._report(found.spec, request, ends.get(found.spec.id, "")) for found in moving]
 
     def read_again(self, spec: TableSpec, keys: Sequence[str], request: Request, backfill: str) -> SyncReport:
@@ -98,7 +98,7 @@ class DagsterRuns:
             keys_of = tuple(self.view.asset_keys([spec.id]))
             launch = Launch(sync_jobs(self.view)[scheme].name, keys_of, tags)
             error = self._execute(launch, instance, request.run_id)
-        return self._report(spec, request, error)
+        return self._report(spec, request, _of(spec.id, error))
 
     def repair(self, specs: Sequence[TableSpec], request: Request) -> list[SyncReport]:
         """One run of the job that repairs drift; a report for each table whatever happens."""
@@ -109,7 +109,7 @@ class DagsterRuns:
         with dagster_instance() as instance:
             error = self._execute(launch, instance, request.run_id)
         # Where it came to the table, its own report says what went wrong.
-        return [self._report(spec, request, error) for spec in specs]
+        return [self._report(spec, request, _of(spec.id, error)) for spec in specs]
 
     def landed(self, backfill: str, keys: Sequence[str]) -> frozenset[str]:
         """Those of the keys that successful runs of the same backfill have read."""
@@ -164,8 +164,12 @@ class DagsterRuns:
         if busy is not None:
             return SyncReport.failed(spec, request, busy)
         if error:
-            return SyncReport.failed(spec, request, SetupError(f"{table}: {error}"))
+            return SyncReport.failed(spec, request, SetupError(error))
         return replace(SyncReport.of(spec, request, Status.IDLE), reason="nothing changed")
+
+
+def _of(table: TableId, error: str) -> str:
+    return f"{table}: {error}" if error else ""
 
 
 class Reports(Observer):

@@ -149,3 +149,17 @@ def test_a_backfill_leaves_the_keys_of_a_run_that_holds_the_source_as_they_are(
 
     assert (again.code, again.tables["public.orders"]["status"]) == (4, "busy")
     assert offered("shop.public.orders by 100") == known == [key(900, 100), key(1000, 100)]
+
+
+def test_a_grid_of_too_many_partitions_is_one_sentence_that_names_the_table_once(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    grid(config, 1)
+    sold(outside, 1)
+    call("sync")
+    sold(outside, 10**12)
+    said = call("sync", "--json")
+    error = said.tables["public.orders"]["error"]
+    assert (said.code, error.count("shop.public.orders")) == (1, 1)
+    assert error.startswith("shop.public.orders: ")
+    assert "raise `partitions: {size: …}` to" in error
