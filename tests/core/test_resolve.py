@@ -22,7 +22,7 @@ from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.history import History
-from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape
+from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableId, TableShape
 from incremental_assets.core.planning.events import Checkpoint
 from tests.core.mistakes import NOW, in_table
 
@@ -140,6 +140,14 @@ def test_a_key_that_does_not_hold_for_inheriting_tables_is_not_said_to_be_missin
         resolve(config(strategy=Strategy.UPSERT), replace(shape(), columns=filled, own_key=("id",)))
 
 
+def test_a_view_without_columns_is_told_to_have_one_in_its_query() -> None:
+    bare = replace(shape(), columns=(), arrivals=(Arrival.VIEW,))
+    with pytest.raises(
+        SourceRefused, match=r"this view has no columns .* have its query give one, grant it, or leave the view out"
+    ):
+        resolve(config(), bare)
+
+
 def test_a_key_that_may_hold_null_is_not_said_to_be_missing() -> None:
     columns = (
         Column("code", "TEXT", "string", Fidelity.EXACT),
@@ -157,7 +165,9 @@ def test_a_table_without_columns_is_refused_by_name_and_stops_no_other() -> None
     resolved = resolve_all(source(), (shape(), bare))
     (problem,) = resolved.problems
     assert problem.table == bare.id
-    assert "no columns that this user may read" in str(problem.error)
+    assert "this table has no columns that this user may read, so there is nothing to copy; add a column, grant" in str(
+        problem.error
+    )
     assert len(resolved.specs) == 1
 
 

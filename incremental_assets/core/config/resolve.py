@@ -27,7 +27,7 @@ from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
-from incremental_assets.core.model.table import Column, Cursor, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Arrival, Column, Cursor, TableId, TableShape, TableSpec
 from incremental_assets.core.planning.discarding import discarding
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import traits_of
@@ -187,8 +187,11 @@ def _check_readable(shape: TableShape) -> None:
     if shape.filtered:
         raise SourceRefused(rows_hidden(shape.id))
     if not shape.columns:
+        what, cure = (
+            ("view", "have its query give one") if Arrival.VIEW in shape.arrivals else ("table", "add a column")
+        )
         raise SourceRefused(
-            f"{shape.id}: this table has no columns that this user may read, so there is nothing to copy; add a column, grant it, or leave the table out"
+            f"{shape.id}: this {what} has no columns that this user may read, so there is nothing to copy; {cure}, grant it, or leave the {what} out"
         )
 
 

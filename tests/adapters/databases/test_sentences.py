@@ -14,7 +14,7 @@ from incremental_assets.adapters.databases.postgresql import errors as postgresq
 from incremental_assets.adapters.databases.postgresql.patience import SILENT
 from incremental_assets.adapters.databases.sentences import LOST, NO_COLUMN, REFUSED, cancelled, unreachable
 from incremental_assets.adapters.databases.sqlite import errors as sqlite
-from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.table import TableId
 
 ADDRESS = Address("postgresql", "127.0.0.1", 5432, "shop", "reader", "hunter2")
@@ -55,6 +55,15 @@ def test_a_server_that_fell_silent_is_one_sentence() -> None:
     with pytest.raises(SourceUnreachable) as told, postgresql.copying_explained(ADDRESS, ORDERS):
         raise psycopg.OperationalError(SILENT)
     assert ". " not in str(told.value)
+
+
+def test_a_row_that_cannot_be_computed_is_not_told_to_be_read_again_as_it_is() -> None:
+    with pytest.raises(SourceRefused) as told, postgresql.copying_explained(ADDRESS, ORDERS):
+        raise psycopg.errors.DivisionByZero("division by zero")
+    assert str(told.value) == (
+        "shop.public.orders: the source refused the read: division by zero; nothing was written; if SELECT * FROM public.orders fails in the source "
+        "too, correct there what it reads (of a view, its query), else run the sync again"
+    )
 
 
 def test_a_file_that_cannot_be_read_is_one_sentence() -> None:

@@ -94,7 +94,11 @@ def copying_explained(address: Address, table: TableId) -> Iterator[None]:
 
 
 def _read_refused(table: TableId, words: str) -> IncrementalAssetsError:
-    return SourceRefused(f"{table}: the source refused the read: {words}; nothing was written, run the sync again")
+    # What a row or a view's query does wrong, it does again.
+    return SourceRefused(
+        f"{table}: the source refused the read: {words}; nothing was written; if SELECT * FROM {render_table(table.schema, table.name)} fails in the "
+        "source too, correct there what it reads (of a view, its query), else run the sync again"
+    )
 
 
 def _read_lost(address: Address, table: TableId, words: str) -> IncrementalAssetsError:
