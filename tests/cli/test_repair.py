@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import Call, Outside
@@ -73,3 +75,25 @@ def test_a_repair_that_is_refused_says_why(call: Call, synced: Outside) -> None:
     said = call("repair", "--select", "public.orders", "--json")
     assert said.code == 1
     assert "the rows were changed by another writer" in said.tables["public.orders"]["error"]
+
+
+@pytest.mark.parametrize("checked", [True, False], ids=["drift is known", "never checked"])
+def test_a_table_whose_cursor_was_changed_since_is_told_as_by_a_sync(
+    checked: bool, call: Call, synced: Outside, config: Path
+) -> None:
+    drift(synced)
+    if checked:
+        assert call("check", "--select", "public.orders").code == 1
+    version = synced.world.lake.tables[ORDERS].version
+    changed = config.read_text().replace("column: updated_at, type: timestamp", "column: id, type: integer")
+    config.write_text(changed.replace("{every: month, from: 2023-10-01}", "{size: 1000}"))
+    by_sync = call("sync", "--select", "public.orders", "--json")
+    said = call("repair", "--select", "public.orders", "--json")
+    covered = call("coverage", "--json")
+    entry = said.tables["public.orders"]
+    assert "what landed was synced on other terms (cursor updated_at:timestamp -> id:integer)" in entry["error"]
+    assert (said.code, entry["error"]) == (by_sync.code, by_sync.tables["public.orders"]["error"])
+    assert (covered.code, covered.tables["public.orders"]["error"]) == (said.code, entry["error"])
+    assert not covered.tables["public.orders"]["agrees"]
+    assert entry["error"] in call("coverage").out
+    assert synced.world.lake.tables[ORDERS].version == version

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.checks.repair import repair_table
-from incremental_assets.core.errors import Busy, SelectionError, TargetChanged
+from incremental_assets.core.errors import Busy, SelectionError, TargetChanged, TermsChanged
 from incremental_assets.core.planning.report import Status
 from tests.core.repairs import check, drift, equal, repair, settled
 from tests.fakes import World
@@ -40,6 +40,13 @@ def test_a_table_that_is_compared_is_not_said_to_be_read_whole() -> None:
         SelectionError, match="is compared as a whole and has no windows to repair; read it again with `incre"
     ):
         repair_table(spec, None, "the-repair", World(shop()).ports())
+
+
+def test_what_landed_on_other_terms_is_not_repaired_by_the_new_ones() -> None:
+    world = settled(orders())
+    drift(world)
+    with pytest.raises(TermsChanged, match="cursor updated_at:timestamp -> id:integer"):
+        repair(world, orders(cursor="id"))
 
 
 def test_while_a_sync_holds_the_lease_a_repair_waits_for_another_day() -> None:

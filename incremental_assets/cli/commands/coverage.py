@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
+from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown, exit_code_of, worst
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import bounds, number
 from incremental_assets.cli.selection import remembered
@@ -39,12 +39,15 @@ def answer(found: Sequence[Coverage]) -> Answer:
         spare=("covered",),
     )
     notes = [note for each in found for note in _notes(each)]
+    refused = [exit_code_of(each.refused) for each in found if each.refused]
     good = sum(each.agrees for each in found)
     summary = Note(
         f"{good} of {len(found)} tables are covered up to their watermark", "strong" if good == len(found) else "bad"
     )
     shown: tuple[Shown, ...] = (grid, *notes, summary)
-    return Answer({"tables": [_entry(each) for each in found]}, shown, DONE if good == len(found) else FAILED)
+    return Answer(
+        {"tables": [_entry(each) for each in found]}, shown, worst([DONE if good == len(found) else FAILED, *refused])
+    )
 
 
 def _coverages(runtime: Runtime, patterns: Sequence[str]) -> list[Coverage]:
@@ -68,7 +71,7 @@ def _row(each: Coverage) -> tuple[Cell | str, ...]:
 
     return (
         str(each.table),
-        ", ".join(map(str, each.covered)) or "nothing yet",
+        ", ".join(map(str, each.covered)) or ("by another cursor" if each.refused else "nothing yet"),
         wrong(len(each.gaps)),
         number(len(each.announced)),
         wrong(len(each.not_covered)),
@@ -77,6 +80,8 @@ def _row(each: Coverage) -> tuple[Cell | str, ...]:
 
 
 def _notes(each: Coverage) -> list[Note]:
+    if each.refused:
+        return [Note(str(each.refused), "bad")]
     notes = []
     if has_weeks(each.grid):
         notes.append(
@@ -109,6 +114,7 @@ def _entry(each: Coverage) -> dict[str, Any]:
         "source": each.table.source,
         "table": render_table(each.table.schema, each.table.name),
         "agrees": each.agrees,
+        "error": str(each.refused) if each.refused else None,
         "covered": [bounds(window) for window in each.covered],
         "gaps": [bounds(window) for window in each.gaps],
         "week_begins_on": WEEK_BEGINS_ON if has_weeks(each.grid) else None,

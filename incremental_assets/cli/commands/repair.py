@@ -15,11 +15,13 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.core.checks.repair import in_words
-from incremental_assets.core.errors import SelectionError
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.errors import SelectionError, TermsChanged
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.observers import Observer
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.preflight import check_terms
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 
 if TYPE_CHECKING:
@@ -53,23 +55,33 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
 def _repaired(runtime: Runtime, found: Selection, run_id: str, display: ProgressDisplay) -> list[SyncReport]:
     """A report per table, source by source; what no check has found needs neither Dagster nor Spark."""
     done: list[SyncReport] = []
+    request, positions = Request(run_id, Mode.REPAIR), runtime.checkpoints.positions()
     drifted = {table for table, known in runtime.checkpoints.verified().items() if known.drift}
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
         display.begin(spec.id for spec in specs)
+        refused = {spec.id: why for spec in specs if (why := _refused(spec, positions.get(spec.id)))}
+        done += [SyncReport.failed(spec, request, refused[spec.id]) for spec in specs if spec.id in refused]
+        specs = tuple(spec for spec in specs if spec.id not in refused)
         idle = [spec for spec in specs if spec.id not in drifted]
-        done += [
-            replace(SyncReport.of(spec, Request(run_id, Mode.REPAIR), Status.IDLE), reason="no check has found drift")
-            for spec in idle
-        ]
+        done += [replace(SyncReport.of(spec, request, Status.IDLE), reason="no check has found drift") for spec in idle]
         moving = [spec for spec in specs if spec.id in drifted]
         if moving:
             runtime.begin_session()
             # Dagster costs a second to import: only once there is something to be repaired.
             from incremental_assets.cli.dagster_runs import DagsterRuns
 
-            done += DagsterRuns(runtime, source.name).repair(moving, Request(run_id, Mode.REPAIR))
+            done += DagsterRuns(runtime, source.name).repair(moving, request)
     return done
+
+
+def _refused(spec: TableSpec, position: Checkpoint | None) -> TermsChanged | None:
+    """Why nothing of a table can be repaired: no check of it, as it is configured now, can find drift."""
+    try:
+        check_terms(spec, position.state if position else None)
+    except TermsChanged as why:
+        return why
+    return None
 
 
 def _answer(run_id: str, done: Sequence[SyncReport], seen: dict[TableId, Verdict], seconds: float) -> Answer:

@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from incremental_assets.core.errors import TermsChanged
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.partition import Grid, IntegerGrid, touched, window_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window, gaps, merge
+from incremental_assets.core.planning.preflight import check_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,13 @@ class Coverage:
     """Those with a gap below the watermark."""
     not_announced: tuple[str, ...]
     """Completely covered, between the first announced partition and the last row read, but not announced."""
+    refused: TermsChanged | None = None
+    """Why the two cannot be compared: what landed has the windows of another cursor."""
 
     @property
     def agrees(self) -> bool:
         """Whether all that was announced is there, and nothing below the watermark is missing."""
-        return not (self.gaps or self.not_covered)
+        return not (self.gaps or self.not_covered or self.refused)
 
 
 def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Collection[str]) -> Coverage:
@@ -40,6 +44,10 @@ def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Col
     if spec.cursor is None:
         raise ValueError(f"{spec.id}: a table without a cursor has no windows")
     windows = _windows(grid, spec.cursor.type, announced)
+    try:
+        check_terms(spec, state)
+    except TermsChanged as refused:
+        return Coverage(spec.id, grid, (), (), tuple(windows), (), (), refused)
     covered = merge(state.coverage) if state else ()
     watermark = state.position.watermark if state else None
     if state is None or watermark is None:

@@ -15,6 +15,7 @@ from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.preflight import check_terms
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.attempt import or_failed
@@ -35,7 +36,7 @@ class Repaired:
 def repair_table(
     spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports, just_seen: Look | None = None
 ) -> Repaired:
-    """Repair what the last checks of a table have found. Raises SelectionError, and the errors of a sync.
+    """Repair what the last checks of a table have found. Raises SelectionError, TermsChanged, and the errors of a sync.
 
     `just_seen`: by the check that this one follows at once; where the copy is still at that version, no row is looked for that it has not found.
     """
@@ -43,6 +44,8 @@ def repair_table(
         raise SelectionError(
             f"{spec.id}: this table is {spec.read_without_cursor} and has no windows to repair; read it again with {full_refresh(spec)}"
         )
+    # What was found to drift lies in windows of the cursor that it landed by.
+    check_terms(spec, ports.checkpoints.position(spec.id).state)
     known = ports.checkpoints.verified().get(spec.id)
     if known is None:
         return _nothing(spec, run_id, f"it was never checked: run {check(spec.id)}")
