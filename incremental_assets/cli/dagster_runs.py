@@ -12,7 +12,7 @@ from dagster import AssetKey, DagsterInstance, DagsterRunStatus, Definitions, Ru
 from sqlalchemy.exc import OperationalError
 
 from incremental_assets.cli.opening import dagster_home
-from incremental_assets.cli.orphaned_runs import free_dead_slots, process_tag
+from incremental_assets.cli.orphaned_runs import free_dead_slots, holder_of, own_tags
 from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.errors import SetupError, SourceBusy
 from incremental_assets.core.foresight.pending import Pending
@@ -135,7 +135,7 @@ class DagsterRuns:
                 run_config={**_QUIET, **launch.settings},
                 instance=instance,
                 asset_selection=None if launch.settings else launch.keys,
-                tags={**launch.tags, **process_tag()},
+                tags={**launch.tags, **own_tags(self._runtime.configuration.path)},
                 # The first run of the first source is the one that the whole answer names.
                 run_id=None if instance.has_run(run_id) else run_id,
                 raise_on_error=False,
@@ -153,7 +153,8 @@ class DagsterRuns:
         beats = self._runtime.checkpoints.heartbeats().values()
         other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
         if other is not None:
-            self._busy |= {table: SourceBusy(table, self.view.name, other) for table in tables}
+            holder = holder_of(instance.get_run_by_id(other), self._runtime.configuration.path)
+            self._busy |= {table: SourceBusy(table, self.view.name, other, *holder) for table in tables}
         return other is not None
 
     def _report(self, spec: TableSpec, request: Request, error: str) -> SyncReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
 
@@ -15,9 +16,25 @@ OUR_LOCATIONS = ("incremental_assets", "incremental_assets.definitions")
 _UNDER_WAY = [DagsterRunStatus.STARTING, DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
 
 
+CONFIGURATION_TAG = "incremental_assets/configuration"
+"""The file of the configuration that a command line executes a run for."""
+
+
 def process_tag() -> dict[str, str]:
     """The tag for a run that a command line executes itself: this process, so that a later one can tell whether it is still there."""
     return {PROCESS_TAG: ProcessIdentity.here().text}
+
+
+def own_tags(configuration: Path) -> dict[str, str]:
+    """The tags for a run that a command line executes itself: its process, and the configuration by which another project in this home tells it."""
+    return {**process_tag(), CONFIGURATION_TAG: str(configuration)}
+
+
+def holder_of(run: DagsterRun | None, ours: Path) -> tuple[str, str]:
+    """The process that executes a run, and its configuration if it is not ours; empty what is not known."""
+    tags = run.tags if run else {}
+    process, configuration = tags.get(PROCESS_TAG), tags.get(CONFIGURATION_TAG, "")
+    return str(ProcessIdentity.parse(process)) if process else "", "" if configuration == str(ours) else configuration
 
 
 def free_dead_slots(instance: DagsterInstance, source: str, leased: Collection[str]) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -47,6 +49,33 @@ def test_a_source_that_another_run_works_on_is_not_said_to_be_a_table_that_is_sy
     assert (said.code, said.tables["public.orders"]["status"]) == (4, "busy")
     assert f"run {run.run_id} of Dagster is working on the source 'shop'" in error
     assert "is syncing this table" not in error
+
+
+def test_a_source_of_the_same_name_that_another_configuration_works_on_is_told_as_such(
+    call: Call, config: Path, outside: Outside
+) -> None:
+    """Both have one home of Dagster, where the source's name is that of its one slot."""
+    from dagster import DagsterInstance, DagsterRun, DagsterRunStatus
+
+    from incremental_assets.cli.orphaned_runs import own_tags
+    from incremental_assets.defs.names import pool
+
+    monday(outside.world.database)
+    call("sync", "--select", "public.countries")
+    said = {}
+    with DagsterInstance.get() as instance:
+        instance.event_log_storage.set_concurrency_slots(pool("shop"), 1)
+        for whose in (Path("/other/sources.yaml"), load(config).path):
+            run = instance.add_run(DagsterRun(job_name="sync", status=DagsterRunStatus.STARTED, tags=own_tags(whose)))
+            assert instance.event_log_storage.claim_concurrency_slot(pool("shop"), run.run_id, "step").is_claimed
+            said[whose.parent.name] = call("sync", "--json").tables["public.orders"]["error"]
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+    theirs, ours = said.values()
+    assert f"(pid {os.getpid()} on {socket.gethostname()}, for the configuration /other/sources.yaml)" in theirs
+    assert theirs.endswith(
+        "try again when it is done, or give each of the two configurations a DAGSTER_HOME of its own"
+    )
+    assert ours.endswith(f"(pid {os.getpid()} on {socket.gethostname()}); try again when it is done")
 
 
 def test_busy_is_not_hidden_where_nothing_moved(call: Call, config: Path) -> None:

@@ -17,11 +17,16 @@ class Busy(IncrementalAssetsError):
 class SourceBusy(Busy):
     """A run of other tables works on the source, which serves one run at a time."""
 
-    def __init__(self, table: object, source: str, run_id: str) -> None:
+    def __init__(self, table: object, source: str, run_id: str, process: str = "", configuration: str = "") -> None:
+        """`process` executes that run, if it is known; `configuration` is the file that it works for, where that is another one."""
+        known = ", ".join(
+            each for each in (process, configuration and f"for the configuration {configuration}") if each
+        )
         IncrementalAssetsError.__init__(
             self,
-            f"{table}: nothing was read, as run {run_id} of Dagster is working on the source {source!r}, which serves one run at a time; "
-            "try again when it is done",
+            f"{table}: nothing was read, as run {run_id} of Dagster is working on the source {source!r}, which serves one run at a time"
+            f"{f' ({known})' if known else ''}; try again when it is done"
+            f"{', or give each of the two configurations a DAGSTER_HOME of its own' if configuration else ''}",
         )
 
 
