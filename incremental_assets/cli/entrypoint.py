@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 import tempfile
@@ -27,15 +28,24 @@ def run(commands: click.Group, arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     with _terminable(), _stdout_kept() as out:
         try:
-            # Without a command, click's help would be the message of an error.
-            answer = commands.main(
-                args=list(arguments) or ["--help"], prog_name="incremental-assets", standalone_mode=False
-            )
-            return _print_answer(answer, out, as_json=as_json) if isinstance(answer, Answer) else int(answer or DONE)
+            return _answered(commands, arguments, out, as_json=as_json)
         except BrokenPipeError:
-            return _reader_gone()
-        except BaseException as error:  # noqa: BLE001 - the outermost handler; the error decides the exit status
-            return _fail(error, out, as_json=as_json)
+            return _reader_gone(out)
+
+
+def _answered(commands: click.Group, arguments: Sequence[str], out: TextIO, *, as_json: bool) -> int:
+    """Raises BrokenPipeError where nobody reads the answer, or the sentence of an error, any more."""
+    try:
+        # Without a command, click's help would be the message of an error.
+        answer = commands.main(
+            args=list(arguments) or ["--help"], prog_name="incremental-assets", standalone_mode=False
+        )
+        return _print_answer(answer, out, as_json=as_json) if isinstance(answer, Answer) else int(answer or DONE)
+    except BaseException as error:  # noqa: BLE001 - the outermost handler; the error decides the exit status
+        # Click makes an exit of what a command meets that writes into a closed pipe.
+        if isinstance(error, BrokenPipeError) or (isinstance(error, SystemExit) and _is_closed(out, sys.stderr)):
+            raise BrokenPipeError from None
+        return _fail(error, out, as_json=as_json)
 
 
 def _print_answer(answer: Answer, out: TextIO, *, as_json: bool) -> int:
@@ -102,9 +112,19 @@ def _print_document(document: Any, out: TextIO) -> None:
     out.flush()
 
 
-def _reader_gone() -> int:
-    """`| head` has seen enough. Python would complain once more when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _is_closed(*streams: TextIO) -> bool:
+    """Whether one of them is a pipe that nobody reads any more."""
+    poll = select.poll()
+    for stream in streams:
+        poll.register(stream.fileno(), 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _reader_gone(out: TextIO) -> int:
+    """`| head` has seen enough, of `2>&1` as well. What is left in the buffers would raise once more wherever they are flushed."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (out, sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
     return FAILED
 
 
