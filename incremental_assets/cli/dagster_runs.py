@@ -192,7 +192,7 @@ def dagster_instance() -> Iterator[DagsterInstance]:
     try:
         with DagsterInstance.get() as instance:
             yield instance
-    except OperationalError as error:  # the checkpoint table's own are told by what reads it
+    except OperationalError as error:  # those of the checkpoint table are explained where it is read
         raise SetupError(
             f"Dagster's run history in {home} could not be read or written ({error.orig});"
             " let this user write there, free disk space, or name another folder by DAGSTER_HOME"

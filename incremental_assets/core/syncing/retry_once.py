@@ -18,13 +18,13 @@ def retry_once(work: Callable[[], Answer], table: TableId, ports: Ports) -> Answ
     Once is enough. An engine ends once. And a run that was killed leaves an engine one operation of a table to end, which commits once.
     """
     try:
-        return _told(work, ports)
+        return _or_engine_lost(work, ports)
     except (EngineLost, Overtaken) as error:
         ports.observer.on_retry(table, error)
         return work()
 
 
-def _told(work: Callable[[], Answer], ports: Ports) -> Answer:
+def _or_engine_lost(work: Callable[[], Answer], ports: Ports) -> Answer:
     """Call it, and raise EngineLost for any unexpected error if another thread has found meanwhile that the engine is gone.
 
     That thread has begun a session of another kind for the whole process: what this one still builds is of both kinds.

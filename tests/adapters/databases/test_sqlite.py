@@ -335,7 +335,7 @@ def test_of_a_number_and_its_text_in_one_key_column_the_number_lands_and_the_tex
     ]
     assert {other: column for other, (column, _) in unfit.items()} == {"2": "id", "4": "id", "8": "part", "9": "id"}
     assert unfit["2"][1].startswith(
-        "this text of a key cannot be told from a number that is written so (declare the column's type)"
+        "this text of a key looks like a number that is written so (declare the column's type)"
     )
     assert len(keys.all) == 5
 

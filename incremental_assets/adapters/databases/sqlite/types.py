@@ -125,7 +125,7 @@ def _as_text(value: Stored) -> str:
 def _as_key(value: Stored) -> str:
     """SQLite holds 1 and '1' side by side in such a column. The number is the one that lands as its text, whichever came first: no sync sees all rows."""
     if isinstance(value, str) and _reads_as_number(value):
-        raise Unfit("this text of a key cannot be told from a number that is written so (declare the column's type)")
+        raise Unfit("this text of a key looks like a number that is written so (declare the column's type)")
     return _as_text(value)
 
 
