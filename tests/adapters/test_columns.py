@@ -144,6 +144,7 @@ class MovedBeforeTheFill:
             yield snapshot
 
 
+@pytest.mark.acceptance
 def test_a_column_that_comes_with_a_default_has_it_in_every_row_and_no_row_is_shown_by_half(desk: Stand) -> None:
     stamps = "timestamptz '2024-01-01Z' + n * interval '1 day'"
     desk.execute(f"INSERT INTO orders SELECT n, 'many', '', {stamps} FROM generate_series(2, 60) n")

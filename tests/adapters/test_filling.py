@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 BY_XMIN = "{table: public.orders, cursor: {type: xmin}, strategy: upsert}"
 
 
+@pytest.mark.acceptance
 def test_a_history_shows_the_versions_with_their_new_column(opened: Open) -> None:
     desk = opened(BY_TIME.replace("upsert", "upsert, history: scd2"))
     desk.execute("ALTER TABLE orders ADD COLUMN colour text DEFAULT 'red'")

@@ -71,6 +71,7 @@ def read(spark: SparkSession) -> dict[int, int]:
     return {int(stage.stageId()): int(stage.inputRecords()) for stage in stages}
 
 
+@pytest.mark.acceptance
 def test_rows_of_files_that_cannot_hold_a_key_of_the_batch_are_not_read_by_spark(
     desk: Desk, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

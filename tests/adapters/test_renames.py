@@ -220,6 +220,7 @@ def test_a_copy_that_allows_no_commit_of_ours_is_left_as_it_is_until_everything_
     assert (desk.check("orders"), desk.sync()["orders"].status) == (0, Status.IDLE)
 
 
+@pytest.mark.acceptance
 def test_a_history_that_allows_none_follows_once_a_person_has_renamed_its_column(opened: Open) -> None:
     desk = opened(f"{BY_TIME[:-1]}, history: scd2}}")
     stamped(desk, "orders__history")
@@ -270,6 +271,7 @@ def test_a_history_has_its_versions_under_the_new_name(opened: Open) -> None:
     assert [commit.engine.split("/")[0] for commit in commits] == ["incremental-assets", "incremental-assets"]
 
 
+@pytest.mark.acceptance
 def test_a_rollback_goes_back_behind_it_and_the_next_sync_renames_again(opened: Open) -> None:
     desk = opened(f"{BY_TIME[:-1]}, history: scd2}}")
     run_id = desk.events("orders")[-1].run_id
@@ -286,6 +288,7 @@ def test_a_rollback_goes_back_behind_it_and_the_next_sync_renames_again(opened: 
     assert_followed(desk)
 
 
+@pytest.mark.acceptance
 def test_files_are_put_together_and_a_quarantine_goes_on(opened: Open) -> None:
     desk = opened(f"{BY_TIME[:-1]}, contract: {{note: {{isin: [old, new]}}}}}}")
     desk.execute("UPDATE orders SET note = 'odd', at = clock_timestamp() WHERE id = 5")

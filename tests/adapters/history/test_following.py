@@ -90,7 +90,7 @@ def test_each_version_of_a_row_is_kept_from_its_own_time_to_that_of_the_next(
 
 
 @pytest.mark.usefixtures("writer")
-@pytest.mark.parametrize("kind", [History.SCD2, History.APPEND])
+@pytest.mark.parametrize("kind", [History.SCD2, pytest.param(History.APPEND, marks=pytest.mark.acceptance)])
 def test_a_marked_row_that_leaves_the_copy_is_no_further_version(
     kind: History, tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -203,6 +203,7 @@ def test_a_copy_that_is_rolled_back_takes_its_history_back(tmp_path: Path, spark
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
 
 
+@pytest.mark.acceptance
 def test_a_history_that_cannot_be_taken_back_for_now_waits_for_the_next_run(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ MUTANTS = [
     Mutant(
         "a source may be empty where its fraction allows it",
         "deletes the whole copy",
-        without_the_thought(gone, "check_fraction", (" and gone < rows", "")),
+        without_the_thought(gone, "check_fraction", ("gone == rows and not new", "False")),
     ),
     Mutant(
         "a table that was truncated is like any other",
