@@ -41,7 +41,7 @@ def running(instance: DagsterInstance, tags: dict[str, str], location: str | Non
 
 
 def _origin(location: str) -> RemoteJobOrigin:
-    served = GrpcServerCodeLocationOrigin(host="localhost", socket="/tmp/socket", location_name=location)
+    served = GrpcServerCodeLocationOrigin(host="localhost", port=4266, location_name=location)
     return RemoteJobOrigin(RemoteRepositoryOrigin(served, "__repository__"), "sync")
 
 

@@ -26,6 +26,7 @@ from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import GUARD
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
@@ -132,7 +133,7 @@ def state_of(shop: Shop, words: str) -> bool:
 def test_an_open_transaction_holds_the_watermark_below_its_stamps(shop: Shop) -> None:
     spec, probe = orders(shop), SqlProbe(shop.address, "shop")
     with shop.writing("INSERT INTO orders (note) VALUES ('late')") as commit:
-        time.sleep(2.5)
+        time.sleep(GUARD.total_seconds() + 0.5)  # the clock is to pass what the bound stays below it anyway
         shop.execute("INSERT INTO orders (note) VALUES ('early')")
         _, state = synced(probe, spec)
         commit()
@@ -303,7 +304,7 @@ def test_a_prepared_transaction_stops_the_watermark_even_after_a_crash(tmp_path:
                 "XA PREPARE 'one'",
             ):
                 cursor.execute(statement)
-        time.sleep(2.5)
+        time.sleep(GUARD.total_seconds() + 0.5)  # the clock is to pass what the bound stays below it anyway
         own.crash()
         own.start()
         probe = SqlProbe(shop.address, "shop")

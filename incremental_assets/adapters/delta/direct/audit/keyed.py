@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +16,6 @@ from incremental_assets.adapters.delta.audit.checksums import Held
 from incremental_assets.adapters.delta.direct.audit.placed_task import Asked, PlacedUnit
 from incremental_assets.adapters.delta.direct.audit.placing import placed_units, run_placed, spread_of, sums_of
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
@@ -35,11 +33,16 @@ class KeysByTasks:
     def __init__(self, tasks: Tasks, held: Held, lake: str, otherwise: Callable[[], CopyKeys] | None) -> None:
         self._tasks, self._held, self._key, self._lake, self._given = tasks, held, held.spec.key, lake, otherwise
         self._by_value = placed_by_value(held.spec)
-        self._units: list[PlacedUnit] | None = None
         self._read: list[pa.Table] = []
-        by = RowHash.BYTES if otherwise is None else RowHash.TEXT
-        with suppress(NotDirect):
-            self._units = placed_units(replace(held, spec=_keys_alone(held.spec)), [Window(None, None)], by, by)
+
+    # Not before it is asked: a comparison in which no row has vanished asks nothing.
+    @cached_property
+    def _units(self) -> list[PlacedUnit] | None:
+        by = RowHash.BYTES if self._given is None else RowHash.TEXT
+        try:
+            return placed_units(replace(self._held, spec=_keys_alone(self._held.spec)), [Window(None, None)], by, by)
+        except NotDirect:
+            return None
 
     def by_bytes(self) -> CopyKeys | None:
         """The same keys at the hash of their bytes, by tasks alone, as Spark has no such hash; None where tasks cannot read the table."""
@@ -83,8 +86,6 @@ class KeysByTasks:
 
     def marked(self) -> frozenset[str]:
         """By Spark: of few tables there is anything to be asked."""
-        if self._held.spec.deletes.marks or not marks_deletes(self._held.log.columns()):
-            return frozenset()
         return self._otherwise.marked()
 
     def rows(self, texts: AbstractSet[str]) -> pa.Table:
