@@ -17,3 +17,8 @@ COPY_PARQUET = "COPY, Parquet"
 
 FIRST = (OURS, ENGINE, SESSION, CHECK, POSTGRESQL)
 """Ours, by which ratios are told: the first of these that a workload has."""
+
+
+def kept(before: int) -> str:
+    """Ours, so many runs after the one that found no engine and left one behind."""
+    return f"{OURS}, {f'{before} after that' if before else 'leaves an engine'}"

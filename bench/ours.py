@@ -1,11 +1,8 @@
-"""Ours, as its users run it: the command line in a process of its own, with and without the engine, and one process that stays."""
+"""Ours, as its users run it: the command line in a process of its own, and one process that stays."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +10,7 @@ from typing import Any
 from bench.contender import Job, Process, Session, ours
 from bench.environments import CONTENDERS
 from bench.measuring import Failed
-from bench.names import CHECK, ENGINE, OURS, SESSION
+from bench.names import CHECK, OURS, SESSION
 from bench.source import Table, quoted
 from bench.verifying import Copy
 from incremental_assets.demo.tpch import DATABASE, READER
@@ -71,7 +68,7 @@ class Ours(Process):
     def inside(self, document: Mapping[str, Any]) -> float | None:
         """What the report says of a single table; several are synced side by side, and no sum or largest would be their time."""
         if document.get("error"):
-            raise Failed(_sentence(document["error"]))
+            raise Failed(sentence(document["error"]))
         tables = document.get("tables", ())
         bad = [table["error"] for table in tables if table["error"]]
         if bad:
@@ -83,59 +80,6 @@ class Ours(Process):
         return Copy("delta", str(job.lake / SOURCE / table.schema / table.name))
 
 
-class Engine(Ours):
-    """The same command while `incremental-assets engine` runs, which it finds by itself. Time and memory of the engine and of its fork server count."""
-
-    warms = True
-    spark = "remote: auto"
-
-    def __init__(self, home: Path) -> None:
-        super().__init__(ENGINE)
-        self._home = home
-        self._pids: tuple[int, ...] = ()
-        self._owner: Job | None = None
-
-    def prepare(self, job: Job) -> None:
-        """Raises Failed where there is no engine to start."""
-        super().prepare(job)
-        if self._pids:
-            return
-        shutil.rmtree(self._home, ignore_errors=True)
-        self._owner = Job(self._home, job.source, job.tables)
-        super().prepare(self._owner)
-        self._engine("start")
-        status = self._engine("status")
-        self._pids = tuple(status[name] for name in ("pid", "fork_server") if status[name] is not None)
-
-    def environment(self, job: Job) -> Mapping[str, str]:
-        """One home for all jobs: the engine belongs to a home."""
-        return super().environment(self._owner or job)
-
-    def resident(self) -> Sequence[int]:
-        """The servers."""
-        return self._pids
-
-    def close(self) -> None:
-        """Stopped as it was started."""
-        if self._pids:
-            self._engine("stop")
-        self._pids = ()
-
-    def _engine(self, action: str) -> Mapping[str, Any]:
-        assert self._owner is not None
-        config = self._owner.folder / "sources.yaml"
-        command = [ours("incremental-assets"), "engine", action, "--config", config, "--json"]
-        environment = dict(self.environment(self._owner))
-        done = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True, check=False)
-        try:
-            document = json.loads(done.stdout)
-        except ValueError:
-            document = {}
-        if done.returncode != 0:
-            raise Failed(_sentence(document.get("error") or done.stderr.strip().rpartition("\n")[2]))
-        return document
-
-
 class OursInSession(Ours):
     """The script that stays; `session` is how it takes part."""
 
@@ -144,7 +88,7 @@ class OursInSession(Ours):
         return [ours("python"), CONTENDERS / "ours_session.py"]
 
 
-def _sentence(error: Any) -> str:
+def sentence(error: Any) -> str:
     """An error of the whole command has its kind and its exit status beside the sentence."""
     return str(error["message"] if isinstance(error, Mapping) else error)
 

@@ -14,7 +14,7 @@ from bench.names import FIRST
 from bench.report_words import HOW, ONCE, QUICK, TRIED
 from bench.targets import TARGETS, THOUSAND, UNPLAYED
 
-ORDER = ("F1", "F1 orders", "F2", "F3", "I1", "I3", "I4", "I6", "R", "DB load", "DB tick", "M load", "M delta")
+ORDER = ("F1", "F1 orders", "F2", "F3", "I1", "I3", "I4", "I6", "K", "R", "DB load", "DB tick", "M load", "M delta")
 GROWTH = "G "
 MIB, GIB = 2**20, 2**30
 

@@ -36,6 +36,9 @@ HOW = """\
 * **DB** is `incremental-assets sync --json` from PostgreSQL and from a MariaDB with the same rows, alternating; *to ours* is to PostgreSQL's. Before each round of its
   tick the same rows change in both. Each copy is compared with the count and the sums of its source. MariaDB holds 1 GiB of pages in memory and waits for no
   disk at a commit (`innodb_flush_log_at_trx_commit=2`).
+* **K** begins without an engine before every round. *Leaves an engine* is the run that starts one and ends without it; *1 after that* and *5 after that* are the
+  runs that come so many runs later and find it. The runs between load small tables, are not timed, and the last of them is given the time to start the
+  fork server, as a minute between two runs would.
 * **C**, **D** and **L** have a PostgreSQL of their own with one generated table, and sync it in the benchmark's own process, without Dagster. Processor seconds are
   those of that process, of what it started, and of the source. After each sync of C and of L the copy is compared with the count and the sums of the source. *Lines to be compared* are the
   counts, hashes and keys that the source sends before rows are read; *sent by the source* are all its bytes in a round of their own, through a port that counts

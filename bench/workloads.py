@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from bench.engines import Engine, Kept
 from bench.environments import Environments
 from bench.names import DLT, DLT_PYARROW, SPARK_DELTA, SPARK_PARQUET
 from bench.others import CopyNowhere, CopyParquet, Dlt, Sling, SparkJdbc, SparkMerge, spark_session
-from bench.ours import Engine, Ours, check, session
+from bench.ours import Ours, check, session
 from bench.playing import touch
 from bench.source import TPCH, Source, Table, generated, quoted
 from bench.workload import Change, Series, Workload
@@ -76,6 +77,7 @@ class Workloads:
 
     def __init__(self, sizes: Sizes, environments: Environments, folder: Path) -> None:
         self._sizes, self._environments = sizes, environments
+        self._folder = folder
         self._engine, self._session = Engine(folder / "engine"), session()
         # As for whoever uses them: started once, and as warm as an hour of ticks makes them.
         self._engine.shared = self._session.shared = True
@@ -97,6 +99,7 @@ class Workloads:
             "I3": lambda: self.ticks("I3", self._sizes.some),
             "I4": lambda: self.ticks("I4", self._sizes.many),
             "I6": self.big_delta,
+            "K": self.kept,
             "G-small": lambda: self.growth("small", small),
             "G-middle": lambda: self.growth("middle", middle),
             "G-large": lambda: self.growth("large", large),
@@ -154,6 +157,19 @@ class Workloads:
             make=lambda source: source.make(orders, "SELECT * FROM public.orders"),
             profiled=(cold, warm),
             profile_change=change,
+        )
+
+    def kept(self) -> Workload:
+        """K: the tick of I1 by runs that leave their engine to the next one."""
+        orders, changes = Table("kept", "orders", TPCH["orders"].key), self._sizes.changes
+        everybody = (Ours(), *(Kept(self._folder / f"kept-{before}", before) for before in (0, 1, 5)))
+        title = "the tick of I1 where a run leaves an engine to the next ones (`spark: {keep: 10m}`)"
+        return Workload(
+            "K",
+            (orders,),
+            (Series("K", title, everybody, rows=changes, change=touch_orders(orders, changes)),),
+            schema=orders.schema,
+            make=lambda source: source.make(orders, "SELECT * FROM public.orders"),
         )
 
     def ticks(self, name: str, size: Many) -> Workload:
