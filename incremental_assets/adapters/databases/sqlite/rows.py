@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from incremental_assets.adapters.databases.condition import Condition
 from incremental_assets.adapters.databases.local_rows import Unfit
+from incremental_assets.adapters.databases.sqlite.spellings import SAME_MOMENT, Spellings
 from incremental_assets.adapters.databases.sqlite.sql import effective, identifier, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, converters, printed
 from incremental_assets.core.model.table import TableSpec
@@ -25,13 +26,34 @@ class Row:
     stored: tuple[Stored, ...]
     column: str = ""
     reason: str = ""
+    keeps_out: Condition | None = None
+    """How to find the rows that it keeps out of the copy, as their keys are other spellings of its own."""
+    is_kept_out: bool = False
+    """Whether another row keeps it out so."""
 
 
 def read_rows(connection: sqlite3.Connection, spec: TableSpec, condition: Condition) -> Iterator[Row]:
     """The rows that fulfil a condition, one by one."""
-    each = converters(spec, spec.columns)
+    each, spellings = converters(spec, spec.columns), Spellings.of(connection, spec)
     for at, *stored in connection.execute(select(spec, condition), condition.values):
-        yield _row(spec, at, stored, each)
+        row = _row(spec, at, stored, each)
+        yield _ranked(spec, row, spellings) if spellings else row
+
+
+def with_kept_out(connection: sqlite3.Connection, spec: TableSpec, rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows, and beside each that lands those that it keeps out of the copy, wherever they lie: an earlier sync may have landed one."""
+    told: set[tuple[Stored, ...]] = set()
+    for row in rows:
+        if row.is_kept_out:
+            if row.stored in told:
+                continue
+            told.add(row.stored)
+        yield row
+        for other in read_rows(connection, spec, row.keeps_out) if row.keeps_out else ():
+            if other.is_kept_out and other.stored not in told:
+                told.add(other.stored)
+                # A cursor from outside of the window says nothing of how far this read goes.
+                yield replace(other, cursor=None)
 
 
 def select(spec: TableSpec, condition: Condition) -> str:
@@ -51,6 +73,18 @@ def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], each: Sequence[Any]
             if not column:
                 column, reason = spec.shape.names[place], f"{error}, as {spec.columns[place].source_type} holds"
     return Row(at, tuple(values), tuple(stored), column, reason)
+
+
+def _ranked(spec: TableSpec, row: Row, spellings: Spellings) -> Row:
+    """The row with what its key's other spellings make of it. One that is kept out has no key: its key is that of a row which lands."""
+    rank = spellings.rank(row.values, row.stored)
+    if rank is None:
+        return row
+    if rank.lands:
+        return replace(row, keeps_out=rank.rows)
+    values = (None if name in spec.key else value for name, value in zip(spec.shape.names, row.values, strict=True))
+    column, reason = (row.column, row.reason) if row.column else (rank.column, SAME_MOMENT)
+    return replace(row, values=tuple(values), column=column, reason=reason, is_kept_out=True)
 
 
 def raw(spec: TableSpec, row: Row) -> str:

@@ -17,7 +17,7 @@ from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.spooled_rows import write_rows
 from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
 from incremental_assets.adapters.databases.sqlite.keys import read_keys
-from incremental_assets.adapters.databases.sqlite.rows import raw, read_rows
+from incremental_assets.adapters.databases.sqlite.rows import raw, read_rows, with_kept_out
 from incremental_assets.adapters.databases.sqlite.sql import comparable, identifier, inside
 from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, placed, value_of, without
 from incremental_assets.adapters.permissions import scratch_folder
@@ -44,7 +44,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
             differing = seek(placed(connection, spec, ())) if seek else None
             plan = plan.at(differing.places) if differing else plan
             tally, window = Tally(plan, comparable), plan.fingerprint_window
-            rows = sought(plan, read_rows(connection, spec, rows_of(plan)))
+            rows = with_kept_out(connection, spec, sought(plan, read_rows(connection, spec, rows_of(plan))))
             write_rows(folder / "rows.parquet", spec, tally.seen(rows, partial(raw, spec)))
             numbers = Numbers(
                 rows=tally.rows,
