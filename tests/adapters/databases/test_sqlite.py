@@ -340,6 +340,46 @@ def test_of_a_number_and_its_text_in_one_key_column_the_number_lands_and_the_tex
     assert len(keys.all) == 5
 
 
+@pytest.mark.parametrize(
+    "number", ["1", "-9223372036854775808", "9223372036854775807", "1.5", "-0.0", "1e+16", "inf", "-inf", "5e-324"]
+)
+def test_a_text_of_a_key_that_a_stored_number_lands_as_is_held(world: File, number: str) -> None:
+    assert landing_of_texts(world, number) == []
+    world.execute(f"INSERT INTO codes (code) SELECT {number.replace('inf', '9e999')}")
+    assert landing_of_texts(world) == [number]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nan",
+        "12345678901234567890",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "1e16",
+        "01",
+        "+1",
+        "Infinity",
+        "9" * 5000,
+    ],
+)
+def test_a_text_of_a_key_that_no_stored_number_lands_as_lands(world: File, text: str) -> None:
+    assert landing_of_texts(world, text) == [text]
+
+
+def landing_of_texts(world: File, *texts: str) -> list[str]:
+    """The keys that land of a table whose key has no type, once these texts are in it."""
+    world.execute(
+        "CREATE TABLE IF NOT EXISTS codes (code NOT NULL PRIMARY KEY, updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP)",
+        *(f"INSERT INTO codes (code) VALUES ('{text}')" for text in texts),
+    )
+    spec, connection = spec_of(world, "codes"), world.connect()
+    sql.install(connection)
+    landed = [row.values[0] for row in window_queries.landable(connection, spec, ())]
+    connection.close()
+    return landed
+
+
 def test_a_primary_key_that_may_hold_null_is_told_as_such_and_is_none(world: File) -> None:
     """SQLite alone lets a primary key hold NULL, and several."""
     world.execute(

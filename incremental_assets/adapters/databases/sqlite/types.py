@@ -134,14 +134,16 @@ def _travels_as_text(kind: str, fidelity: Fidelity) -> bool:
 
 
 def _reads_as_number(text: str) -> bool:
-    """Whether there is a number whose text is this one."""
-    for number in (int, float):
-        try:
-            if str(number(text)) == text:
-                return True
-        except ValueError:
-            continue
-    return False
+    """Whether SQLite may hold a number that lands as this text: a whole one of 64 bits, or a floating point one, which is never NaN."""
+    try:
+        if str(int(text)) == text:
+            return -(2**63) <= int(text) < 2**63
+    except ValueError:
+        pass
+    try:
+        return str(float(text)) == text != "nan"
+    except ValueError:
+        return False
 
 
 def _kind(value: Stored) -> str:
