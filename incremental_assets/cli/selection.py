@@ -111,6 +111,12 @@ def with_problems(answer: Answer, found: Selection) -> Answer:
     return Answer(document, (*answer.shown, *notes), worst([answer.exit_code, FAILED]))
 
 
+def unworkable(found: Selection) -> tuple[str, ...]:
+    """What keeps selected tables, or a source as a whole, from being worked on: each sentence once."""
+    sentences = (*(str(each.error) for each in found.troubles), *(each.sentence for each in found.problems))
+    return tuple(dict.fromkeys(sentences))
+
+
 def absent_schemas(source: SourceConfig, resolved: Resolved, probe: Callable[[str], Probe]) -> tuple[str, ...]:
     """One sentence for each schema of the configuration that the source does not have. Asks only where a schema shows no table."""
     shown = {*(spec.id.schema for spec in resolved.specs), *(problem.table.schema for problem in resolved.problems)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import Call, Outside
@@ -72,6 +74,17 @@ def test_without_consent_a_table_that_would_be_refused_is_named_beside_the_other
     assert "the copy would go from version 2 to its version 1" in said.err
     assert "public.countries: this table is read whole, and its next sync" in said.err
     assert "add --yes to confirm" in said.err
+
+
+def test_without_consent_what_is_wrong_with_other_tables_is_named_and_where_all_are_wrong_nothing_is_left_to_confirm(
+    call: Call, twice: tuple[Outside, str], config: Path
+) -> None:
+    config.write_text(config.read_text().replace("    tables:", "    tables:\n      - 'public.gone:id:integer!append'"))
+    said = call("rollback", "--select", "public.*", "--to-run", twice[1])
+    assert (said.code, said.err.count("shop.public.gone: ")) == (3, 1)
+    assert "add --yes to confirm" in said.err
+    alone = call("rollback", "--select", "public.gone", "--to-run", twice[1])
+    assert (alone.code, "shop.public.gone: " in alone.out, "--yes" in alone.out + alone.err) == (1, True, False)
 
 
 def test_a_table_that_is_read_whole_is_refused(call: Call, twice: tuple[Outside, str]) -> None:

@@ -234,6 +234,34 @@ def test_a_reset_names_a_schema_that_is_not_there_and_a_source_that_never_answer
     assert said.document["problems"] == [{"source": "archive", "sentence": str(synced.broken)}]
 
 
+@pytest.mark.parametrize("how", [(), ("--accept-source",)], ids=["reset", "accept-source"])
+def test_a_reset_that_was_not_confirmed_names_what_is_wrong_with_other_tables_and_sources(
+    call: Call, synced: Outside, config: Path, how: tuple[str, ...]
+) -> None:
+    config.write_text(
+        config.read_text().replace(
+            "    tables:", "    schemas: [public, publc]\n    tables:\n      - 'public.gone:id:integer!append'"
+        )
+    )
+    said = call("reset", "--select", "*", *how)
+    lines = said.err.splitlines()
+    assert said.code == 3
+    assert ["shop.public.gone: " in line for line in lines].count(True) == 1
+    assert ["no schema 'publc'" in line for line in lines].count(True) == 1
+    assert "nothing was changed; add --yes to confirm" in lines[-1]
+
+
+@pytest.mark.parametrize("how", [(), ("--accept-source",)], ids=["reset", "accept-source"])
+def test_where_no_table_can_be_reset_there_is_nothing_to_confirm(
+    call: Call, synced: Outside, config: Path, how: tuple[str, ...]
+) -> None:
+    config.write_text(config.read_text().replace("    tables:", "    tables:\n      - 'public.gone:id:integer!append'"))
+    said = call("reset", "--select", "public.gone", *how)
+    assert said.code == 1
+    assert "shop.public.gone: " in said.out
+    assert "--yes" not in said.out + said.err
+
+
 def test_sync_reset_watermarks_is_the_same_command(call: Call, synced: Outside) -> None:
     assert call("sync", "--reset-watermarks", "--select", "public.orders").code == 3
     assert (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown, exit_code_of, worst
-from incremental_assets.cli.commands.reset import tables_to_reset
+from incremental_assets.cli.commands.reset import tables_to_reset, unconfirmed
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import text
 from incremental_assets.cli.selection import with_problems
@@ -28,8 +28,8 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
     with opened(configured(config)) as runtime:
         found = tables_to_reset(runtime, patterns)
         positions = runtime.checkpoints.positions()
-        if not yes:
-            raise Refused(_consequences([spec.id for spec in found.specs], positions))
+        if not yes and found.specs:
+            raise Refused(unconfirmed(_consequences([spec.id for spec in found.specs], positions), found))
         run_id = str(uuid.uuid4())
         ends: dict[TableId, IncrementalAssetsError | None] = {each.table: each.error for each in found.troubles}
         for spec in found.specs:
@@ -41,7 +41,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
     return with_problems(_answer(run_id, ends, positions), found)
 
 
-def _consequences(tables: Sequence[TableId], positions: dict[TableId, Checkpoint]) -> str:
+def _consequences(tables: Sequence[TableId], positions: dict[TableId, Checkpoint]) -> list[str]:
     lines = []
     for table in tables:
         state = positions.get(table, Checkpoint()).state
@@ -52,7 +52,7 @@ def _consequences(tables: Sequence[TableId], positions: dict[TableId, Checkpoint
             f"{table}: the next sync would go on from {mark} with whichever database answers, in place of {was}; "
             f"make sure that the rows below the watermark are the same: {check(table)} compares them"
         )
-    return "\n".join([*lines, "nothing was changed; add --yes to confirm"])
+    return lines
 
 
 def _answer(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown, exit_code_of, worst
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import text
-from incremental_assets.cli.selection import Selection, Trouble, remembered, selected, with_problems
+from incremental_assets.cli.selection import Selection, Trouble, remembered, selected, unworkable, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
@@ -35,8 +35,8 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
         found = tables_to_reset(runtime, patterns)
         positions = runtime.checkpoints.positions()
         values = {spec.id: _value(spec, to) for spec in found.specs}
-        if not yes:
-            raise Refused(_consequences(found.specs, positions, values))
+        if not yes and found.specs:
+            raise Refused(unconfirmed(_consequences(found.specs, positions, values), found))
         run_id = str(uuid.uuid4())
         ends = {spec.id: _reset(runtime, spec, values[spec.id], run_id) for spec in found.specs}
     ends |= {trouble.table: trouble.error for trouble in found.troubles}
@@ -60,6 +60,11 @@ def tables_to_reset(runtime: Runtime, patterns: Sequence[str]) -> Selection:
     return replace(found, specs=(*found.specs, *back), troubles=left)
 
 
+def unconfirmed(consequences: Sequence[str], found: Selection) -> str:
+    """What would happen, what could not, and how to have it done."""
+    return "\n".join([*consequences, *unworkable(found), "nothing was changed; add --yes to confirm"])
+
+
 def _value(spec: TableSpec, to: str | None) -> CursorValue | None:
     if to is None:
         return None
@@ -73,7 +78,7 @@ def _value(spec: TableSpec, to: str | None) -> CursorValue | None:
         raise SelectionError(f"--to: {error}") from None
 
 
-def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoint], values: Values) -> str:
+def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoint], values: Values) -> list[str]:
     """The effect of a reset, table by table."""
     lines = []
     for spec in specs:
@@ -88,7 +93,7 @@ def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoin
         if spec.traits.keeps_versions:
             then += ", and adds versions that it has not seen"
         lines.append(f"{spec.id}: the watermark would go from {position} to {to or 'before everything'}: {then}")
-    return "\n".join([*lines, "nothing was changed; add --yes to confirm"])
+    return lines
 
 
 def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: str) -> IncrementalAssetsError | None:

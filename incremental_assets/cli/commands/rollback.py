@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import Answer
-from incremental_assets.cli.commands.reset import tables_to_reset
+from incremental_assets.cli.commands.reset import tables_to_reset, unconfirmed
 from incremental_assets.cli.opening import configured, opened
-from incremental_assets.cli.selection import with_problems
+from incremental_assets.cli.selection import Selection, unworkable, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint
@@ -32,8 +32,8 @@ def run(config: Path | None, patterns: Sequence[str], *, to_run: str, yes: bool)
     begun, run_id = time.monotonic(), str(uuid.uuid4())
     with opened(configured(config)) as runtime:
         found = tables_to_reset(runtime, patterns)
-        if not yes:
-            raise _unconfirmed(runtime, found.specs, to_run)
+        if not yes and found.specs:
+            raise _unconfirmed(runtime, found, to_run)
         done = [_rolled_back(runtime, spec, to_run, run_id) for spec in found.specs]
     done += [reports.report_of(trouble, run_id, Mode.ROLLBACK) for trouble in found.troubles]
     landed = sum(report.status is Status.LANDED for report in done)
@@ -50,19 +50,20 @@ def _rolled_back(runtime: Runtime, spec: TableSpec, to_run: str, run_id: str) ->
     return report
 
 
-def _unconfirmed(runtime: Runtime, specs: Sequence[TableSpec], to_run: str) -> IncrementalAssetsError:
+def _unconfirmed(runtime: Runtime, found: Selection, to_run: str) -> IncrementalAssetsError:
     """The effect of a rollback, table by table; where every table would be refused there is nothing to confirm."""
     positions = runtime.checkpoints.positions()
     lines, refusals = [], []
-    for spec in specs:
+    for spec in found.specs:
         now = positions.get(spec.id, Checkpoint())
         if refusal := would_refuse(spec, to_run, now, runtime.ports(spec.id.source)):
             refusals.append(refusal)
         else:
             lines.append(_consequence(runtime, spec, to_run, now))
+    told = [*map(str, refusals), *unworkable(found)]
     if not lines:
-        return refusals[0] if len(refusals) == 1 else SelectionError("\n".join(map(str, refusals)))
-    return Refused("\n".join([*lines, *map(str, refusals), "nothing was changed; add --yes to confirm"]))
+        return refusals[0] if len(told) == 1 else SelectionError("\n".join(told))
+    return Refused(unconfirmed([*lines, *map(str, refusals)], found))
 
 
 def _consequence(runtime: Runtime, spec: TableSpec, to_run: str, now: Checkpoint) -> str:
