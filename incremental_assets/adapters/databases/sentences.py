@@ -18,7 +18,7 @@ BUSY = "another session holds a lock on it"
 FULL = "the server has no connection left ({}); try again, or lower `parallel: {{connections: …}}`"
 LOST = "the connection was lost ({}); the next sync resumes where this one stopped"
 NO_COLUMN = "a column disappeared while the table was queried ({}); run the sync again, it reads the catalogue again"
-REFUSED = "the source refused the query: {}"
+REFUSED = "the source refused the query: {}; correct in the source what it names (of a view, its query), else try again"
 
 _UNKNOWN_HOST = (
     "name or service not known",

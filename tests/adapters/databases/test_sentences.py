@@ -51,6 +51,15 @@ def test_what_two_databases_refuse_alike_is_told_alike(told: Exception, alike: s
     assert str(told).endswith(alike.replace("{}", "gone"))
 
 
+def test_a_query_that_is_refused_is_told_with_its_cure() -> None:
+    """What a view or a function of the source does wrong, it does again; nobody knows of what else may come."""
+    told = str(postgresql.explain(psycopg.errors.DivisionByZero("division by zero"), ADDRESS, ORDERS))
+    assert told == (
+        "shop.public.orders: the source refused the query: division by zero; "
+        "correct in the source what it names (of a view, its query), else try again"
+    )
+
+
 def test_a_server_that_fell_silent_is_one_sentence() -> None:
     with pytest.raises(SourceUnreachable) as told, postgresql.copying_explained(ADDRESS, ORDERS):
         raise psycopg.OperationalError(SILENT)
