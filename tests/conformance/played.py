@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -54,7 +54,7 @@ class Row:
 
     mark: Mapping[str, Any]
     played: str = ""
-    """The day, and the commit that was played."""
+    """The minute in which it began, and the commit that was played."""
     cases: list[Case] = field(default_factory=list)
     database: str = MAIN
 
@@ -126,13 +126,24 @@ class Played:
         report.with_suffix(".json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-@cache
 def now_played() -> str:
-    """Today, and the commit that lies here."""
+    """The minute in which it is asked, and the commit that lies here."""
+    return " ".join(filter(None, (f"{datetime.now(UTC):%Y-%m-%d %H:%M}", _commit())))
+
+
+def when_played(rows: Sequence[Row]) -> str:
+    """When the first and the last of them began."""
+    begun = sorted({row.played for row in rows})
+    return f"from {begun[0]} to {begun[-1]}" if len(begun) > 1 else f"at {''.join(begun)}"
+
+
+@cache
+def _commit() -> str:
+    """That of the beginning: what has been imported stays, whatever lies here later."""
     head = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=_ROOT, capture_output=True, text=True, check=False
     )
-    return " ".join(filter(None, (f"{datetime.now(UTC):%Y-%m-%d %H:%M}", head.stdout.strip())))
+    return head.stdout.strip()
 
 
 def _is_there(test: str) -> bool:

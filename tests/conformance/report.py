@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.played import MAIN, NOT_HERE, WORST, Case, Played, Row, now_played
+from tests.conformance.played import MAIN, NOT_HERE, WORST, Case, Played, Row, now_played, when_played
 from tests.conformance.sections import AFTER_SOAK, ENGINE, SPARK_PLANE, WAYS, Way, renew_way, soak, table
 from tests.conformance.worlds import TITLES
 
@@ -87,7 +87,7 @@ def _lines(path: Path, played: Played) -> Iterable[str]:
     yield "Written by `make conformance`: every scenario was played on a real database, a real Spark and real Delta tables by the product's own sync."
     yield f"**{_held(rows)}; {killed} of {len(mutants)} known-bad variants were noticed**, in {seconds / 60:.0f} minutes of play."
     yield ""
-    yield f"{_machine()}. {_versions(rows)}. Played from {min((row.played for row in rows), default='')} to {max((row.played for row in rows), default='')}."
+    yield f"{_machine()}. {_versions(rows)}. Played {when_played(rows)}."
     yield ""
     yield "## By database"
     yield ""

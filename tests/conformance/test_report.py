@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.played import MAIN, NOT_HERE, Case, Played, Row
+from tests.conformance import played
+from tests.conformance.played import MAIN, NOT_HERE, Case, Played, Row, now_played, when_played
 from tests.conformance.report import by_database, plays_all
 from tests.conformance.sections import WAYS, Way, renew_soak, renew_way
 from tests.conformance.soak.result import Result, Told
@@ -125,6 +127,24 @@ def test_a_part_that_is_played_again_renews_its_rows_and_what_is_no_test_any_mor
     assert after.rows[other].played == "day 2"
     after.renew({other: _row("holds", "day 3")}, {}, is_whole=True)
     assert list(after.rows) == [other]
+
+
+def test_a_scenario_that_begins_later_says_so_and_the_report_has_the_first_and_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Clock:
+        at = datetime(2024, 1, 1, 23, 50, tzinfo=UTC)
+
+        @classmethod
+        def now(cls, _zone: object) -> datetime:
+            cls.at += timedelta(minutes=20)
+            return cls.at
+
+    monkeypatch.setattr(played, "datetime", Clock)
+    monkeypatch.setattr(played, "_commit", lambda: "abc")
+    rows = [_row("holds", now_played()) for _ in range(3)]
+    assert when_played(rows[::-1]) == "from 2024-01-02 00:10 abc to 2024-01-02 00:50 abc"
+    assert when_played(rows[:1]) == "at 2024-01-02 00:10 abc"
 
 
 def _row(outcome: str, played: str, database: str = MAIN) -> Row:
