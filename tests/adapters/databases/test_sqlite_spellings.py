@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ import pytest
 from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.spark_source import SparkSource
-from incremental_assets.adapters.databases.sqlite.spellings import SAME_MOMENT, spellings
+from incremental_assets.adapters.databases.sqlite.spellings import SAME_MOMENT, Forms, Spellings, spellings
 from incremental_assets.adapters.databases.sqlite.types import converter
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor, Fidelity, TableSpec
@@ -39,6 +41,11 @@ NUMBERED = Cursor("n", CursorType.INTEGER)
 @pytest.fixture
 def world(tmp_path: Path) -> File:
     return File(tmp_path / "shop.db", "wal")
+
+
+def moment(number: int) -> datetime:
+    """Another one for each number, spelled by `str` as the others."""
+    return TEN + timedelta(minutes=number)
 
 
 def window(lower: int | None, upper: int | None) -> Window:
@@ -151,6 +158,28 @@ def test_a_table_that_spells_its_moments_in_one_way_lands_whatever_the_way(world
     first, second = form.format("2024-01-01", "10:00"), form.format("2024-01-01", "11:00")
     world.execute(READINGS, f"INSERT INTO readings VALUES ('{first}', 1.5, 1), ('{second}', 2.5, 2)")
     assert Read.of(world, "readings") == Read(2, 0, "2", [(TEN, 1.5, 1), (ELEVEN, 2.5, 2)], [])
+
+
+def test_a_small_delta_of_a_large_table_looks_its_own_rows_up_and_reads_few_keys_beside(world: File) -> None:
+    """The lake's work follows the delta; here as many keys are read as one look-up takes the time of."""
+    world.execute(READINGS, *(f"INSERT INTO readings VALUES ('{moment(n)}', 1.5, {n})" for n in range(Forms.KEYS * 3)))
+    with closing(sqlite3.connect(world.path)) as connection:
+        told: list[str] = []
+        spelt = Spellings.of(connection, spec_of(world, "readings", NUMBERED))
+        assert spelt is not None
+        connection.set_trace_callback(told.append)
+        for n in range(10):
+            assert spelt.rank((moment(n), 1.5, n), (str(moment(n)), 1.5, n)) is None
+        looked_up = [statement for statement in told if "WHERE" in statement]
+    assert len(looked_up) == 3
+    assert len(told) == 4
+
+
+def test_a_last_key_in_another_form_is_no_less_told(world: File) -> None:
+    many = [f"INSERT INTO readings VALUES ('{moment(n)}', 1.5, {n})" for n in range(Forms.KEYS * 3)]
+    world.execute(READINGS, *many, f"INSERT INTO readings VALUES ('{moment(0).isoformat()}', 2.5, 100)")
+    read = Read.of(world, "readings")
+    assert (read.rows, read.rejected, read.held) == (61, 1, [(None, 2.5, 100, "at", SAME_MOMENT)])
 
 
 def test_of_two_spellings_that_are_read_together_the_first_text_lands_and_the_other_is_held_once(world: File) -> None:

@@ -57,7 +57,7 @@ class Spellings:
 
     def rank(self, values: Sequence[Any], stored: Sequence[Stored]) -> Rank | None:
         """None where no other row of the table has this key."""
-        if any(values[place] is None for place in self.places) or not self._meet:
+        if any(values[place] is None for place in self.places) or not self._forms.may_differ():
             return None
         own = tuple(stored[place] for place in self.places)
         rows = self._rows(values, stored)
@@ -73,13 +73,8 @@ class Spellings:
         return Rank(column, own < first, rows)
 
     @cached_property
-    def _meet(self) -> bool:
-        """Whether two texts may be one moment: not where all of a column have one separator and one length. The scan takes as long as looking up one key in 170."""
-        forms = (
-            f"SELECT DISTINCT length({each}), substr({each}, 11, 1) FROM {identifier(self.spec.id.name)} LIMIT 2"
-            for each in (identifier(self.spec.shape.names[place]) for place in self.moments)
-        )
-        return any(len(self.connection.execute(form).fetchall()) > 1 for form in forms)
+    def _forms(self) -> Forms:
+        return Forms(self.connection, self.spec, [self.spec.shape.names[place] for place in sorted(self.moments)])
 
     def _rows(self, values: Sequence[Any], stored: Sequence[Stored]) -> Condition:
         """An index answers it, as one enforces the key."""
@@ -95,6 +90,41 @@ class Spellings:
         """An index finds more where its collation takes texts for equal that the copy tells apart."""
         parts = zip(self.places, key, own, strict=True)
         return all(place in self.moments or part == mine for place, part, mine in parts)
+
+
+class Forms:
+    """Whether the moments of a column may be written in several ways. No two of them can meet where all have one separator and one length.
+
+    To look a row up costs as much as to read KEYS keys. Each question reads so many more: a small delta of a large table looks its own rows up and little else,
+    and a read of the whole table soon knows, so that either takes at most twice as long as the better of the two would.
+    """
+
+    KEYS = 20
+
+    def __init__(self, connection: sqlite3.Connection, spec: TableSpec, columns: Sequence[str]) -> None:
+        forms = (f"length({each}) || substr({each}, 11, 1)" for each in map(identifier, columns))
+        self._all = connection.execute(f"SELECT {', '.join(forms)} FROM {identifier(spec.id.name)}")
+        self._seen: list[set[str]] = [set() for _ in columns]
+        self._differ: bool | None = None
+        """None while not all keys have been read."""
+
+    def may_differ(self) -> bool:
+        """Not once all keys have been read, and have one form."""
+        if self._differ is None:
+            self._read_on()
+        return self._differ is not False
+
+    def _read_on(self) -> None:
+        keys = self._all.fetchmany(self.KEYS)
+        for key in keys:
+            for seen, form in zip(self._seen, key, strict=True):
+                if form is not None:
+                    seen.add(form)
+        if any(len(seen) > 1 for seen in self._seen):
+            self._differ = True
+            self._all.close()
+        elif len(keys) < self.KEYS:
+            self._differ = False
 
 
 def spellings(moment: datetime) -> tuple[str, ...]:
