@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from incremental_assets.adapters.checkpoints import database
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.errors import CheckpointsUnreachable
 from tests.disks import fill, small_disk
@@ -25,12 +28,12 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody gives a full disk back by being waited for."""
+    """Nobody gives a full disk back by being waited for. Other threads of this process sleep as they like."""
 
     def slept(_: float) -> None:
         raise AssertionError("this waits for a writer that is not there")
 
-    monkeypatch.setattr("incremental_assets.adapters.checkpoints.database.time.sleep", slept)
+    monkeypatch.setattr(database, "time", SimpleNamespace(monotonic=time.monotonic, sleep=slept))
 
 
 def opened(disk: Path) -> SqlCheckpoints:
