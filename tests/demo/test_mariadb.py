@@ -79,6 +79,7 @@ def test_a_server_that_does_not_end_in_time_is_named_with_its_process(
             with pytest.raises(SetupError, match=rf"still runs .*, and end it by `kill -9 {stubborn.pid}`"):
                 server.stop()
         finally:
+            monkeypatch.setattr(mariadb, "PATIENCE", 60.0)
             server.crash()
         assert not psutil.pid_exists(stubborn.pid)
 
