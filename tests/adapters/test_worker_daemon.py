@@ -3,48 +3,71 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from incremental_assets.adapters.databases.postgresql.rows.copy_part import CopyPart
 from incremental_assets.adapters.spark.worker_daemon import MODULES, take_the_installed_pyspark
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PROGRAM = """
+import os, signal, sys
 from pyspark.daemon import manager
 from incremental_assets.adapters.spark.worker_daemon import end_when_idle
-end_when_idle(0.2)
+end_when_idle(float(sys.argv[1]))
+look = signal.getsignal(signal.SIGALRM)
+signal.signal(signal.SIGALRM, lambda *of: (look(*of), os.write(1, b".")))
 manager()
 """
+"""A daemon that says its port, and a dot after each look."""
 
 
-@pytest.fixture
-def daemon() -> Iterator[subprocess.Popen[bytes]]:
-    pipe = subprocess.PIPE
+@contextmanager
+def daemon(looks_every: float) -> Iterator[subprocess.Popen[bytes]]:
+    pipe, command = subprocess.PIPE, [sys.executable, "-c", PROGRAM, str(looks_every)]
     environment = os.environ | {"PYTHON_WORKER_FACTORY_SECRET": "secret"}
-    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=pipe, stdout=pipe, env=environment) as process:
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment) as process:
         yield process
         process.kill()
 
 
-def test_one_that_has_no_worker_ends_and_one_that_has_does_not(daemon: subprocess.Popen[bytes]) -> None:
-    assert daemon.stdout is not None
-    (port,) = struct.unpack("!i", daemon.stdout.read(4))
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        # The number of the worker's process, which waits for its secret.
-        assert struct.unpack("!i", connection.recv(4))[0] > 0
-        with pytest.raises(subprocess.TimeoutExpired):
-            daemon.wait(2)
-    assert daemon.wait(60) == 1
+def test_one_that_has_no_worker_ends() -> None:
+    with daemon(looks_every=0.2) as process:
+        assert process.wait(60) == 1
+
+
+def test_one_that_has_a_worker_ends_no_sooner_than_that() -> None:
+    # It looks when the test says so: by a clock, a worker of a busy machine would come too late.
+    with daemon(looks_every=3600) as process:
+        assert process.stdout is not None
+        (port,) = struct.unpack("!i", process.stdout.read(4))
+
+        def look() -> bytes:
+            assert process.stdout is not None
+            process.send_signal(signal.SIGALRM)
+            return process.stdout.read(1)
+
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            # The number of the worker's process, which waits for its secret.
+            assert struct.unpack("!i", connection.recv(4))[0] > 0
+            assert [look() for _ in range(3)] == [b"."] * 3
+        until(lambda: psutil.Process(process.pid).children() == [])
+        assert look() == b"."
+        look()
+        assert process.wait(60) == 1
 
 
 def test_what_reads_a_part_of_a_table_by_copy_is_among_the_modules_that_workers_share() -> None:
