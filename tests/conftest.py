@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
+from incremental_assets.core import combining
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
@@ -109,6 +110,13 @@ def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMySQL]:
         pytest.skip(f"no MySQL: {error}")
     yield server
     server.remove()
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done together waits for all who are on their way, however slow this machine is: who waits in vain waits too long for any test."""
+    for name in ("_FIRST_TAKES", "_LEAST", "_MOST"):
+        monkeypatch.setattr(combining, name, 60.0)
 
 
 @pytest.fixture

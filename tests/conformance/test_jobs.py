@@ -19,6 +19,8 @@ from tests.conformance.conftest import OpenStand
 from tests.conformance.stand import Stand
 from tests.spark_jobs import jobs, sql_statements
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 STRATEGIES = ("upsert", "append", "full_refresh")
 FAILING = "- {table: public.failing, strategy: full_refresh, refresh_every: 0s}\n"
 

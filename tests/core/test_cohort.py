@@ -41,12 +41,6 @@ def side_by_side(works: list[Callable[[], Any]], at_once: int = 8) -> list[Any]:
         return [each.result(60) for each in [pool.submit(lane.member(work)) for work in works]]
 
 
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits in vain waits too long for any test."""
-    monkeypatch.setattr(combining, "_FIRST_TAKES", 30.0)
-
-
 @pytest.mark.usefixtures("patient")
 def test_a_round_begins_when_all_have_come_however_late_the_last_one() -> None:
     doubling, first_waits = Doubling(), threading.Event()
