@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
-import time
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from incremental_assets.core.syncing.sync_many import attempt, sync_many
 from tests.core.test_sync_many import request, tables, world
 from tests.fakes import World, ordered
 from tests.scenario import ORDERS, monday, orders, shop
+from tests.waiting import until
 
 
 def test_what_is_at_work_is_cancelled_and_what_has_ended_is_not() -> None:
@@ -48,16 +50,19 @@ def test_a_cancel_that_fails_keeps_no_other_from_being_called() -> None:
 def test_what_does_not_listen_is_waited_for_as_long_as_the_grace_and_cancelled_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(interruption, "GRACE", 0.2)
-    monkeypatch.setattr(interruption, "_AGAIN", 0.05)
-    this, times = Interruption(), list[float]()
+    seconds = itertools.count()
+    # A second is over each time that somebody asks, and at no other time.
+    monkeypatch.setattr(interruption, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr(interruption, "GRACE", 4)
+    monkeypatch.setattr(interruption, "_AGAIN", 0.001)
+    this, cancelled = Interruption(), list[str]()
     deaf: Future[Any] = Future()
-    with this.cancelling(lambda: times.append(time.monotonic())):
+    with this.cancelling(lambda: cancelled.append("again")):
         this.ask()
-        begun = time.monotonic()
         this.see_out([deaf], GeneratorExit())
-        assert 0.2 <= time.monotonic() - begun < 2
-    assert len(times) > 2
+    assert not deaf.done()
+    # When it was asked, and in each second before the fourth.
+    until(lambda: len(cancelled) == 1 + 3)
 
 
 def test_what_was_not_cancelled_is_waited_for() -> None:
@@ -85,8 +90,8 @@ def test_a_run_that_is_ended_cancels_its_tables_records_that_and_lets_their_leas
     process = made.process()
 
     def wait() -> None:
-        reading.set()
         with this_process.cancelling(ended.set):
+            reading.set()
             assert ended.wait(10)
         raise OSError("the line was cut")
 
