@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-import threading
 import time
 
 import pytest
 
 from bench import measuring
-from bench.measuring import INTERVAL, LOOKS_FOR_MEMORY, Cost, Watch, timed
+from bench.measuring import Cost, Watch, timed
+from tests.waiting import until
 
 MIB = 1 << 20
-THREE_FORKS = f"""
-import os, signal, time
+THREE_FORKS = """
+import os, signal, sys
 held = bytearray(os.urandom(100 << 20))
 ears, mouth = os.pipe()
 children = []
@@ -27,7 +28,8 @@ for _ in range(3):
     children.append(child)
 for child in children:
     os.read(ears, 1)
-time.sleep({3 * INTERVAL * LOOKS_FOR_MEMORY})  # in which it is looked at
+print("ready", flush=True)
+sys.stdin.read()  # until it has been looked at
 for child in children:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -37,7 +39,13 @@ WRITE_EACH_PAGE = "def do_first():\n    for at in range(0, len(held), 4096): hel
 
 
 def cost(program: str) -> Cost:
-    return timed([sys.executable, "-c", program], os.environ)[1]
+    """By the looks at it that are taken at the beginning and at the end of a block, once its forks are there."""
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        with Watch(process.pid) as watch:
+            pass
+    return watch.cost()
 
 
 def test_what_three_forks_share_with_their_parent_is_counted_once() -> None:
@@ -50,11 +58,18 @@ def test_what_each_fork_has_written_is_counted_for_each() -> None:
     assert cost(WRITE_EACH_PAGE + THREE_FORKS).peak > 400 * MIB
 
 
+def test_what_a_command_says_comes_with_what_it_cost() -> None:
+    said, spent = timed([sys.executable, "-c", "print(input())"], os.environ, said="a word")
+    assert said == "a word\n"
+    assert spent.cpu > 0
+    assert spent.wall > 0
+
+
 def test_looking_at_oneself_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "INTERVAL", 0.001)
     begun = time.process_time()
     with Watch(resident=[os.getpid()]) as watch:
-        threading.Event().wait(1.0)  # in which it is looked at some hundred times, and does nothing else
+        until(lambda: time.process_time() - begun > 0.5)  # spent by looks, as nothing else is done
     spent = time.process_time() - begun
     assert watch.cost().cpu < spent / 2
 
