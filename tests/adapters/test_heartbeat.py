@@ -26,11 +26,11 @@ def test_a_lease_that_was_let_go_while_its_beat_was_on_its_way_is_not_called_los
         assert answer.wait(10)
         return held
 
-    beats = Heartbeats(beat, seconds=0.01)
+    beats, before = Heartbeats(beat, seconds=0.01), set(threading.enumerate())
     with caplog.at_level(logging.WARNING):
         beats.add((ORDERS, "token"))
         assert asked.wait(10)
-        thread = next(each for each in threading.enumerate() if each.name == "checkpoint-heartbeats")
+        (thread,) = set(threading.enumerate()) - before
         if released:
             beats.remove((ORDERS, "token"))
         answer.set()

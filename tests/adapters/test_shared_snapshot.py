@@ -60,9 +60,9 @@ class Together:
 
 
 def snapshots(source: Source) -> int:
-    """Transactions of the reader that hold a snapshot at this moment."""
+    """Transactions of the reader in this database that hold a snapshot at this moment."""
     with source.connect() as connection:
-        sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'incremental-assets' AND state = 'idle in transaction'"
+        sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'incremental-assets' AND state = 'idle in transaction'"
         (count,) = connection.execute(sql).fetchone()  # type: ignore[misc]
     return int(count)
 

@@ -109,8 +109,8 @@ def test_a_column_that_went_away_after_the_catalogue_was_read(source: Source) ->
 def test_a_question_that_takes_too_long(source: Source) -> None:
     source.execute("CREATE VIEW slow AS SELECT now() AS updated_at FROM pg_sleep(5)")
     spec = source.spec("slow", UPDATED)
+    plan = planned(source.open(), spec)
     probe = source.open(statement_timeout=timedelta(milliseconds=200))
-    plan = planned(probe, spec)
     sentence = refused(lambda: probe.snapshot(plan).__enter__(), SourceRefused)
     assert "statement_timeout" in sentence
     assert "add an index on the cursor" in sentence
