@@ -31,6 +31,7 @@ from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases.oracle_recorded import ADDRESS, IDENTITY, NOW, ORDERS, TEN, refused
 from tests.adapters.databases.recorded import Recorded, decided, planned, synced
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -315,10 +316,10 @@ def test_a_comparison_ends_when_it_is_interrupted(server: Recorded) -> None:
 
     def interrupted(sql: str) -> list[Any]:
         this_process.ask()
-        deadline = time.monotonic() + 5
-        while "abort" not in server.events and time.monotonic() < deadline:
-            time.sleep(0.01)
-        this_process.go_on()
+        try:
+            until(lambda: "abort" in server.events)
+        finally:
+            this_process.go_on()
         return []
 
     server.answers = {'FROM "SHOP"."ORDERS"': interrupted, **server.answers}

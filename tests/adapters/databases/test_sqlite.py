@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -36,6 +35,7 @@ from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, orders, planned, spec_of
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -270,13 +270,17 @@ def test_a_comparison_ends_when_it_is_interrupted(world: File) -> None:
             reader.row_hashes(cast("SparkSession", None), spec, (Window(None, None),))
         told.append(str(ended.value))
 
-    comparing = threading.Thread(target=compare, daemon=True)
-    comparing.start()
-    deadline = time.monotonic() + 10
-    while comparing.is_alive() and time.monotonic() < deadline:
+    def asked_to_end() -> bool:
         this_process.ask()
         comparing.join(0.1)
-    this_process.go_on()
+        return not comparing.is_alive()
+
+    comparing = threading.Thread(target=compare, daemon=True)
+    comparing.start()
+    try:
+        until(asked_to_end)
+    finally:
+        this_process.go_on()
     assert told == [
         "shop.main.endless: the query was cancelled (interrupted); the next sync resumes where this one stopped"
     ]
