@@ -15,6 +15,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request
 from incremental_assets.core.planning.planner import plan
 from tests.adapters.source import UPDATED, Source, observe, planned, synced
+from tests.waiting import until
 
 ORDERS = (
     "CREATE TABLE orders (id int PRIMARY KEY, updated_at timestamptz, created_at timestamptz, note text)",
@@ -176,14 +177,16 @@ def test_a_thousand_idle_tables_are_looked_at_in_two_seconds(source: Source) -> 
     template = source.spec("t1", UPDATED)
     state = synced(probe, template)
     looks = [ObserveRequest(replace(template, shape=shape), state) for shape in shapes]
-    seconds = []
-    # The best of three: the machine may be busy with something else.
-    for _ in range(3):
+
+    def seconds() -> float:
         begun = time.monotonic()
         observations = probe.observe(looks)
-        seconds.append(time.monotonic() - begun)
+        took = time.monotonic() - begun
         assert {seen.fingerprint for seen in observations} == {state.fingerprint}
-    assert min(seconds) < 2
+        return took
+
+    # The machine may be busy with something else.
+    until(lambda: seconds() < 2)
 
 
 def test_windows_are_measured_in_one_scan_and_add_up(source: Source) -> None:
