@@ -60,7 +60,7 @@ def test_the_end_of_a_session_does_not_wait_for_the_thread_that_took_its_counts(
 
     class Counters:
         def shutdown(self) -> None:
-            assert session_ended.wait(10), "the session waits for it"
+            assert session_ended.wait(60), "the session waits for it"
             counters_ended.set()
 
     class WithCounters(Context):
@@ -77,4 +77,4 @@ def test_the_end_of_a_session_does_not_wait_for_the_thread_that_took_its_counts(
     LazySession(cast("Any", context), {}).stop()
     assert context.stopped == 1
     session_ended.set()
-    assert counters_ended.wait(10)
+    assert counters_ended.wait(60)

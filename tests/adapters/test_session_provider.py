@@ -192,12 +192,12 @@ def test_whoever_ends_does_not_wait_for_a_session_that_another_thread_is_still_o
     session = Session()
     opening = threading.Thread(target=session, daemon=True)
     opening.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     # With a lock that waits, this line would be the last.
     session.close()
     assert opening.is_alive()
     may_end.set()
-    opening.join(10)
+    opening.join(60)
     session.close()
     assert not session.is_open
 
@@ -207,16 +207,16 @@ def test_a_jvm_that_is_beginning_is_ended_with_whoever_waits_for_it(monkeypatch:
 
     def open_session(_: SparkSettings) -> FakeSession:
         beginning.set()
-        assert ended.wait(10), "nobody has ended it"
+        assert ended.wait(60), "nobody has ended it"
         raise RuntimeError("the JVM ended before it said its port")
 
     monkeypatch.setattr(own, "open_session", open_session)
     monkeypatch.setattr(jvm, "end", ended.set)
     opening = in_background(Session())
-    assert beginning.wait(10)
+    assert beginning.wait(60)
     this_process.ask()
     with pytest.raises(RuntimeError, match="its port"):
-        opening.result(20)
+        opening.result(60)
     this_process.go_on()
     ended.clear()
     this_process.ask()

@@ -89,19 +89,19 @@ def test_what_comes_while_a_job_runs_is_one_job_more(monkeypatch: pytest.MonkeyP
     def job(session: object, units: Sequence[tuple[str, Number]]) -> list[tuple[bool, int]]:
         jobs.append(len(units))
         begun.set()
-        gate.wait(10)
+        gate.wait(60)
         return [(True, apply(unit)) for _, unit in units]
 
     monkeypatch.setattr(tasks, "_job", job)
     work = Tasks(lambda: None)  # type: ignore[arg-type, return-value]
     with ThreadPoolExecutor(5) as pool:
         first = pool.submit(work.run, HERE, Number(1))
-        assert begun.wait(10)
+        assert begun.wait(60)
         others = [pool.submit(work.run, HERE, Number(number)) for number in range(2, 5)]
         while work.waiting < 3:
             threading.Event().wait(0.001)
         gate.set()
-        assert [first.result(10), *(other.result(10) for other in others)] == [2, 4, 6, 8]
+        assert [first.result(60), *(other.result(60) for other in others)] == [2, 4, 6, 8]
     assert jobs == [1, 3]
 
 
@@ -129,14 +129,14 @@ def test_a_large_unit_is_a_job_of_its_own_for_which_no_other_waits(monkeypatch: 
     def job(session: object, units: Sequence[tuple[str, Number]]) -> list[tuple[bool, int]]:
         if any(unit.size for _, unit in units):
             begun.set()
-            assert gate.wait(10)
+            assert gate.wait(60)
         return [(True, apply(unit)) for _, unit in units]
 
     monkeypatch.setattr(tasks, "_job", job)
     work = Tasks(lambda: None)  # type: ignore[arg-type, return-value]
     with ThreadPoolExecutor(1) as pool:
         large = pool.submit(work.run_all, HERE, [Number(1, 40 * MIB), Number(2, 40 * MIB)])
-        assert begun.wait(10)
+        assert begun.wait(60)
         assert work.run(HERE, Number(3)) == 6
         gate.set()
-        assert large.result(10) == [2, 4]
+        assert large.result(60) == [2, 4]

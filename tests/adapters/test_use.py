@@ -53,7 +53,7 @@ def test_who_decides_that_nobody_uses_it_is_not_overtaken_by_a_use(tmp_path: Pat
         beginning.join(0.2)
         assert beginning.is_alive(), "it waits"
         decided.append("withdrawn")
-    beginning.join(10)
+    beginning.join(60)
     assert decided == ["withdrawn", "used"]
 
 

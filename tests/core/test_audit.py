@@ -110,7 +110,7 @@ def test_an_error_that_nobody_foresaw_stops_no_other_check(
 
 def test_several_tables_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     world, specs = landed(1, 1)
-    both, count = threading.Barrier(2, timeout=10), FakeProbe.measure
+    both, count = threading.Barrier(2, timeout=60), FakeProbe.measure
 
     def measure(probe: FakeProbe, spec: TableSpec, windows: Sequence[Window], by: RowHash) -> tuple[Measure, ...]:
         both.wait()
@@ -123,7 +123,7 @@ def test_several_tables_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -
 
 def test_duplicates_of_a_table_are_looked_for_while_its_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     world, specs = landed(1)
-    both, count, look = threading.Barrier(2, timeout=10), FakeProbe.measure, FakeLake.duplicates
+    both, count, look = threading.Barrier(2, timeout=60), FakeProbe.measure, FakeLake.duplicates
 
     def measure(probe: FakeProbe, spec: TableSpec, windows: Sequence[Window], by: RowHash) -> tuple[Measure, ...]:
         both.wait()

@@ -19,7 +19,7 @@ def work(number: int, begun: list[int]) -> int:
 
 
 def test_so_many_are_under_way_at_once_and_no_more() -> None:
-    both, lock, running, most = threading.Barrier(2, timeout=10), threading.Lock(), 0, 0
+    both, lock, running, most = threading.Barrier(2, timeout=60), threading.Lock(), 0, 0
 
     def meet() -> str:
         nonlocal running, most
@@ -37,7 +37,7 @@ def test_so_many_are_under_way_at_once_and_no_more() -> None:
 
 
 def test_two_works_side_by_side_meet_and_if_one_fails_the_other_has_ended() -> None:
-    both, ended = threading.Barrier(2, timeout=10), threading.Event()
+    both, ended = threading.Barrier(2, timeout=60), threading.Event()
 
     def meet(word: str) -> str:
         both.wait()
@@ -63,7 +63,7 @@ def test_the_first_to_end_is_the_first_to_be_told() -> None:
     told = threading.Event()
 
     def slow() -> str:
-        assert told.wait(10)
+        assert told.wait(60)
         return "slow"
 
     answers = as_they_end([slow, lambda: "quick"], 2)

@@ -46,7 +46,7 @@ def test_a_round_begins_when_all_have_come_however_late_the_last_one() -> None:
     doubling, first_waits = Doubling(), threading.Event()
 
     def late() -> int:
-        assert first_waits.wait(10)
+        assert first_waits.wait(60)
         until(lambda: doubling.together.waiting == 2)
         return doubling.ask(3)
 

@@ -32,7 +32,7 @@ def test_what_is_at_work_is_cancelled_and_what_has_ended_is_not() -> None:
         pass
     with this.cancelling(told.set):
         this.ask()
-        assert told.wait(10)
+        assert told.wait(60)
     assert (this.asked, ended) == (True, [])
 
 
@@ -44,7 +44,7 @@ def test_a_cancel_that_fails_keeps_no_other_from_being_called() -> None:
 
     with this.cancelling(fails), this.cancelling(told.set):
         this.ask()
-        assert told.wait(10)
+        assert told.wait(60)
 
 
 def test_what_does_not_listen_is_waited_for_as_long_as_the_grace_and_cancelled_again(
@@ -92,12 +92,12 @@ def test_a_run_that_is_ended_cancels_its_tables_records_that_and_lets_their_leas
     def wait() -> None:
         with this_process.cancelling(ended.set):
             reading.set()
-            assert ended.wait(10)
+            assert ended.wait(60)
         raise OSError("the line was cut")
 
     process.at["after snapshot"] = wait
     # As a signal strikes the main thread: in the middle of its wait.
-    threading.Thread(target=lambda: reading.wait(10) and os.kill(os.getpid(), signal.SIGINT), daemon=True).start()
+    threading.Thread(target=lambda: reading.wait(60) and os.kill(os.getpid(), signal.SIGINT), daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         sync_many(specs, request, made.ports(process), 1)
     failed = [event for event in made.memory.events if event.kind == "failed"]

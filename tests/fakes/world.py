@@ -78,7 +78,7 @@ class Sleeper:
             meet(name)
             if moment in (name, len(process.moments) - 1) and not self._met.is_set():
                 self._met.set()
-                self._woken.wait(10)
+                self._woken.wait(60)
 
         process.meet = meet_or_sleep  # type: ignore[method-assign]
         self._thread.start()
@@ -92,7 +92,7 @@ class Sleeper:
     def wake(self) -> None:
         """Let it go on to its end, and wait for that."""
         self._woken.set()
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _live(self) -> None:
         try:

@@ -252,7 +252,7 @@ def test_a_landing_waits_for_what_a_check_is_about_to_record(url: str) -> None:
         lease.record(intent(1))
         lease.record(staged(1))
         record = pool.submit(checking.remember_verified, ORDERS, checking.last_event(ORDERS), judge)
-        assert judges.wait(10)
+        assert judges.wait(60)
         lease.record(back)
         record.result()
     assert checking.verified() == {ORDERS: Verified(None)}
@@ -269,7 +269,7 @@ def test_threads_of_one_process_exclude_each_other(checkpoints: SqlCheckpoints) 
         try:
             with checkpoints.lease(ORDERS, f"thread {number}"):
                 won.append(number)
-                done.wait(10)
+                done.wait(60)
         except Busy:
             lost.append(number)
             if len(lost) == 5:
@@ -302,10 +302,10 @@ def test_on_postgresql_the_second_waits_for_the_row_and_then_sees_the_first(
         start.wait()
         try:
             with checkpoints.lease(ORDERS, f"thread {number}"):
-                done.wait(10)
+                done.wait(60)
                 return True
         except Busy:
-            done.wait(10)
+            done.wait(60)
             return False
 
     with ThreadPoolExecutor(2) as pool:
