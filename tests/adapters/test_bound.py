@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
+from incremental_assets.adapters.databases.postgresql.settled import bound as looked_for
 from incremental_assets.core.errors import ZoneUnknown
 from incremental_assets.core.foresight.pending import located, look_over
 from incremental_assets.core.model.cursor import CursorType
@@ -230,8 +231,12 @@ def test_a_session_that_hides_what_it_does_may_be_between_two_transactions(sourc
     assert "GRANT pg_read_all_stats" in plain.bound().blind
 
 
-def test_transactions_that_begin_while_they_are_looked_for_do_not_lower_the_guarantee(source: Source) -> None:
+def test_transactions_that_begin_while_they_are_looked_for_do_not_lower_the_guarantee(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
     probe, over = source.open(), threading.Event()
+    # Each of them soon shows its start, when a busy machine lets it.
+    monkeypatch.setattr(looked_for, "PATIENCE", (*looked_for.PATIENCE, *(0.5,) * 100))
 
     def write(writer: psycopg.Connection[Any]) -> None:
         writer.autocommit = True
