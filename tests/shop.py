@@ -209,7 +209,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def wait_for(what: Callable[[], bool], process: subprocess.Popen[Any], seconds: float = 120) -> bool:
+def wait_for(what: Callable[[], bool], process: subprocess.Popen[Any], seconds: float = 240) -> bool:
     """Poll until `what` holds; False when the process ended before."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -129,7 +129,7 @@ def test_a_registry_that_uv_does_not_trust_by_itself_is_asked_again_by_the_machi
 
 def test_a_second_set_up_does_nothing() -> None:
     """This very checkout is set up, else no test would run."""
-    result = subprocess.run([ROOT / ".ci" / "set-up.sh"], capture_output=True, text=True, check=True, timeout=5)
+    result = subprocess.run([ROOT / ".ci" / "set-up.sh"], capture_output=True, text=True, check=True, timeout=60)
     assert (result.stdout, result.stderr) == ("", "")
 
 
