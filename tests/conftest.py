@@ -18,6 +18,7 @@ from incremental_assets.core import combining
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests import profiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 _numbers = itertools.count(1)
 _CI = Path(__file__).parents[1] / ".ci"
 _E2E = Path(__file__).parent / "e2e"
+
+# Before any test is collected: one that is decorated earlier has hypothesis's own terms, by which 200 ms are too long.
+profiles.load()
 
 # What tests share is told with both sides when it fails, as in the tests themselves.
 pytest.register_assert_rewrite("tests.core.stories", "tests.core.plans", "tests.core.mistakes")

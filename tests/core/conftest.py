@@ -1,11 +1,8 @@
-"""The pure tests search as long as the profile says."""
+"""What the pure tests begin with."""
 
 import pytest
 
 from incremental_assets.core.differences import differing as bisecting
-from tests import profiles
-
-profiles.load()
 
 
 @pytest.fixture(params=[5_000, 0], ids=["windows first", "keys at once"])
