@@ -76,8 +76,11 @@ def _marks(item: pytest.Item) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    """A PostgreSQL of this run's own. Without fsync, since no test pulls the plug of the machine."""
-    server = EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), settings={"fsync": "off", "max_connections": "60"})
+    """A PostgreSQL of this run's own, in which nobody writes but tests. Without fsync, since no test pulls the plug of the machine."""
+    server = EmbeddedPostgres(
+        tmp_path_factory.mktemp("postgres"),
+        settings={"fsync": "off", "max_connections": "60", "autovacuum": "off"},
+    )
     server.start()
     yield server
     server.remove()
