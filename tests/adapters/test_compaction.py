@@ -229,7 +229,7 @@ def as_others_read(desk: Desk, spec: TableSpec) -> list[Row]:
     return sorted((tuple(each.as_py() for each in row) for row in zip(*found.columns, strict=True)), key=str)
 
 
-@pytest.mark.parametrize("how", How)
+@pytest.mark.parametrize("how", [How.GATHER, pytest.param(How.PURGE, marks=pytest.mark.acceptance)])
 def test_every_reader_finds_the_rows_as_they_were_under_hostile_names(desk: Desk, how: How) -> None:
     day = date(1582, 10, 4)
     desk.land(HOSTILE, [(number, f"é{number}", -0.5, day, 1) for number in range(20)])

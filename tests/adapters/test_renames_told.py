@@ -23,7 +23,7 @@ RENAMED = "ALTER TABLE orders RENAME COLUMN note TO remark"
 TOLD = ["remark: renamed (note -> remark), by rename"]
 
 
-@pytest.fixture(params=OTHERS)
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.acceptance if name == "mysql" else ()) for name in OTHERS])
 def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
     return made(request.param, request, tmp_path)

@@ -85,10 +85,9 @@ def test_a_table_with_a_change_feed_tells_of_no_row_that_stays(desk: Desk) -> No
 @pytest.mark.parametrize(
     "statement",
     [
-        "ALTER TABLE {t} CLUSTER BY (at)",
-        "ALTER TABLE {t} SET TBLPROPERTIES (delta.enableRowTracking = true)",
+        pytest.param("ALTER TABLE {t} CLUSTER BY (at)", id="an order", marks=pytest.mark.acceptance),
+        pytest.param("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableRowTracking = true)", id="row numbers"),
     ],
-    ids=["an order", "row numbers"],
 )
 def test_what_another_hand_has_given_the_table_is_not_taken_by_a_large_batch(desk: Desk, statement: str) -> None:
     desk.land(ORDERS, FIRST)

@@ -50,7 +50,7 @@ def back(desk: Desk, spec: TableSpec, to: Commit, seq: int | None = None) -> Com
     return done
 
 
-@pytest.mark.parametrize("by", ["us", "Spark"])
+@pytest.mark.parametrize("by", ["us", pytest.param("Spark", marks=pytest.mark.acceptance)])
 def test_rows_come_back_as_they_were_and_what_lands_after_it_goes_on_from_there(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:

@@ -24,8 +24,11 @@ def _missing(_: Path) -> None:
 
 @pytest.mark.parametrize(
     ("files", "spoiled"),
-    [("_delta_log/*.json", os.mkfifo), ("_delta_log/*.json", _damaged), ("*.parquet", _missing)],
-    ids=["a pipe in the log", "a log without JSON", "a missing file"],
+    [
+        pytest.param("_delta_log/*.json", os.mkfifo, id="a pipe in the log", marks=pytest.mark.acceptance),
+        pytest.param("_delta_log/*.json", _damaged, id="a log without JSON"),
+        pytest.param("*.parquet", _missing, id="a missing file"),
+    ],
 )
 def test_a_batch_does_not_land_while_nobody_can_read_what_is_held(
     desk: Desk, files: str, spoiled: Callable[[Path], None]

@@ -172,6 +172,7 @@ def test_of_drift_all_over_a_large_table_a_check_and_a_repair_look_at_each_row_o
         "CREATE TABLE orders (id int PRIMARY KEY, note text, price numeric(9,2), at timestamptz NOT NULL)",
         "INSERT INTO orders SELECT n, 'first', n, '2024-01-01Z'::timestamptz + n * interval '20 min' FROM generate_series(1, 20000) n",
         "CREATE INDEX ON orders (at)",
+        "ANALYZE orders",
     )
     desk.land()
     desk.execute("UPDATE orders SET note = 'drifted' WHERE id % 2000 = 7")

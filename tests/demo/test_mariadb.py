@@ -31,7 +31,10 @@ def enterable() -> Iterator[Path]:
 
 @pytest.mark.parametrize(
     "database",
-    [pytest.param("mariadb", marks=pytest.mark.mariadb), pytest.param("mysql", marks=pytest.mark.mysql)],
+    [
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        pytest.param("mysql", marks=[pytest.mark.mysql, pytest.mark.acceptance]),
+    ],
 )
 def test_a_server_keeps_its_temporary_tables_where_no_other_one_deletes_them(
     database: str, request: pytest.FixtureRequest

@@ -191,7 +191,9 @@ def stamp_of(shop: Shop, note: str) -> datetime:
     "statement",
     [
         "INSERT INTO orders (note) VALUES ('waited')",
-        "UPDATE orders SET note = 'waited', updated_at = NOW(6) WHERE id = 2",
+        pytest.param(
+            "UPDATE orders SET note = 'waited', updated_at = NOW(6) WHERE id = 2", marks=pytest.mark.acceptance
+        ),
     ],
 )
 def test_a_row_of_a_transaction_that_began_after_its_stamp_is_not_lost(shop: Shop, statement: str) -> None:

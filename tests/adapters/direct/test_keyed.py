@@ -46,7 +46,11 @@ MANY_ROWS: list[Row] = [
     )
 ]
 BOTH = pytest.mark.parametrize(
-    ("spec", "rows"), [(NUMBERS, NUMBER_ROWS), (MANY, MANY_ROWS)], ids=["a number", "many types"]
+    ("spec", "rows"),
+    [
+        pytest.param(NUMBERS, NUMBER_ROWS, id="a number", marks=pytest.mark.acceptance),
+        pytest.param(MANY, MANY_ROWS, id="many types"),
+    ],
 )
 
 

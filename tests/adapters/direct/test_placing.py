@@ -64,7 +64,14 @@ def desk(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return Desk(tmp_path / "lake", spark)
 
 
-@pytest.mark.parametrize("spec", [NUMBERS, TEXTS, NO_KEY], ids=["a number", "several columns", "the row itself"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(NUMBERS, id="a number"),
+        pytest.param(TEXTS, id="several columns", marks=pytest.mark.acceptance),
+        pytest.param(NO_KEY, id="the row itself", marks=pytest.mark.acceptance),
+    ],
+)
 def test_tasks_tell_what_spark_tells(desk: Desk, spec: TableSpec) -> None:
     desk.land(spec, ROWS)
     # Marks in the first file, and rows in another one.

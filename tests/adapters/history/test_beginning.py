@@ -27,7 +27,7 @@ from tests.spark_jobs import jobs, sql_statements
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BOTH = pytest.mark.parametrize("kind", [History.SCD2, History.APPEND])
+BOTH = pytest.mark.parametrize("kind", [History.SCD2, pytest.param(History.APPEND, marks=pytest.mark.acceptance)])
 
 
 def begun_by_us(desk: Chronicle) -> bool:

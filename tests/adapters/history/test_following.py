@@ -63,7 +63,7 @@ def test_its_files_are_put_together_and_it_goes_on(tmp_path: Path, spark: SparkS
 
 
 @pytest.mark.usefixtures("writer")
-@pytest.mark.parametrize("kind", [History.SCD2, History.APPEND])
+@pytest.mark.parametrize("kind", [History.SCD2, pytest.param(History.APPEND, marks=pytest.mark.acceptance)])
 def test_each_version_of_a_row_is_kept_from_its_own_time_to_that_of_the_next(
     kind: History, tmp_path: Path, spark: SparkSession
 ) -> None:
