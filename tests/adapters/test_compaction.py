@@ -198,6 +198,7 @@ def test_what_looks_like_a_variable_in_a_name_stays_what_it_is(desk: Desk) -> No
     assert note.state.terms.key == ("${env:HOME}",)
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("spark_alone")
 def test_while_one_table_is_cared_for_no_other_commit_of_the_session_gets_its_note(
     tmp_path: Path, spark: SparkSession

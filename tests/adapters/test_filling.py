@@ -51,6 +51,7 @@ def test_rows_without_a_value_in_the_new_column_stay_as_they_are(opened: Open) -
     desk.assert_equal("orders", "SELECT id, note, rate, at, colour FROM orders")
 
 
+@pytest.mark.acceptance
 def test_a_row_that_is_held_is_settled_by_no_fill(opened: Open) -> None:
     desk = opened(f"{BY_TIME[:-1]}, contract: {{note: {{isin: [old, new]}}}}}}")
     desk.execute("UPDATE orders SET note = 'bad', at = '2024-01-07Z' WHERE id = 5")

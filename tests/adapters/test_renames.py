@@ -78,6 +78,7 @@ def test_delta_kernel_reads_old_files_and_new_ones_under_the_new_name(opened: Op
     assert read == sorted(desk.source("SELECT id, remark FROM orders"), key=str)
 
 
+@pytest.mark.acceptance
 def test_a_column_that_comes_after_it_is_filled_as_ever(opened: Open) -> None:
     desk = opened(BY_TIME)
     renamed(desk)

@@ -46,6 +46,7 @@ def assert_as_the_rule_says(desk: Chronicle) -> None:
     assert desk.lake.behind(desk.spec) is None
 
 
+@pytest.mark.acceptance
 def test_its_files_are_put_together_and_it_goes_on(tmp_path: Path, spark: SparkSession) -> None:
     desk = Chronicle(tmp_path, spark)
     desk.sync([(1, "new", 1.5, 1, at(0.5)), (2, "new", 1.5, 1, at(0.5)), (3, "new", 1.5, 1, at(0.5))])

@@ -217,6 +217,7 @@ def test_both_find_the_same_keys_and_cursors_of_what_is_held(
     assert [len(each) for each in (keys, *cursors)] == [4, 4, 4]
 
 
+@pytest.mark.acceptance
 def test_a_quarantine_with_more_than_we_know_is_spark_s_to_write(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
