@@ -38,15 +38,14 @@ class WithEngine(Ours):
         """The servers."""
         return self._pids
 
-    def _own(self, job: Job) -> Job:
+    def _own(self, job: Job) -> None:
         """A job of nobody, in whose folder the home is."""
         shutil.rmtree(self._home, ignore_errors=True)
-        owner = self._owner = Job(self._home, job.source, job.tables)
-        super().prepare(owner)
-        return owner
+        self._owner = Job(self._home, job.source, job.tables)
+        super().prepare(self._owner)
 
     def _remember(self, status: Mapping[str, Any]) -> None:
-        self._pids = tuple(status[name] for name in ("pid", "fork_server") if status.get(name) is not None)
+        self._pids = tuple(status[name] for name in ("pid", "fork_server") if status[name] is not None)
 
     def _engine(self, action: str) -> Mapping[str, Any]:
         assert self._owner is not None
@@ -125,7 +124,6 @@ class Kept(WithEngine):
         shutil.rmtree(small.folder, ignore_errors=True)
         super().prepare(small)
         super().run(small)
-        self._remember(self._engine("status"))
 
     def _wait_for_forks(self) -> None:
         """It starts when the first run has ended; the next one is usually minutes away."""

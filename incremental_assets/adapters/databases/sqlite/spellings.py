@@ -19,7 +19,7 @@ from incremental_assets.core.model.table import TableSpec
 
 SAME_MOMENT = "another row's key is the same moment in another spelling (keep one of the two)"
 
-_UPPERMOST = 21
+_ONE_DIGIT = 21
 """The length of a moment with one digit of its fraction."""
 
 
@@ -131,7 +131,7 @@ def spellings(moment: datetime) -> tuple[str, ...]:
     """All texts that are read as this moment."""
     text = moment.isoformat(sep=" ", timespec="microseconds")
     found = [text]
-    while text.endswith("0") and len(text) > _UPPERMOST:
+    while text.endswith("0") and len(text) > _ONE_DIGIT:
         text = text[:-1]
         found.append(text)
     if text.endswith(".0"):
