@@ -5,9 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[1]
 NEEDED = (
@@ -129,8 +132,15 @@ def test_a_registry_that_uv_does_not_trust_by_itself_is_asked_again_by_the_machi
 
 def test_a_second_set_up_does_nothing() -> None:
     """This very checkout is set up, else no test would run."""
-    result = subprocess.run([ROOT / ".ci" / "set-up.sh"], capture_output=True, text=True, check=True, timeout=60)
-    assert (result.stdout, result.stderr) == ("", "")
+
+    def seconds() -> float:
+        begun = time.monotonic()
+        result = subprocess.run([ROOT / ".ci" / "set-up.sh"], capture_output=True, text=True, check=True, timeout=60)
+        assert (result.stdout, result.stderr) == ("", "")
+        return time.monotonic() - begun
+
+    # A busy machine is asked again.
+    until(lambda: seconds() < 5)
 
 
 def test_clean_stops_an_engine_below_a_path_with_a_space(tmp_path: Path) -> None:
