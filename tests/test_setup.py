@@ -107,7 +107,7 @@ def test_a_python_without_venv_is_named(checkout: Checkout) -> None:
 def test_a_registry_that_uv_does_not_trust_by_itself_is_asked_again_by_the_machine_s_authorities_and_by_pip(
     checkout: Checkout, trusted: str, said: str, fetched_by: list[str]
 ) -> None:
-    for tool in ("mkdir", "ln", "chmod"):
+    for tool in ("mkdir", "rm", "ln", "chmod"):
         (checkout.tools / tool).symlink_to(shutil.which(tool) or tool)
     (checkout.root / ".venv" / "bin").mkdir(parents=True)
     checkout.give("df", f"echo header; echo /dev/x 100 50 {50 << 20} 1% /")
