@@ -9,7 +9,7 @@ unset PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX
 export PIP_USER=0
 
 readonly VENV=.venv LOCK=requirements.lock JARS_LOCK=incremental_assets/adapters/spark/jars.lock
-readonly STAMP=$VENV/.set-up BUILDING=$VENV/building DISK_GIB=5
+readonly STAMP=$VENV/.set-up BUILDING=$VENV/building DISK_GIB=4
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
 refuse() { say "$*"; exit 1; }

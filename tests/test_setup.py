@@ -107,27 +107,45 @@ def test_a_python_without_venv_is_named(checkout: Checkout) -> None:
 def test_a_registry_that_uv_does_not_trust_by_itself_is_asked_again_by_the_machine_s_authorities_and_by_pip(
     checkout: Checkout, trusted: str, said: str, fetched_by: list[str]
 ) -> None:
+    done = _installed(
+        checkout,
+        uv=f'echo "uv ${{*:11}}" >>asked; [[ "$*" == *"{trusted}" ]] || {{ echo "error: a long story" >&2; exit 1; }}',
+        python='case "$*" in *stdin) cat >/dev/null ;; *"-r requirements.lock") echo pip >>asked ;; esac',
+    )
+    assert (checkout.root / "asked").read_text().replace("uv \n", "uv\n").splitlines() == fetched_by
+    assert said in done.stderr
+    assert "error:" not in done.stderr
+
+
+def test_pyspark_is_built_on_the_disk_of_the_environment_and_by_pip_which_keeps_it_once(checkout: Checkout) -> None:
+    _installed(
+        checkout,
+        uv="exit 0",
+        python='[[ "$*" == *stdin ]] && { echo "in ${TMPDIR-}"; cat; } >>asked; [[ -z ${TMPDIR-} ]] || echo left >"$TMPDIR/left"',
+    )
+    lines = (checkout.root / "asked").read_text().splitlines()
+    asked = [line.split("==")[0] for line in lines if line.startswith("in ") or "==" in line]
+    building = checkout.root / ".venv" / "building"
+    assert asked == ["in ", "setuptools", "uv", f"in {building}", "pyspark"]
+    assert not building.exists()
+
+
+def _installed(checkout: Checkout, *, uv: str, python: str) -> subprocess.CompletedProcess[str]:
+    """A set-up with an environment whose programs are these."""
     for tool in ("mkdir", "rm", "ln", "chmod"):
         (checkout.tools / tool).symlink_to(shutil.which(tool) or tool)
     (checkout.root / ".venv" / "bin").mkdir(parents=True)
     checkout.give("df", f"echo header; echo /dev/x 100 50 {50 << 20} 1% /")
-    checkout.give(
-        "uv",
-        f'echo "uv ${{*:11}}" >>asked; [[ "$*" == *"{trusted}" ]] || {{ echo "error: a long story" >&2; exit 1; }}',
-    )
-    checkout.give("python", 'case "$*" in *stdin) cat >/dev/null ;; *"-r requirements.lock") echo pip >>asked ;; esac')
-    for program in ("uv", "python"):
+    for program, script in (("uv", uv), ("python", python)):
+        checkout.give(program, script)
         shutil.move(checkout.tools / program, checkout.root / ".venv" / "bin" / program)
-    done = subprocess.run(
+    return subprocess.run(
         [checkout.root / ".ci" / "set-up.sh"],
         env={"PATH": str(checkout.tools), "HOME": str(checkout.root)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert (checkout.root / "asked").read_text().replace("uv \n", "uv\n").splitlines() == fetched_by
-    assert said in done.stderr
-    assert "error:" not in done.stderr
 
 
 def test_a_second_set_up_does_nothing() -> None:
