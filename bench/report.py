@@ -12,7 +12,7 @@ from bench.comparing import CHANGES
 from bench.figures import Played, Result, Results
 from bench.names import FIRST
 from bench.report_words import HOW, ONCE, QUICK, TRIED
-from bench.targets import TARGETS, THOUSAND, UNPLAYED
+from bench.targets import TARGETS, THOUSAND, UNPLAYED, Target
 
 ORDER = ("F1", "F1 orders", "F2", "F3", "I1", "I3", "I4", "I6", "K", "R", "DB load", "DB tick", "M load", "M delta")
 GROWTH = "G "
@@ -80,7 +80,7 @@ def _targets(results: Results) -> str:
             target.workload,
             target.told,
             f"≤ {_number(target.at_most, target.unit)}",
-            "" if reached is None else _number(reached, target.unit),
+            "" if reached is None else _measured(reached, target),
             f"**{verdict}**" if verdict == "missed" else verdict,
         )
         for target, reached, verdict in verdicts
@@ -288,6 +288,13 @@ def _lines(head: Sequence[str], rows: Sequence[Sequence[str]], text: int) -> Ite
     yield f"|{'|'.join('---' if number < text else '---:' for number in range(len(head)))}|"
     for row in rows:
         yield f"| {' | '.join(row)} |"
+
+
+def _measured(reached: float, target: Target) -> str:
+    """The number, with digits more where a ratio that missed by a hair would read as its target."""
+    told = _number(reached, target.unit)
+    hidden = reached > target.at_most and told == _number(target.at_most, target.unit)
+    return told if not hidden else f"{reached:.4f}x" if target.unit == "x" else f"{reached:,.3f} {target.unit}"
 
 
 def _number(value: float, unit: str) -> str:

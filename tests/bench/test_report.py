@@ -72,6 +72,11 @@ def test_the_document_shows_a_missed_target_as_missed_with_its_ratio() -> None:
     assert "| F2 | first load, warm session, to plain Spark JDBC → Parquet | ≤ 1.05x |  | not measured yet |" in page
 
 
+def test_a_target_that_is_missed_by_a_hair_does_not_read_as_one_that_is_met() -> None:
+    page = document(results(result("F1", Played(OURS, rounds(14.04)), Played(DLT, rounds(20.0)))), PICTURE)
+    assert "| F1 | first load, whole process, to dlt | ≤ 0.70x | 0.7020x | **missed** |" in page
+
+
 def test_the_document_counts_the_verdicts_of_all_targets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # Its figures are those that were measured last, whatever they are.
     monkeypatch.setattr(targets, "THOUSAND", tmp_path / "not measured")
