@@ -92,7 +92,7 @@ def big_table(name: str, rows: int, statements: Sequence[str]) -> Iterator[BigTa
                 source.execute(statement.encode())
             yield BigTable(server, folder, source, rows)
     finally:
-        server.stop()
+        server.remove()
         shutil.rmtree(folder)
 
 
