@@ -43,9 +43,9 @@ install_dependencies() {
   locked setuptools uv | "$python" -m pip install --quiet --no-deps --require-hashes -r /dev/stdin
   # Of pyspark there is only a source. pip keeps what it built of it; uv would leave source and build in the home once
   # more for every environment (1.9 GiB), unless the registry says for how long an answer holds. It builds beside the
-  # environment, on the disk that has the room.
+  # environment, on the disk that has the room, and a wheel, which an old pip makes only when told.
   rm -rf "$BUILDING" && mkdir "$BUILDING"
-  locked pyspark | TMPDIR=$PWD/$BUILDING "$python" -m pip install --quiet --no-deps --no-build-isolation --require-hashes -r /dev/stdin
+  locked pyspark | TMPDIR=$PWD/$BUILDING "$python" -m pip install --quiet --no-deps --use-pep517 --no-build-isolation --require-hashes -r /dev/stdin
   rm -rf "$BUILDING"
   # uv takes half of pip's time for the others. Where only pip knows the way to the registry (a mirror in pip.conf), pip does it all.
   # It keeps what it fetched in the home, and gives up where that cannot be written.
