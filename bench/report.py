@@ -291,14 +291,17 @@ def _lines(head: Sequence[str], rows: Sequence[Sequence[str]], text: int) -> Ite
 
 
 def _measured(reached: float, target: Target) -> str:
-    """The number, with digits more where a ratio that missed by a hair would read as its target."""
+    """The number, with digits more where one that missed by a hair would read as its target."""
     told = _number(reached, target.unit)
-    hidden = reached > target.at_most and told == _number(target.at_most, target.unit)
-    return told if not hidden else f"{reached:.4f}x" if target.unit == "x" else f"{reached:,.3f} {target.unit}"
+    if reached <= target.at_most or told != _number(target.at_most, target.unit):
+        return told
+    return _number(reached, target.unit, finer=2)
 
 
-def _number(value: float, unit: str) -> str:
-    return f"{value:.2f}x" if unit == "x" else f"{value:,.1f} {unit}" if value < 100 else f"{value:,.0f} {unit}"
+def _number(value: float, unit: str, finer: int = 0) -> str:
+    if unit == "x":
+        return f"{value:.{2 + finer}f}x"
+    return f"{value:,.{(1 if value < 100 else 0) + finer}f} {unit}"
 
 
 def _seconds(value: float | None) -> str:

@@ -121,12 +121,12 @@ def test_pyspark_is_built_on_the_disk_of_the_environment_and_by_pip_which_keeps_
     _installed(
         checkout,
         uv="exit 0",
-        python='[[ "$*" == *stdin ]] && { echo "in ${TMPDIR-}"; cat; } >>asked; [[ -z ${TMPDIR-} ]] || echo left >"$TMPDIR/left"',
+        python='[[ "$*" == *stdin ]] && { echo "in ${TMPDIR-}"; [[ "$*" != *--use-pep517* ]] || echo "==as a wheel"; cat; } >>asked; [[ -z ${TMPDIR-} ]] || echo left >"$TMPDIR/left"',
     )
     lines = (checkout.root / "asked").read_text().splitlines()
-    asked = [line.split("==")[0] for line in lines if line.startswith("in ") or "==" in line]
+    asked = [line.strip("=").split("==")[0] for line in lines if line.startswith("in ") or "==" in line]
     building = checkout.root / ".venv" / "building"
-    assert asked == ["in ", "setuptools", "uv", f"in {building}", "pyspark"]
+    assert asked == ["in ", "setuptools", "uv", f"in {building}", "as a wheel", "pyspark"]
     assert not building.exists()
 
 
