@@ -14,7 +14,7 @@ MINUTES ?= 30
 # the run: xdist hands what a dead one had finished to the others as work without a test, for which they wait for ever.
 WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-.PHONY: help setup demo dev unit test acceptance durations check conformance dialect-check soak bench thousand lock jars screenshots clean
+.PHONY: help setup demo dev unit test acceptance durations check conformance dialect-check soak bench thousand dist lowest newest lock jars screenshots clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,14 @@ bench: setup ## measure against dlt, Spark, sling and COPY; the result is docs/b
 thousand: setup ## measure a thousand idle tables; the result is docs/benchmarks-thousand.json (ARGS=--browser)
 	$(BIN)/python -m bench.thousand $(ARGS)
 
+dist: setup ## build wheel and sdist into dist/, and check what they say of themselves
+	@rm -rf dist build
+	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist .
+	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
+
+lowest newest: setup ## the pure tests, PostgreSQL and Spark on the oldest (newest) versions that pyproject.toml allows
+	@.ci/range.sh $@ $(ARGS)
+
 lock: setup ## resolve the dependencies of pyproject.toml anew, with hashes and without addresses
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file requirements.lock
@@ -76,4 +84,4 @@ clean: ## stop the demo's database and an engine; remove data, lake, history and
 	@if [ -x $(BIN)/incremental-assets ] && [ -d "$(DAGSTER_HOME)/engine" ]; then $(BIN)/incremental-assets engine stop; fi
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m incremental_assets.demo.shop; fi
 	@if [ -x $(BIN)/python ] && [ -d .bench ]; then $(BIN)/python -m bench --forget; fi
-	rm -rf .venv .jars .mysql .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster
+	rm -rf .venv .venv-* dist build .jars .mysql .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster

@@ -18,7 +18,7 @@ import incremental_assets.cli.syncing_commands  # noqa: F401 - registers its com
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.group import commands
 from incremental_assets.cli.options import everywhere, select
-from incremental_assets.demo.places import PLACES, configuration_of
+from incremental_assets.demo.places import PLACES, configuration_of, shipped
 
 if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
@@ -63,7 +63,7 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
             raise click.UsageError(
                 "--source names a configuration that is shipped, so that --config has no place beside it"
             )
-        config = configuration_of(options["source"])
+        config = shipped(configuration_of(options["source"]))
     return command.run(config, command.Options(scale=Decimal(str(scale)), fresh=options["fresh"]))
 
 
@@ -177,6 +177,19 @@ def doctor(config: Path | None, select: tuple[str, ...], sql: bool, **_: Any) ->
     from incremental_assets.cli.commands import doctor as command
 
     return command.run(config, select, sql=sql)
+
+
+@commands.command()
+@everywhere
+def setup(**_: Any) -> Answer:
+    """Fetch what pip does not: the jars of Delta and of the JDBC driver.
+
+    Each is checked against its hash. Also makes the class-data archive with which Spark's JVM starts sooner. Once per machine; a second
+    time it does nothing.
+    """
+    from incremental_assets.cli.commands import setup as command
+
+    return command.run()
 
 
 @commands.command()

