@@ -67,8 +67,11 @@ dist: setup ## build wheel and sdist into dist/, and check what they say of them
 	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist .
 	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
 
-lowest newest: setup ## the pure tests, PostgreSQL and Spark on the oldest (newest) versions that pyproject.toml allows
-	@.ci/range.sh $@ $(ARGS)
+lowest: setup ## the tests on the oldest versions that pyproject.toml allows, in an environment of their own
+	@.ci/range.sh lowest $(ARGS)
+
+newest: setup ## the same on the newest
+	@.ci/range.sh newest $(ARGS)
 
 lock: setup ## resolve the dependencies of pyproject.toml anew, with hashes and without addresses
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --generate-hashes \

@@ -182,7 +182,7 @@ def doctor(config: Path | None, select: tuple[str, ...], sql: bool, **_: Any) ->
 @commands.command()
 @everywhere
 def setup(**_: Any) -> Answer:
-    """Fetch what pip does not: the jars of Delta and of the JDBC driver.
+    """Fetch what pip does not: the jars of Delta and JDBC.
 
     Each is checked against its hash. Also makes the class-data archive with which Spark's JVM starts sooner. Once per machine; a second
     time it does nothing.
