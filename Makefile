@@ -14,7 +14,7 @@ MINUTES ?= 30
 # the run: xdist hands what a dead one had finished to the others as work without a test, for which they wait for ever.
 WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-.PHONY: help setup demo dev unit test acceptance durations check conformance dialect-check soak bench thousand dist lowest newest lock jars screenshots clean
+.PHONY: help setup demo dev unit test acceptance durations check site conformance dialect-check soak bench thousand dist lowest newest lock jars screenshots clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,11 +41,15 @@ acceptance: setup ## what takes longer: Dagster's UI, daemon, deployment, compon
 durations: setup ## run the tests of `make test` and write how long each took; the result is docs/durations.md (ARGS="-m acceptance")
 	$(BIN)/pytest $(WORKERS) -m "not acceptance" -p tests.durations --durations-table=docs/durations.md $(ARGS)
 
-check: setup ## style, types, and who may import whom
+check: setup ## style, types, who may import whom, and the links of the pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --quiet --strict --config-file tools/site/mkdocs.yml
+
+site: setup ## the documentation as a site, on http://127.0.0.1:8000 until Ctrl-C
+	$(BIN)/mkdocs serve --config-file tools/site/mkdocs.yml
 
 conformance: setup ## run every fault and write docs/conformance.md (ARGS="-k kill", ARGS=--engine)
 	$(BIN)/python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md --timeout 900 $(WORKERS) $(ARGS)
@@ -87,4 +91,4 @@ clean: ## stop the demo's database and an engine; remove data, lake, history and
 	@if [ -x $(BIN)/incremental-assets ] && [ -d "$(DAGSTER_HOME)/engine" ]; then $(BIN)/incremental-assets engine stop; fi
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m incremental_assets.demo.shop; fi
 	@if [ -x $(BIN)/python ] && [ -d .bench ]; then $(BIN)/python -m bench --forget; fi
-	rm -rf .venv .venv-* dist build .jars .mysql .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster
+	rm -rf .venv .venv-* dist build site .jars .mysql .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster
