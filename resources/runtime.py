@@ -142,13 +142,20 @@ class Runtime:
         # A sensor looks every minute; new estimates of rows and bytes do not count as a change.
         lasting = tuple(replace(shape, rows=0, bytes=0, pages=0) for shape in shapes)
         if self._writes and self._remembered.get(source) != lasting:
-            self.checkpoints.remember_catalogue(source, shapes)
+            self.checkpoints.remember_catalogue(source, self._known(source, shapes))
             self._remembered[source] = lasting
         resolved = with_sound_contracts(resolve_all(self.configuration.source(source), shapes))
         if not any(spec.discards for spec in resolved.specs):
             return resolved
         # Checks compare what syncs read.
         return resolved.as_landed(self.checkpoints.positions())
+
+    def _known(self, source: str, shapes: tuple[TableShape, ...]) -> tuple[TableShape, ...]:
+        """The shapes, and of tables that the source cannot describe at the moment what it told of them last: Dagster's definitions are made of it."""
+        if not any(shape.undescribed for shape in shapes):
+            return shapes
+        before = {shape.id: shape for shape in self.checkpoints.catalogue(source) or ()}
+        return tuple(before.get(shape.id, shape) if shape.undescribed else shape for shape in shapes)
 
     def expect_full_reads(self, whole: Iterable[TableId]) -> None:
         """These tables will be read whole, landed or not: a session that is opened after this is made for as much."""

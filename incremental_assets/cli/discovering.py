@@ -10,6 +10,7 @@ from incremental_assets.cli.answer import Cell, Grid, Note, Shown
 from incremental_assets.core.discovery.judging import judged, spec_of
 from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.discovery.ranking import Candidate
+from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableShape
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 def proposals(probe: SqlProbe, shapes: Sequence[TableShape]) -> tuple[Proposal, ...]:
     """One per table, by name; the ends of a cursor are asked for where an index tells them."""
     ordered = sorted(shapes, key=lambda shape: shape.id)
-    found = [judged(shape, traits) for shape, traits in zip(ordered, probe.describe(ordered), strict=True)]
+    known = [shape for shape in ordered if not shape.undescribed]
+    told = {shape.id: traits for shape, traits in zip(known, probe.describe(known), strict=True)}
+    found = [judged(shape, told.get(shape.id, TableTraits(()))) for shape in ordered]
     specs = {index: spec for index, each in enumerate(found) if (spec := spec_of(each)) is not None}
     lowest, highest = probe.lowest(list(specs.values())), probe.highest(list(specs.values()))
     for index, low, high in zip(specs, lowest, highest, strict=True):

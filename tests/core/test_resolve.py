@@ -262,6 +262,16 @@ def test_a_table_that_may_not_be_read_is_named_with_its_cure() -> None:
     assert "`exclude`" in str(problem.error)
 
 
+def test_a_table_that_the_source_cannot_describe_is_named_where_it_is_wanted_and_stops_no_other() -> None:
+    broken = shape("broken", columns=(), undescribed="no such table: lost")
+    (problem,) = resolve_all(source(), (shape(), broken)).problems
+    assert str(problem.error) == "shop.public.broken: no such table: lost"
+    listed = config(strategy=Strategy.FULL_REFRESH)
+    unwanted = resolve_all(source(listed, unlisted="ignore"), (shape(), broken))
+    assert [spec.id.name for spec in unwanted.specs] == ["orders"]
+    assert unwanted.problems == ()
+
+
 def test_a_synced_table_that_the_source_has_no_more_is_missed() -> None:
     orders, returns = TableId("shop", "public", "orders"), TableId("shop", "public", "returns")
     landed = {table: Checkpoint(target=("id", 3)) for table in (orders, returns, TableId("web", "public", "other"))}

@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,6 +82,18 @@ def test_a_missing_secret_is_told_when_the_source_is_opened_and_not_before(
     runtime = Runtime(configured(tmp_path, options="password: {env: SHOP_PASSWORD}\n"))
     with pytest.raises(ConfigurationError, match="SHOP_PASSWORD is not set"):
         runtime.specs("shop")
+
+
+def test_of_a_table_that_cannot_be_described_now_the_last_description_is_remembered(tmp_path: Path) -> None:
+    runtime, other = Runtime(configured(tmp_path)), replace(ORDERS_SHAPE, id=TableId("shop", "public", "broken"))
+    locked = replace(ORDERS_SHAPE, columns=(), primary_key=(), undescribed="locked")
+    never = replace(other, columns=(), primary_key=(), undescribed="no such table: lost")
+    runtime._probes["shop"] = SimpleNamespace(catalogue=lambda: (ORDERS_SHAPE, never), close=lambda: None)  # type: ignore[assignment]
+    runtime.specs("shop")
+    runtime._probes["shop"].catalogue = lambda: (locked, never)  # type: ignore[method-assign]
+    assert ": locked (" in str(runtime.specs("shop").problems[0].error)
+    assert runtime.checkpoints.catalogue("shop") == (ORDERS_SHAPE, never)
+    runtime.close()
 
 
 def test_one_session_per_process_however_many_threads_and_copies_ask(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,6 +184,8 @@ def _check_readable(shape: TableShape) -> None:
             f"{shape.id}: the user that reads the source may not read this table; grant it, `incremental-assets doctor --sql` prints the statements, "
             "or leave the table out: remove it from `tables`, or add it to `exclude`"
         )
+    if shape.undescribed:
+        raise SourceRefused(f"{shape.id}: {shape.undescribed}")
     if shape.filtered:
         raise SourceRefused(rows_hidden(shape.id))
     if not shape.columns:

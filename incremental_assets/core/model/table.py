@@ -130,6 +130,8 @@ class TableShape:
     """Whether its rows outlive a crash (PostgreSQL: not where it, or a partition or child of it, is UNLOGGED)."""
     readable: bool = True
     """Whether this user may read it; of one that it may not, nothing but the name is known."""
+    undescribed: str = ""
+    """Why the source could not tell what columns it has, with the cure; empty where it could. Nothing but the name is known then."""
     left_out: tuple[str, ...] = ()
     """Columns of the source that are not read, and do not count."""
     numbering: Column | None = None

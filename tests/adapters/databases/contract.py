@@ -57,6 +57,8 @@ class Words:
     """What an INSERT says of a row that brings nothing itself."""
     now: str = "CURRENT_TIMESTAMP"
     """The stamp of a row that is written."""
+    cascade: str = ""
+    """Behind a DROP TABLE: goes with the views of it, where no view may outlive its table."""
 
 
 class World(Protocol):
@@ -175,6 +177,22 @@ def test_the_catalogue_tells_columns_and_the_key_that_holds(world: World, probe:
     assert [column.nullable for column in spec.columns] == [False, True, False]
     assert spec.shape.primary_key == ("id",)
     assert not spec.repeats or spec.cursor is not None
+
+
+def test_a_view_whose_table_is_gone_takes_no_other_table_with_it(world: World, probe: SqlProbe) -> None:
+    orders(world)
+    world.execute(
+        f"CREATE TABLE lost (id {world.words.numbered})",
+        "CREATE VIEW broken AS SELECT id FROM lost",
+        f"DROP TABLE lost{world.words.cascade}",
+    )
+    found = {shape.id.name: shape for shape in probe.catalogue()}
+    assert found["orders"].names == ("id", "note", "updated_at")
+    assert found["orders"].undescribed == ""
+    assert "lost" not in found
+    broken = found.get("broken")
+    assert broken is None or broken.names or "lost" in broken.undescribed or "broken" in broken.undescribed
+    assert (broken is None) == bool(world.words.cascade)
 
 
 def test_a_schema_that_is_not_there_is_named(probe: SqlProbe) -> None:

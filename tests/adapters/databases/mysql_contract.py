@@ -23,15 +23,17 @@ from incremental_assets.adapters.databases.mysql import transactions
 from incremental_assets.adapters.databases.mysql.zone import server_zone
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import GUARD
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from tests.adapters.databases import contract
-from tests.adapters.databases.contract import Words, observe, orders, planned, spec_of, synced
+from tests.adapters.databases.contract import Words, observe, orders, planned, rows_of, spec_of, synced
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -376,6 +378,29 @@ def test_a_table_of_another_engine_is_best_effort(shop: Shop) -> None:
     )
     settled = planned(SqlProbe(shop.address, "shop"), spec_of(shop, "old")).settled
     assert settled.guarantee is Guarantee.BEST_EFFORT
+
+
+def test_views_of_which_the_server_tells_nothing_say_what_it_says_of_them(shop: Shop) -> None:
+    orders(shop)
+    shop.execute(
+        "CREATE TABLE parts (id bigint PRIMARY KEY, size int)",
+        "CREATE VIEW of_a_column AS SELECT size FROM parts",
+        "CREATE FUNCTION doubled(x int) RETURNS int DETERMINISTIC RETURN 2 * x",
+        "CREATE VIEW of_a_function AS SELECT doubled(id) AS id FROM parts",
+        "CREATE DEFINER = nobody_here@localhost VIEW of_nobody AS SELECT id FROM parts",
+        "ALTER TABLE parts DROP COLUMN size",
+        "DROP FUNCTION doubled",
+    )
+    probe = SqlProbe(shop.address, "shop")
+    found = {shape.id.name: shape for shape in probe.catalogue()}
+    assert found["parts"].names == ("id",)
+    for name in ("of_a_column", "of_a_function"):
+        assert f"{name}' references invalid table(s) or column(s) or function(s)" in found[name].undescribed
+        assert "add it to `exclude`" in found[name].undescribed
+    # What its columns are, the server tells; who asks for its rows is told why there are none, and not to look at a password.
+    spec = TableSpec(found["of_nobody"], Strategy.FULL_REFRESH)
+    with pytest.raises(SourceRefused, match=r"of_nobody: the server lets nobody read this view, as its DEFINER"):
+        rows_of(cast("SparkSession", None), shop, planned(probe, spec))
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from incremental_assets.adapters.databases.mysql import catalogue
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.errors import SourceRefused
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
-from tests.adapters.databases.contract import SourceUnreachable
+from tests.adapters.databases.contract import SourceUnreachable, orders
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
-from tests.adapters.databases.mysql_contract import Shop
+from tests.adapters.databases.mysql_contract import Shop, elsewhere, state_of
 from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute under load
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -26,3 +30,27 @@ def server(mariadb: EmbeddedMariaDB) -> EmbeddedMariaDB:
 def test_where_tls_is_wanted_a_server_without_it_is_refused(shop: Shop) -> None:
     with pytest.raises(SourceUnreachable, match="no connection under `tls: require`"):
         SqlProbe(replace(shop.address, tls="require"), "shop").catalogue()
+
+
+@pytest.mark.parametrize("waits", [1, pytest.param(60, id="known-bad: as long as a question may take")])
+def test_a_table_that_is_just_being_made_is_named_and_the_others_are_described(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, waits: int
+) -> None:
+    monkeypatch.setattr(catalogue, "_MOMENT", waits)
+    orders(shop)
+    probe = SqlProbe(replace(shop.address, statement_timeout=timedelta(seconds=5)), "shop")
+    holder, maker = shop.connect(), shop.connect()
+    holder.cursor().execute("DO GET_LOCK('made', 0)")
+    with elsewhere(lambda: maker.cursor().execute("CREATE TABLE made AS SELECT GET_LOCK('made', 60) AS got")):
+        try:
+            until(lambda: state_of(shop, "User lock"))
+            if waits > 5:
+                with pytest.raises(SourceRefused, match="cancelled the query after 5s"):
+                    probe.catalogue()
+                return
+            found = {shape.id.name: shape for shape in probe.catalogue()}
+        finally:
+            holder.close()
+    assert found["orders"].names == ("id", "note", "updated_at")
+    assert "another session holds a lock on it" in found["made"].undescribed
+    assert probe.catalogue()[0].undescribed == ""

@@ -6,16 +6,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.postgresql import described
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.read_keys import ReadKeys
+from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.differences.gone import gone_keys
+from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread
@@ -30,7 +33,12 @@ from tests.adapters.databases.keys_contract import keys_of
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 
 WORDS = Words(
-    "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "timestamptz", CursorType.TIMESTAMP, "numeric(5,2)", "'NaN'"
+    "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    "timestamptz",
+    CursorType.TIMESTAMP,
+    "numeric(5,2)",
+    "'NaN'",
+    cascade=" CASCADE",
 )
 
 
@@ -106,6 +114,48 @@ class Server:
 @pytest.fixture
 def world(postgres: EmbeddedPostgres, database: str) -> Server:
     return Server(postgres, database)
+
+
+@pytest.mark.parametrize("patience", ["1s", "known-bad: 0"])
+@pytest.mark.parametrize("locked", ["busy", "busy_1"])
+def test_a_table_that_another_session_has_locked_is_named_and_the_others_are_described(
+    world: Server, monkeypatch: pytest.MonkeyPatch, locked: str, patience: str
+) -> None:
+    waits = patience.startswith("known-bad")
+    monkeypatch.setattr(described, "_MOMENT", patience.removeprefix("known-bad: "))
+    orders(world)
+    world.execute(
+        "CREATE TABLE busy (id bigint DEFAULT 1, at date) PARTITION BY RANGE (id)",
+        "CREATE TABLE busy_1 PARTITION OF busy FOR VALUES FROM (0) TO (10)",
+    )
+    probe = SqlProbe(replace(world.address, statement_timeout=timedelta(seconds=3)), "shop")
+    with world.writing(f"LOCK TABLE {locked} IN ACCESS EXCLUSIVE MODE"):
+        if waits:
+            with pytest.raises(SourceRefused, match="cancelled the query after 3s"):
+                probe.catalogue()
+        else:
+            found = {shape.id.name: shape for shape in probe.catalogue()}
+            assert found.keys() == {"orders", "busy"}
+            assert "another session holds a lock on it" in found["busy"].undescribed
+            assert found["orders"].names == ("id", "note", "updated_at")
+            assert found["orders"].undescribed == ""
+            facts = probe.facts([Wanted(found["busy"].id), Wanted(found["orders"].id)])
+            assert [(each.exists, each.readable) for each in facts.tables] == [(True, True), (True, True)]
+    assert {shape.id.name: shape.undescribed for shape in probe.catalogue()} == {"orders": "", "busy": ""}
+    probe.close()
+
+
+def test_a_locked_table_without_a_grant_is_told_once(world: Server) -> None:
+    world.execute(
+        "CREATE TABLE secret (id bigint)",
+        "DROP ROLE IF EXISTS onlooker",
+        "CREATE ROLE onlooker LOGIN PASSWORD 'looks on'",
+    )
+    probe = SqlProbe(replace(world.address, user="onlooker", password="looks on"), "shop")
+    with world.writing("LOCK TABLE secret IN ACCESS EXCLUSIVE MODE"):
+        found = probe.catalogue()
+    probe.close()
+    assert [(shape.id.name, shape.readable, shape.undescribed) for shape in found] == [("secret", False, "")]
 
 
 def test_a_key_that_no_copy_can_hold_has_no_text_and_no_hash(world: Server) -> None:

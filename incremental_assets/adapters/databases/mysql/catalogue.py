@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pymysql
 
 from incremental_assets.adapters.databases.mysql.connect import Connection, Text
+from incremental_assets.adapters.databases.mysql.errors import LOCK_WAIT, NO_TABLE, parts_of
+from incremental_assets.adapters.databases.mysql.sql import relation
 from incremental_assets.adapters.databases.mysql.types import spark_type
+from incremental_assets.adapters.databases.sentences import LOCKED, UNDESCRIBED
 from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
 from incremental_assets.core.model.table import Sequence as Numbers
 
+_MOMENT = 1
+"""Seconds for which a table is waited for that another session is altering, or making: the server would wait as long as a question may take, and no table would be described."""
 _FOREIGN = ("FEDERATED", "CONNECT", "SPIDER")
 _TABLES = """
 SELECT table_schema, table_name, table_type, engine, IF(table_type = 'VIEW', '', table_comment), COALESCE(table_rows, 0), COALESCE(data_length, 0)
@@ -47,10 +55,33 @@ def read_catalogue(
     )
 
 
+def described(connection: Connection, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
+    """The same, of tables that others may alter meanwhile; one of which the server does not tell the columns says why."""
+    with connection.waiting(_MOMENT):
+        found = (_told(connection, shape) for shape in read_catalogue(connection, source, schemas))
+        return tuple(shape for shape in found if shape is not None)
+
+
 def missing_schemas(connection: Connection, schemas: Sequence[str]) -> tuple[str, ...]:
     """Those that the server does not have, or that this user may not see."""
     there = {name for (name,) in connection.rows(_SCHEMAS.format(_marks(schemas)), schemas)}
     return tuple(schema for schema in schemas if schema not in there)
+
+
+def _told(connection: Connection, shape: TableShape) -> TableShape | None:
+    """None for a table that is gone by now."""
+    if shape.columns:
+        return shape
+    try:
+        connection.execute(f"SELECT * FROM {relation(shape.id)} LIMIT 0")
+    except pymysql.Error as error:
+        number, words = parts_of(error)
+        if number == NO_TABLE and f"{shape.id.schema}.{shape.id.name}" in words:
+            return None
+        # What ends the connection ends this, too.
+        connection.execute("DO 0")
+        return replace(shape, undescribed=LOCKED if number == LOCK_WAIT else UNDESCRIBED.format(words))
+    return shape
 
 
 def _shape(table: TableId, rest: tuple[Text, ...], declared: Sequence[tuple[Text, ...]], keys: Keys) -> TableShape:

@@ -98,6 +98,17 @@ class Connection:
         allowed = 0 if duration is None else _seconds(duration) * 1000 // self.flavour.limit_unit
         self.execute(f"SET SESSION {self.flavour.limit} = {allowed}")
 
+    @contextmanager
+    def waiting(self, seconds: int) -> Iterator[None]:
+        """In the block a statement waits no longer than this for a table that another session is altering."""
+        (before,) = self.row("SELECT @@session.lock_wait_timeout")
+        self.execute(f"SET SESSION lock_wait_timeout = {seconds}")
+        try:
+            yield
+        finally:
+            with suppress(pymysql.Error):
+                self.execute(f"SET SESSION lock_wait_timeout = {before}")
+
     def execute(self, sql: str, values: Sequence[Value] = ()) -> None:
         """A statement without an answer."""
         with self._driver.cursor() as cursor:

@@ -26,7 +26,8 @@ from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused
 from incremental_assets.core.model.table import TableId
 
 _PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE = 1045, 1049, 1044
-_NO_TABLE, _NO_COLUMN, _ALTERED = 1146, 1054, 1412
+NO_TABLE, _NO_COLUMN, _ALTERED = 1146, 1054, 1412
+LOCK_WAIT = 1205
 _NOT_GRANTED = (1142, 1143, 1227)
 _TOO_LONG = (1969, 3024, 1317)
 _NO_ROOM = (1040, 1203, 1226)
@@ -46,10 +47,15 @@ def explained(address: Address, table: TableId | None = None) -> Iterator[None]:
 
 def explain(error: pymysql.Error, address: Address, table: TableId | None) -> IncrementalAssetsError:
     """One sentence for one error of the driver."""
-    number, words = _parts(error)
+    number, words = parts_of(error)
     place = place_of(address)
-    if table is not None and number == _NO_TABLE and f"{table.schema}.{table.name}" in words:
+    if table is not None and number == NO_TABLE and f"{table.schema}.{table.name}" in words:
         return TableMissing(table)
+    if table is not None and number == _PASSWORD:
+        # Whoever asks about a table is connected: the server says so of a view whose DEFINER it does not know.
+        return SourceRefused(
+            f"{table}: the server lets nobody read this view, as its DEFINER is no user of its own ({words}); make that user, or the view anew by another"
+        )
     if number in (_PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE, _TLS, _NO_HOST, *_CUT, *_NO_ROOM, 0):
         return SourceUnreachable(f"{place}: {_unreachable(number, words, address)}")
     subject = table or place
@@ -63,6 +69,13 @@ def explain(error: pymysql.Error, address: Address, table: TableId | None) -> In
     if number in _TOO_LONG:
         return SourceRefused(f"{subject}: {cancelled(words, address)}")
     return SourceRefused(f"{subject}: {REFUSED.format(words)}")
+
+
+def parts_of(error: pymysql.Error) -> tuple[int, str]:
+    """The number of an error, 0 where it has none, and its words in one line."""
+    number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    words = str(error.args[-1]) if error.args else type(error).__name__
+    return number, " ".join(words.split()).rstrip(".")
 
 
 def _unreachable(number: int, words: str, address: Address) -> str:
@@ -79,9 +92,3 @@ def _unreachable(number: int, words: str, address: Address) -> str:
     if number in _CUT:
         return LOST.format(words)
     return unknown_host(words, address) or unanswered(words)
-
-
-def _parts(error: pymysql.Error) -> tuple[int, str]:
-    number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-    words = str(error.args[-1]) if error.args else type(error).__name__
-    return number, " ".join(words.split()).rstrip(".")

@@ -42,10 +42,10 @@ class MySqlReader(FileReader):
         return session.createDataFrame(keys, f"{KEY} string") if keys else None
 
     def _ask(self, spec: TableSpec, query: Condition) -> list[tuple[Any, ...]]:
-        with explained(self.address, spec.id):
+        with explained(self.address):
             connection = Connection(self.address)
-            try:
-                with this_process.cancelling(connection.abort):
-                    return list(connection.rows(query.sql, query.values))
-            finally:
-                connection.close()
+        try:
+            with explained(self.address, spec.id), this_process.cancelling(connection.abort):
+                return list(connection.rows(query.sql, query.values))
+        finally:
+            connection.close()

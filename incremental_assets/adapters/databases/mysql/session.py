@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
 from incremental_assets.adapters.databases.mysql import window_queries
 from incremental_assets.adapters.databases.mysql.bound import take_bound
-from incremental_assets.adapters.databases.mysql.catalogue import missing_schemas, read_catalogue
+from incremental_assets.adapters.databases.mysql.catalogue import described, missing_schemas
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.doctor import read_facts
 from incremental_assets.adapters.databases.mysql.errors import explained
@@ -42,7 +42,7 @@ class Session(OneByOne):
 
     def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
         """Every table and view that this user may read; the server does not show the others."""
-        return read_catalogue(self._connection, source, schemas)
+        return described(self._connection, source, schemas)
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """Those that the server does not have, or does not show."""

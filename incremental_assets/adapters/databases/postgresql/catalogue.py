@@ -37,7 +37,7 @@ WHERE c.relrowsecurity AND (n.nspname, c.relname) IN (SELECT w.schema, w.name FR
 _TABLES = f"""
 WITH RECURSIVE {_POLICIES}, branches (root, relid) AS (
     SELECT c.oid, c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE n.nspname = ANY($1) AND (cardinality($2::name[]) = 0 OR c.relname = ANY($2))
+    WHERE n.nspname = ANY($1) AND (cardinality($2::name[]) = 0 OR c.relname = ANY($2)) AND c.oid <> ALL($3::oid[])
     UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
 ), kinds AS (
     SELECT b.root, bool_or(k.relkind = 'f') AS is_foreign, bool_or(k.relpersistence = 'u') AS is_unlogged,
@@ -46,7 +46,7 @@ WITH RECURSIVE {_POLICIES}, branches (root, relid) AS (
 )
 SELECT c.oid, n.nspname, c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''), s.rows, s.bytes,
        c.relkind IN ('r', 'm') AND g.granted,
-       CASE WHEN c.relkind IN ('r', 'm') THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint ELSE 0 END,
+       CASE WHEN c.relkind IN ('r', 'm') THEN coalesce(pg_relation_size(c.oid) / current_setting('block_size')::bigint, 0) ELSE 0 END,
        g.granted AND (c.relkind IN ('r', 'm') OR c.relkind = 'p' AND NOT b.is_foreign),
        {_HIDES},
        array_remove(ARRAY[CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized' END,
@@ -56,8 +56,7 @@ FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT has_table_privilege(c.oid, 'SELECT') AS granted) AS g
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(greatest(k.reltuples, 0)), 0)::bigint AS rows, coalesce(sum(pg_table_size(k.oid)), 0)::bigint AS bytes
-    FROM (SELECT c.oid WHERE c.relkind <> 'p' UNION ALL SELECT p.relid FROM pg_partition_tree(c.oid) AS p WHERE c.relkind = 'p' AND p.isleaf) AS f
-    JOIN pg_class AS k ON k.oid = f.oid
+    FROM branches AS f JOIN pg_class AS k ON k.oid = f.relid WHERE f.root = c.oid AND k.relkind <> 'p' AND (c.relkind = 'p' OR k.oid = c.oid)
 ) AS s
 JOIN kinds AS b ON b.root = c.oid
 WHERE n.nspname = ANY($1) AND (cardinality($2::name[]) = 0 OR c.relname = ANY($2)) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
@@ -151,9 +150,10 @@ def read_catalogue(
     source: str,
     schemas: collections.abc.Sequence[str],
     names: collections.abc.Sequence[str] = (),
+    without: collections.abc.Collection[int] = (),
 ) -> tuple[TableShape, ...]:
-    """Every table, view, materialized view and foreign table of the schemas that this user may read, by name; or only those of some names."""
-    tables = asked.execute(_TABLES, (list(schemas), list(names))).fetchall()
+    """Every table, view, materialized view and foreign table of the schemas that this user may read, by name; or only those of some names. `without`: but for these, by oid."""
+    tables = asked.execute(_TABLES, (list(schemas), list(names), list(without))).fetchall()
     oids = [table[0] for table in tables]
     sequences = {
         (oid, column): Sequence(*sequence)

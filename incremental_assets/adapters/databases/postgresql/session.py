@@ -19,7 +19,8 @@ from incremental_assets.adapters.databases.postgresql.advice import discovery
 from incremental_assets.adapters.databases.postgresql.advice.doctor import read_facts
 from incremental_assets.adapters.databases.postgresql.advice.foresight import foresee
 from incremental_assets.adapters.databases.postgresql.advice.lateness import lateness
-from incremental_assets.adapters.databases.postgresql.catalogue import hidden, read_catalogue
+from incremental_assets.adapters.databases.postgresql.catalogue import hidden
+from incremental_assets.adapters.databases.postgresql.described import described
 from incremental_assets.adapters.databases.postgresql.errors import explain
 from incremental_assets.adapters.databases.postgresql.numbers import (
     begin_snapshot,
@@ -61,7 +62,7 @@ class Session:
 
     def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
         """Every table of the schemas, those that this user may not read after the others."""
-        return (*read_catalogue(self._asked, source, schemas), *read_unreadable(self._asked, source, schemas))
+        return (*described(self._asked, source, schemas), *read_unreadable(self._asked, source, schemas))
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """Those of the schemas that the database does not have."""

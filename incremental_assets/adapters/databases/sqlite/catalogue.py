@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from sqlite3 import SQLITE_ERROR
 
-from incremental_assets.adapters.databases.sqlite.types import spark_type
+from incremental_assets.adapters.databases.sentences import UNDESCRIBED
+from incremental_assets.adapters.databases.sqlite.damaged_schema import unread
+from incremental_assets.adapters.databases.sqlite.types import is_unicode, spark_type
 from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
 from incremental_assets.core.model.table import Sequence as Numbers
 
@@ -26,10 +29,32 @@ def read_catalogue(
     if SCHEMA not in schemas:
         return ()
     counted = {table for (table,) in _ask(connection, "SELECT name FROM sqlite_schema WHERE name = 'sqlite_sequence'")}
-    return tuple(
-        _shape(connection, TableId(source, SCHEMA, table), kind, rowid=not without_rowid, counts=bool(counted))
+    damaged = unread(connection, name)
+    found = [
+        _described(connection, TableId(source, SCHEMA, table), kind, rowid=not without_rowid, counts=bool(counted))
         for table, kind, without_rowid in _ask(connection, _TABLES, (name,))
-    )
+        if table not in damaged
+    ]
+    found += [_undescribed(TableId(source, SCHEMA, table), why) for table, why in damaged.items()]
+    return tuple(sorted(found, key=lambda shape: shape.id))
+
+
+def _described(connection: sqlite3.Connection, table: TableId, kind: str, *, rowid: bool, counts: bool) -> TableShape:
+    """The shape, or why the library does not tell it: a view is looked through, down to the tables and functions that it names."""
+    if not is_unicode(table.name):
+        readable = table.name.encode(errors="backslashreplace").decode()
+        return _undescribed(TableId(table.source, table.schema, readable), "its name is not UTF-8")
+    try:
+        shape = _shape(connection, table, kind, rowid=rowid, counts=counts)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != SQLITE_ERROR:
+            raise
+        return _undescribed(table, str(error))
+    return shape if all(map(is_unicode, shape.names)) else _undescribed(table, "the name of a column is not UTF-8")
+
+
+def _undescribed(table: TableId, why: str) -> TableShape:
+    return TableShape(table, (), undescribed=UNDESCRIBED.format(why))
 
 
 def _shape(connection: sqlite3.Connection, table: TableId, kind: str, *, rowid: bool, counts: bool) -> TableShape:

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from sqlite3 import SQLITE_CORRUPT, SQLITE_ERROR
 
 from incremental_assets.adapters.databases.sqlite.sql import identifier
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
@@ -40,7 +41,6 @@ def _facts(connection: sqlite3.Connection, wanted: Wanted) -> TableFacts:
     if kind is None:
         return TableFacts(wanted)
     is_table = kind[0] == "table"
-    rows = int(connection.execute(f"SELECT count(*) FROM {identifier(name)}").fetchone()[0])
     return TableFacts(
         wanted=wanted,
         exists=True,
@@ -48,8 +48,18 @@ def _facts(connection: sqlite3.Connection, wanted: Wanted) -> TableFacts:
         readable=True,
         unindexed=tuple(column for column in wanted.cursors if is_table and not is_indexed(connection, name, column)),
         unstamped=is_table and bool(wanted.cursors) and not _is_stamped(connection, name, wanted.cursors[0]),
-        rows=rows,
+        rows=_rows(connection, name),
     )
+
+
+def _rows(connection: sqlite3.Connection, name: str) -> int:
+    """Not known, as 0, of a view whose query fails, and of a table that is damaged: its own sync says so."""
+    try:
+        return int(connection.execute(f"SELECT count(*) FROM {identifier(name)}").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in (SQLITE_ERROR, SQLITE_CORRUPT):
+            raise
+        return 0
 
 
 def is_indexed(connection: sqlite3.Connection, table: str, column: str) -> bool:

@@ -16,6 +16,7 @@ from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.bound import take_bound
 from incremental_assets.adapters.databases.sqlite.catalogue import SCHEMA, read_catalogue
+from incremental_assets.adapters.databases.sqlite.damaged_schema import is_of_one_entry, tolerate
 from incremental_assets.adapters.databases.sqlite.discovery import describe
 from incremental_assets.adapters.databases.sqlite.doctor import read_facts
 from incremental_assets.adapters.databases.sqlite.errors import check_openable, explained
@@ -45,8 +46,12 @@ class Session(OneByOne):
         self._connection, self._path = connection, path
 
     def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
-        """Every table and view; there is nothing that a reader of the file may not read."""
-        return read_catalogue(self._connection, source, schemas)
+        """Every table and view, at one moment; there is nothing that a reader of the file may not read."""
+        self._connection.execute("BEGIN")
+        try:
+            return read_catalogue(self._connection, source, schemas)
+        finally:
+            self._connection.execute("ROLLBACK")
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """All but `main`."""
@@ -155,9 +160,19 @@ def open_file(address: Address) -> sqlite3.Connection:
         connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
         connection.execute("PRAGMA query_only = ON")
         install(connection)
-        # Opens the file in fact.
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        _open_in_fact(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _open_in_fact(connection: sqlite3.Connection) -> None:
+    question = "SELECT count(*) FROM sqlite_schema"
+    try:
+        connection.execute(question).fetchone()
+    except sqlite3.DatabaseError as error:
+        if not is_of_one_entry(error):
+            raise
+        tolerate(connection)
+        connection.execute(question).fetchone()

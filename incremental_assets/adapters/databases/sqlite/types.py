@@ -90,6 +90,15 @@ def printed(value: Stored) -> str:
     return f"x'{value.hex()}'" if isinstance(value, bytes) else str(value)
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text of the file is UTF-8: else its other bytes stand in it as half surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _truth(value: Stored) -> bool:
     if value not in (0, 1) or not isinstance(value, int):
         raise Unfit(f"{_kind(value)} is neither 0 nor 1")
@@ -105,7 +114,7 @@ def _number(value: Stored) -> float:
 def _text(value: Stored) -> str:
     if not isinstance(value, str):
         raise Unfit(f"{_kind(value)} is no text")
-    if not _is_unicode(value):
+    if not is_unicode(value):
         raise Unfit("the text is not UTF-8")
     return value
 
@@ -148,14 +157,6 @@ def _reads_as_number(text: str) -> bool:
 
 def _kind(value: Stored) -> str:
     return {int: "an integer", float: "a floating point number", str: "this text", bytes: "a blob"}[type(value)]
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _CONVERTERS: dict[str, Callable[[Stored], Any]] = {

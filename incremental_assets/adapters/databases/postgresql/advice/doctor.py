@@ -23,14 +23,15 @@ SELECT current_setting('server_version'), current_user, current_setting('server_
        pg_is_in_recovery(), clock_timestamp(), {LOGIN_TRIGGER}
 """
 
-# Asked of pg_class by name, as a cast to regclass fails on what may not be seen.
+# Asked of pg_class by name, as a cast to regclass fails on what may not be seen. For the size of a table that is being altered the function would wait.
 _TABLES = """
 SELECT w.place, has_schema_privilege(n.oid, 'USAGE'), has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'),
        c.relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'), row_security_active(c.oid),
-       greatest(c.reltuples, 0)::bigint, CASE WHEN c.relkind IN ('r', 'm') THEN pg_table_size(c.oid) ELSE 0 END,
+       greatest(c.reltuples, 0)::bigint, CASE WHEN c.relkind IN ('r', 'm') AND l.relation IS NULL THEN pg_table_size(c.oid) ELSE 0 END,
        c.relkind = 'p'
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (schema, name, place)
 JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
+LEFT JOIN (SELECT DISTINCT relation FROM pg_locks WHERE locktype = 'relation' AND mode = 'AccessExclusiveLock') AS l ON l.relation = c.oid
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
 

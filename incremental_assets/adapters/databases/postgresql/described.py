@@ -1,0 +1,56 @@
+"""The catalogue of tables that others may be altering: PostgreSQL tells no size and no default of a table while another session has it locked against readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import errors
+
+from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
+from incremental_assets.adapters.databases.sentences import LOCKED
+from incremental_assets.core.model.table import TableId, TableShape
+
+_MOMENT = "1s"
+"""How long a lock is waited for; most changes of a table are over by then."""
+
+# A lock that is waited for lets nobody pass either.
+_LOCKED = """
+WITH RECURSIVE branches (root, relid) AS (
+    SELECT c.oid, c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = ANY($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+    UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
+)
+SELECT DISTINCT c.oid, n.nspname, c.relname
+FROM branches AS b JOIN pg_locks AS l ON l.relation = b.relid JOIN pg_class AS c ON c.oid = b.root JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.pid <> pg_backend_pid() AND has_schema_privilege(n.oid, 'USAGE')
+  AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'))
+  AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+"""
+
+
+def described(asked: psycopg.RawCursor[Any], source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
+    """Every table that this user may read, at one moment; those that are locked by name alone, after the others."""
+    locked: dict[int, TableId] = {}
+    for last in (False, False, True):
+        try:
+            shapes = _read(asked, source, schemas, locked)
+        except errors.LockNotAvailable:
+            if last:
+                raise
+            found = asked.execute(_LOCKED, (list(schemas),)).fetchall()
+            locked |= {oid: TableId(source, schema, name) for oid, schema, name in found}
+        else:
+            break
+    return (*shapes, *(TableShape(table, (), undescribed=LOCKED) for table in sorted(locked.values())))
+
+
+def _read(
+    asked: psycopg.RawCursor[Any], source: str, schemas: Sequence[str], without: Mapping[int, TableId]
+) -> tuple[TableShape, ...]:
+    with asked.connection.transaction():
+        # Whatever is dropped between two questions is there for both.
+        asked.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        asked.execute(f"SET LOCAL lock_timeout = '{_MOMENT}'")
+        return read_catalogue(asked, source, schemas, without=without)
