@@ -256,6 +256,7 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         zones=(RoleZone("clerk", "Asia/Tokyo"),),
         logged=False,
         readable=False,
+        undescribed="no such table",
         left_out=("secret",),
         numbering=Column("xmin", "xid8", "bigint", Fidelity.EXACT, nullable=False),
     )

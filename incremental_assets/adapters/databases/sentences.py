@@ -18,7 +18,10 @@ BUSY = "another session holds a lock on it"
 FULL = "the server has no connection left ({}); try again, or lower `parallel: {{connections: …}}`"
 LOST = "the connection was lost ({}); the next sync resumes where this one stopped"
 NO_COLUMN = "a column disappeared while the table was queried ({}); run the sync again, it reads the catalogue again"
-LOCKED = f"{BUSY} (ALTER TABLE, TRUNCATE, VACUUM FULL, CREATE TABLE … SELECT or the like), so that it could not be described; the next sync asks again"
+LOCKED = (
+    "another session holds a lock on it (ALTER TABLE, TRUNCATE, VACUUM FULL, CREATE TABLE … SELECT or the like), "
+    "so that it could not be described; the next sync asks again"
+)
 REFUSED = "the source refused the query: {}; correct in the source what it names (of a view, its query), else try again"
 UNDESCRIBED = (
     "the source does not tell what columns it has: {}; correct there what it names (of a view, its query), or leave it out: "
