@@ -207,7 +207,11 @@ def test_features_by_which_data_is_hard_to_read_leave_the_log_readable(tmp_path:
 
 def test_a_damaged_log_is_told_with_its_place(tmp_path: Path) -> None:
     begin(tmp_path)
-    (tmp_path / "_delta_log" / f"{1:020d}.json").write_text("no json")
+    commit_file = tmp_path / "_delta_log" / f"{1:020d}.json"
+    commit_file.write_text("no json")
+    with pytest.raises(TargetChanged, match=f"{commit_file}: this version of the log is cut, or is no JSON"):
+        open_log(str(tmp_path))
+    commit_file.write_bytes(b"\xff")
     with pytest.raises(TargetChanged, match=f"{tmp_path}: there is a Delta table here whose log cannot be read"):
         open_log(str(tmp_path))
 

@@ -24,7 +24,8 @@ from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
 from incremental_assets.adapters.delta.layout import layout
-from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
+from incremental_assets.adapters.delta.log.idle_look import last_version
+from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, open_log
 from incremental_assets.adapters.delta.renaming import Named, rename
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened

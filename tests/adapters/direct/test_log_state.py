@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,11 @@ from incremental_assets.adapters.delta.direct.files import deletion_vector, z85
 from incremental_assets.adapters.delta.direct.files.unit import Replacing
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
+from incremental_assets.adapters.delta.log.commit_text import ACTIONS
+from incremental_assets.adapters.delta.log.idle_look import last_version
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.core.errors import TargetChanged
 from tests.adapters.direct.tables import Table
 
 UPSERT = Replacing((0,), compares=True)
@@ -76,21 +81,51 @@ def test_a_log_is_cleaned_by_the_tables_own_terms(tmp_path: Path, cleans: str, l
     assert table.state.sequences == {"test": 2}
 
 
+@pytest.mark.parametrize("last", [None, '{"version":1', "[]", '{"version":7,"size":3}', '{"version":0,"size":3}'])
+def test_a_checkpoint_is_found_by_its_name_whatever_the_hint_says(table: Table, last: str | None) -> None:
+    whole = table.state
+    DeltaTable(table.path).create_checkpoint()
+    for version in range(2):
+        (log(table) / f"{version:020d}.json").unlink()
+    table.land(UPSERT, [(14, 4, "c")])
+    hint = log(table) / "_last_checkpoint"
+    hint.unlink() if last is None else hint.write_text(last)
+    assert (table.state.checkpoint, table.state.version) == (2, 3)
+    assert set(whole.files) < set(table.state.files)
+    assert log_cache.latest(str(table.path)) is not None
+
+
 @pytest.mark.parametrize(
-    ("last", "why"),
+    "names",
     [
-        ('{"version":2,"size":3,"parts":2}', "several files"),
-        ('{"version":2,"v2Checkpoint":{"path":"x"}}', "several files"),
-        ('{"version":1', "cannot be read"),
-        ("[]", "cannot be read"),
-        ('{"version":7,"size":3}', "of version 7"),
-        ('{"version":2,"size":3}', "cannot be read here"),
+        [f"{2:020d}.checkpoint.{1:010d}.{2:010d}.parquet", f"{2:020d}.checkpoint.{2:010d}.{2:010d}.parquet"],
+        [f"{2:020d}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"],
+        [f"{2:020d}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"],
     ],
 )
-def test_a_checkpoint_that_is_not_known_here_is_sparks_to_read(table: Table, last: str, why: str) -> None:
-    (log(table) / "_last_checkpoint").write_text(last)
-    with pytest.raises(NotDirect, match=why):
+def test_a_checkpoint_in_several_files_is_sparks_to_read(table: Table, names: list[str]) -> None:
+    for name in names:
+        (log(table) / name).write_bytes(b"PAR1 ... PAR1")
+    with pytest.raises(NotDirect, match="several files"):
         log_cache.at(str(table.path), 2)
+
+
+def test_a_checkpoint_that_lacks_one_of_its_files_is_none(table: Table) -> None:
+    (log(table) / f"{2:020d}.checkpoint.{1:010d}.{2:010d}.parquet").write_bytes(b"")
+    assert (table.state.checkpoint, table.state.version) == (-1, 2)
+
+
+@pytest.mark.parametrize(("cleaned", "cure"), [(0, "or remove it: the log is complete without"), (2, "or move ")])
+@pytest.mark.parametrize("damage", ["empty", "cut"])
+def test_a_damaged_checkpoint_is_named_with_what_helps(table: Table, damage: str, cleaned: int, cure: str) -> None:
+    DeltaTable(table.path).create_checkpoint()
+    for version in range(cleaned):
+        (log(table) / f"{version:020d}.json").unlink()
+    checkpoint = log(table) / f"{2:020d}.checkpoint.parquet"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-20] if damage == "cut" else b"")
+    for look in (lambda: log_cache.latest(str(table.path)), lambda: last_version(str(table.path))):
+        with pytest.raises(TargetChanged, match=rf"{checkpoint}: .*{cure}"):
+            look()
 
 
 def test_a_checkpoint_of_which_this_is_only_the_first_file_is_sparks_to_read(table: Table) -> None:
@@ -101,15 +136,82 @@ def test_a_checkpoint_of_which_this_is_only_the_first_file_is_sparks_to_read(tab
         log_cache.at(str(table.path), 2)
 
 
-@pytest.mark.parametrize("damage", ["absent", "cut", "not text"])
-def test_a_log_that_is_not_whole_is_sparks_to_read(table: Table, damage: str) -> None:
-    commit = log(table) / f"{1:020d}.json"
-    if damage == "absent":
-        commit.unlink()
-    else:
-        commit.write_bytes(commit.read_bytes()[:-20] if damage == "cut" else b"\xff\xfe")
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("damage", ["empty", "cut", "blank", "no actions"])
+def test_a_commit_that_is_not_whole_is_named_and_no_commit_of_nothing(table: Table, damage: str, version: int) -> None:
+    commit = log(table) / f"{version:020d}.json"
+    whole = commit.read_bytes()
+    commit.write_bytes({"empty": b"", "cut": whole[:-20], "blank": b"\n \n", "no actions": b"[]\n"}[damage])
+    for look in (lambda: log_cache.latest(str(table.path)), lambda: last_version(str(table.path))):
+        with pytest.raises(TargetChanged, match=rf"{commit}: this version .*restore that file .*move .*/table away"):
+            look()
+
+
+def test_a_commit_that_ends_between_two_of_its_actions_is_named(table: Table) -> None:
+    commit = log(table) / f"{2:020d}.json"
+    lines = commit.read_text().splitlines(keepends=True)
+    info = json.dumps({"commitInfo": {ACTIONS: 1 + len(lines)}}) + "\n"
+    commit.write_text(info + "".join(lines))
+    assert table.state.version == 2
+    commit.write_text(info + "".join(lines[:-1]))
+    with pytest.raises(TargetChanged, match=rf"{commit}: .* holds {len(lines)} of its {1 + len(lines)} actions"):
+        log_cache.latest(str(table.path))
+
+
+def test_a_commit_that_is_not_what_its_checksum_on_disk_says_is_named(table: Table) -> None:
+    commit = log(table) / f"{2:020d}.json"
+    data = commit.read_bytes()
+    sums = b"".join(struct.pack(">I", zlib.crc32(data[at : at + 512])) for at in range(0, len(data), 512))
+    commit.with_name(f".{commit.name}.crc").write_bytes(b"crc\0" + struct.pack(">i", 512) + sums)
+    assert table.state.version == 2
+    commit.write_bytes(data.replace(b'"seq":2', b'"seq":3').replace(b'"version":2', b'"version":3'))
+    with pytest.raises(TargetChanged, match=rf"{commit}: .* not what its checksum"):
+        log_cache.latest(str(table.path))
+
+
+def test_a_version_whose_files_are_not_those_of_its_checksum_is_named(table: Table) -> None:
+    state = table.state
+    told = {"numFiles": len(state.files), "tableSizeBytes": sum(each["size"] for each in state.files.values())}
+    checksum = log(table) / f"{2:020d}.crc"
+    checksum.write_text(json.dumps(told))
+    assert table.state.files == state.files
+    commit = log(table) / f"{2:020d}.json"
+    actions = [each for each in map(json.loads, commit.read_text().splitlines()) if "commitInfo" not in each]
+    adds = [each for each in actions if "add" in each]
+    # As another writer's, which does not say how many actions it has.
+    commit.write_text("".join(json.dumps(each) + "\n" for each in actions if each is not adds[-1]))
+    with pytest.raises(TargetChanged, match=rf"names {told['numFiles'] - 1} files .* where its checksum"):
+        log_cache.latest(str(table.path))
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_hole_in_the_log_is_named_and_not_the_end_of_it(table: Table, missing: int) -> None:
+    (log(table) / f"{missing:020d}.json").unlink()
+    for look in (lambda: log_cache.latest(str(table.path)), lambda: last_version(str(table.path))):
+        with pytest.raises(TargetChanged, match=f"{missing:020d}.json: .*(lacks its first version|missing in the log)"):
+            look()
+
+
+def test_a_hole_that_comes_while_the_process_knows_the_table_is_named(table: Table) -> None:
+    assert log_cache.latest(str(table.path)) is not None
+    for number in (4, 5):
+        table.land(UPSERT, [(number, number, "c")])
+    (log(table) / f"{3:020d}.json").unlink()
+    with pytest.raises(TargetChanged, match=f"{3:020d}.json: this version is missing in the log, where 4 is there"):
+        log_cache.latest(str(table.path))
+
+
+def test_a_log_that_is_no_text_is_sparks_to_read(table: Table) -> None:
+    (log(table) / f"{1:020d}.json").write_bytes(b"\xff\xfe")
     with pytest.raises(NotDirect, match="version 1"):
         log_cache.at(str(table.path), 2)
+
+
+def test_versions_that_are_put_together_besides_are_not_needed(table: Table) -> None:
+    (log(table) / f"{1:020d}.{2:020d}.compacted.json").write_text("{}")
+    seen = log_cache.latest(str(table.path))
+    assert seen is not None
+    assert seen.state.version == last_version(str(table.path)) == 2
 
 
 def test_names_that_two_writers_encode_differently_are_one_file(tmp_path: Path) -> None:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from incremental_assets.adapters.delta.log.damage import damaged
+from incremental_assets.adapters.delta.log.listing import Listing
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
-from incremental_assets.adapters.delta.log.plain_file import check_plain, plain_text
+from incremental_assets.adapters.delta.log.plain_file import check_plain
 from incremental_assets.adapters.delta.new_file import as_ours
 
 Action = Mapping[str, Any]
 
 LOG = "_delta_log"
 NO_CHECKPOINT = -1
-_LAST = "_last_checkpoint"
+LAST = "_last_checkpoint"
+_PARQUET = b"PAR1"
+"""How a file of Parquet begins, and ends."""
+_SMALLEST = 12
 _READ = ("protocol", "metaData", "add", "txn")
 """What makes the state; the others are only kept for readers of older versions."""
 _OF_ANOTHER_KIND = ("checkpointMetadata", "sidecar")
 """Actions of a checkpoint that is in several files, of which this is the first."""
-_NAME_PARTS = 3
-"""The parts of the name of a checkpoint in one file: version, `checkpoint`, `parquet`."""
 _INTERVAL = "delta.checkpointInterval"
 _EVERY = 10
 """Delta's own."""
@@ -33,28 +36,18 @@ _CLEANS = "delta.enableExpiredLogCleanup"
 _log = logging.getLogger(__name__)
 
 
-def checkpointed(log: Path, version: int) -> tuple[int, Iterable[Action]]:
-    """The version of the last checkpoint, and its actions; nothing where there is none. Raises NotDirect for one that is above a version."""
-    try:
-        last = json.loads(plain_text(log / _LAST))
-        number, parts = int(last["version"]), last.get("parts") or last.get("v2Checkpoint")
-    except FileNotFoundError:
+def checkpointed(listing: Listing, version: int) -> tuple[int, Iterable[Action]]:
+    """The newest checkpoint that is not above a version, and its actions; nothing where there is none. Raises NotDirect, and TargetChanged for one that is damaged.
+
+    It is found among the names: the file that names the last one is only a hint for readers of stores.
+    """
+    number = listing.checkpoint(version)
+    if number < 0:
         return NO_CHECKPOINT, ()
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise NotDirect("what its log says of the last checkpoint cannot be read") from None
-    if parts:
+    name, *more = listing.checkpoints[number]
+    if more or name != f"{number:020d}.checkpoint.parquet":
         raise NotDirect("its checkpoint is in several files")
-    if number > version:
-        raise NotDirect(f"its checkpoint is of version {number}")
-    return number, _actions(log / f"{number:020d}.checkpoint.parquet")
-
-
-def checkpointed_before(log: Path, version: int) -> tuple[int, Iterable[Action]]:
-    """The last checkpoint up to a version, whatever came later; nothing where there is none."""
-    names = (path.name.split(".") for path in log.glob("*.checkpoint.parquet"))
-    numbers = [int(name[0]) for name in names if len(name) == _NAME_PARTS and name[0].isdigit()]
-    number = max((each for each in numbers if each <= version), default=NO_CHECKPOINT)
-    return number, _actions(log / f"{number:020d}.checkpoint.parquet") if number >= 0 else ()
+    return number, _actions(listing, number, name)
 
 
 def checkpoint_if_due(path: str, version: int, last: int, properties: Mapping[str, str]) -> None:
@@ -70,17 +63,35 @@ def checkpoint_if_due(path: str, version: int, last: int, properties: Mapping[st
         table = DeltaTable(path, version=version)
         table.create_checkpoint()
         as_ours(log / f"{version:020d}.checkpoint.parquet")
-        as_ours(log / _LAST)
+        as_ours(log / LAST)
         if properties.get(_CLEANS, "true").lower() == "true":
             table.cleanup_metadata()
     except Exception:  # noqa: BLE001 - the next one will do
         _log.warning("%s: no checkpoint of version %s could be written", path, version, exc_info=True)
 
 
-def _actions(path: Path) -> Iterator[Action]:
-    with readable(f"the checkpoint {path.name}"):
-        check_plain(path)
-        yield from _read(path)
+def _actions(listing: Listing, number: int, name: str) -> Iterator[Action]:
+    check_whole(listing, number, name)
+    with readable(f"the checkpoint {name}"):
+        yield from _read(listing.log / name)
+
+
+def check_whole(listing: Listing, number: int, name: str) -> None:
+    """Raises TargetChanged for a checkpoint that does not begin and end as a Parquet file does. Raises FileNotFoundError."""
+    if not name.endswith(".parquet"):
+        return
+    file = listing.log / name
+    check_plain(file)
+    with file.open("rb") as opened:
+        begin, size = opened.read(len(_PARQUET)), opened.seek(0, os.SEEK_END)
+        opened.seek(max(0, size - len(_PARQUET)))
+        end = opened.read()
+    if size >= _SMALLEST and begin == end == _PARQUET:
+        return
+    earlier = listing.checkpoint(number - 1)
+    is_needed = any(each not in listing.commits for each in range(earlier + 1, number + 1))
+    cure = "" if is_needed else "remove it: the log is complete without this checkpoint"
+    raise damaged(listing.log, name, f"this checkpoint is cut, or is no Parquet file ({size} bytes)", cure)
 
 
 def _read(path: Path) -> Iterator[Action]:

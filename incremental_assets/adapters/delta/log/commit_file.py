@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.log.checkpoint import LOG
+from incremental_assets.adapters.delta.log.commit_text import ACTIONS
 from incremental_assets.adapters.delta.log.log_state import commit_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.new_file import new_file, sync_folder
@@ -23,11 +24,11 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 def put_if_absent(table: str, version: int, actions: Iterable[Mapping[str, Any]]) -> bool:
     """Commit these actions as a version; False where that version is there already. On disk, folder included, before it returns."""
-    target = commit_path(table, version)
+    target, told = commit_path(table, version), _counted(list(actions))
     temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
     try:
         with new_file(temporary) as file:
-            for action in actions:
+            for action in told:
                 file.write(json.dumps(action, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
         # The data files' names first: what the log names must be there after the machine has lost its power.
         sync_folder(Path(table))
@@ -37,6 +38,14 @@ def put_if_absent(table: str, version: int, actions: Iterable[Mapping[str, Any]]
     finally:
         temporary.unlink(missing_ok=True)
     return True
+
+
+def _counted(actions: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The actions, of which what the commit says of itself tells how many there are."""
+    return [
+        {"commitInfo": {**each["commitInfo"], ACTIONS: len(actions)}} if "commitInfo" in each else each
+        for each in actions
+    ]
 
 
 def _linked(temporary: Path, target: Path) -> bool:

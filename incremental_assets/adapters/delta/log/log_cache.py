@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from incremental_assets.adapters.delta.log.checkpoint import LOG, checkpointed, checkpointed_before
+from incremental_assets.adapters.delta.log.checkpoint import LAST, LOG, checkpointed
+from incremental_assets.adapters.delta.log.commit_text import actions_of, info_in
+from incremental_assets.adapters.delta.log.damage import damaged
+from incremental_assets.adapters.delta.log.listing import Listing, commit_name, listed
 from incremental_assets.adapters.delta.log.log_state import LogState, commit_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
-from incremental_assets.adapters.delta.log.plain_file import plain_text
+from incremental_assets.adapters.delta.log.plain_file import check_plain
+from incremental_assets.adapters.delta.log.version_checksum import check_version, newest_checksum
 
 _TABLES = 1024
 """Kept at the most; the one that was looked at longest ago goes first."""
 _COMMITS = 64
 """How many commits are kept with their content; older ones are read again where somebody asks."""
-_NEWEST = 2**63 - 1
+_TRIES = 3
+"""How often a log is listed anew whose files were removed while they were read."""
 _Stamp = tuple[int, int, int]
 
 
@@ -63,82 +68,93 @@ _cache = _Cache()
 
 
 def latest(path: str) -> Seen | None:
-    """The table as it is now; None where no version of it is there. Raises NotDirect for a log that only Delta's own readers know."""
-    known = _cache.get(path)
-    seen = _advanced(path, known or _begun(path, _NEWEST), _NEWEST)
-    if seen.state.version < 0:
+    """The table as it is now; None where no version of it is there. Raises NotDirect for a log that only Delta's own readers know, and TargetChanged for a damaged one."""
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):
+            names = listed(path)
+            if LAST in names.names:
+                # It is not read here; others read it, and would wait for a pipe.
+                check_plain(names.log / LAST)
+            if names.last < 0:
+                return None
+            names.check_contiguous()
+            known = _cache.get(path)
+            seen = _advanced(path, known or _begun(names, names.last), names, names.last)
+            if known is None or seen.state.version > known.state.version:
+                _cache.put(path, seen)
+            return seen
+    if not (Path(path) / LOG).exists():
         return None
-    if known is None or seen.state.version > known.state.version:
-        _cache.put(path, seen)
-    return seen
+    raise NotDirect("another writer is cleaning its log at this moment")
 
 
 def at(path: str, version: int) -> LogState:
     """The table at a version that is there, which nobody may change. Raises NotDirect."""
     known = _cache.get(path)
+    if known is not None and known.state.version == version:
+        return known.state
     if known is None or known.state.version > version:
-        known = _begun(path, version)
-    found = _advanced(path, known, version).state
+        return past(path, version)
+    return _at(path, known, listed(path), version)
+
+
+def past(path: str, version: int) -> LogState:
+    """The table at a version below the last checkpoint, too. Raises NotDirect where its log is no longer there."""
+    with readable("its log"):
+        names = listed(path)
+    return _at(path, _begun(names, version), names, version)
+
+
+def _at(path: str, seen: Seen, names: Listing, version: int) -> LogState:
+    with readable("its log"):
+        found = _advanced(path, seen, names, version).state
     if found.version != version:
         raise NotDirect(f"version {found.version + 1} is not in the log")
     return found
 
 
-def past(path: str, version: int) -> LogState:
-    """The table at a version below the last checkpoint, too. Raises NotDirect where its log is no longer there."""
-    number, actions = checkpointed_before(Path(path) / LOG, version)
+def _begun(names: Listing, version: int) -> Seen:
+    number, actions = checkpointed(names, version)
     state = LogState(number, number)
     state.apply(actions)
-    found = _advanced(path, Seen(state, {}), version).state
-    if found.version != version or not found.metadata:
-        raise NotDirect(f"version {version} is no longer in the log")
-    return found
-
-
-def _begun(path: str, version: int) -> Seen:
-    number, actions = checkpointed(Path(path) / LOG, version)
-    state = LogState(number, number)
-    state.apply(actions)
+    if number >= 0:
+        _check_described(names, state)
     return Seen(state, {})
 
 
-def _advanced(path: str, seen: Seen, until: int) -> Seen:
-    """What was seen, advanced by the commits that follow, as far as they are there; what was passed in stays as it is."""
+def _advanced(path: str, seen: Seen, names: Listing, until: int) -> Seen:
+    """What was seen, advanced by the commits that follow, as far as they are there; what was passed in stays as it is. Raises FileNotFoundError."""
     version = seen.state.version
-    if version >= until or not commit_path(path, version + 1).exists():
+    if version >= until or version + 1 not in names.commits:
         return seen
     state = replace(seen.state, files=dict(seen.state.files), sequences=dict(seen.state.sequences))
-    infos = dict(seen.infos)
-    while state.version < until:
+    infos, told = dict(seen.infos), newest_checksum(names, version, until)
+    while state.version < until and state.version + 1 in names.commits:
         following = state.version + 1
-        actions = _actions(path, following)
-        if actions is None:
-            break
+        actions = actions_of(commit_path(path, following))
         state.apply(actions)
         state.version = following
         infos.pop(following - _COMMITS, None)
-        infos[following] = next((each["commitInfo"] for each in actions if "commitInfo" in each), {})
+        infos[following] = info_in(actions)
+        if following == told:
+            check_version(names, state)
+    _check_described(names, state)
     return Seen(state, infos)
 
 
-def _actions(path: str, version: int) -> list[Mapping[str, Any]] | None:
-    """The actions of one commit; None where it is not there. Raises NotDirect where it cannot be read as JSON, and TargetChanged for what is no readable file."""
-    file = commit_path(path, version)
-    if not file.exists():
-        return None
-    with readable(f"version {version} of the log"):
-        text = plain_text(file)
-    try:
-        # By line feeds alone: a text may hold other signs that end a line.
-        return [json.loads(line) for line in text.split("\n") if line.strip()]
-    except ValueError:
-        raise NotDirect(f"version {version} of the log is not written as JSON") from None
+def _check_described(names: Listing, state: LogState) -> None:
+    """Every table has a protocol and columns."""
+    if not state.metadata or not state.protocol:
+        what = f"up to this version the log says nothing of the table's {'protocol' if state.metadata else 'columns'}"
+        raise damaged(names.log, commit_name(state.version), what)
 
 
 def info_of(path: str, version: int) -> Mapping[str, Any] | None:
-    """What one commit says of itself; None where log cleaning has removed it. Raises NotDirect."""
-    actions = _actions(path, version)
-    return None if actions is None else next((each["commitInfo"] for each in actions if "commitInfo" in each), {})
+    """What one commit says of itself; None where log cleaning has removed it. Raises NotDirect, TargetChanged."""
+    try:
+        return info_in(actions_of(commit_path(path, version)))
+    except FileNotFoundError:
+        return None
 
 
 def _stamp(path: str, version: int) -> _Stamp | None:

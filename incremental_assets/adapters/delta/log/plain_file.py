@@ -15,6 +15,12 @@ def plain_text(file: Path) -> str:
         return opened.read()
 
 
+def plain_bytes(file: Path) -> bytes:
+    """The file's bytes. Raises as `plain_text`."""
+    with os.fdopen(_opened(file), "rb") as opened:
+        return opened.read()
+
+
 def check_plain(file: Path) -> None:
     """Checks a file that a library is about to open. Raises FileNotFoundError, and TargetChanged for what is no regular file or may not be read."""
     os.close(_opened(file))

@@ -19,7 +19,6 @@ from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
-from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 
 APP_ID = "incremental_assets.app_id"
 """Table property under which a table of ours keeps the app id of its commits."""
@@ -149,21 +148,6 @@ class TableLog:
                     return
                 self._told.append(_committed(*read))
             yield self._told[place]
-
-
-def last_version(path: str) -> int | None:
-    """The last version of a local table, by the names in its log alone: -1 where there is no table; None for one in a store."""
-    if not is_local(path):
-        return None
-    try:
-        names = os.listdir(os.path.join(path, "_delta_log"))  # noqa: PTH118, PTH208 - names are all that is asked
-    except FileNotFoundError:
-        return NO_TABLE
-    except OSError as error:
-        raise TargetChanged(
-            f"{path}: the log of this Delta table cannot be listed ({error.strerror}); let this user read it"
-        ) from error
-    return max((int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()), default=NO_TABLE)
 
 
 def open_log(path: str) -> TableLog | None:

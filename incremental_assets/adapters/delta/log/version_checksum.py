@@ -1,0 +1,37 @@
+"""The checksum of a version that Delta's writers put beside its commit: how many files the table has then, and how many bytes in them."""
+
+from __future__ import annotations
+
+import json
+
+from incremental_assets.adapters.delta.log.damage import damaged
+from incremental_assets.adapters.delta.log.listing import Listing, commit_name
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.plain_file import plain_text
+
+
+def newest_checksum(listing: Listing, after: int, until: int) -> int | None:
+    """The newest version with a checksum of those that are about to be replayed: it speaks of all before it, too."""
+    wanted = (each for each in range(until, after, -1) if _name(each) in listing.names)
+    return next(wanted, None)
+
+
+def check_version(listing: Listing, state: LogState) -> None:
+    """Raises TargetChanged where the state that was replayed up to a version is not what its checksum says. One that cannot be read says nothing."""
+    name = _name(state.version)
+    try:
+        told = json.loads(plain_text(listing.log / name))
+        files, size = told.get("numFiles"), told.get("tableSizeBytes")
+    except (OSError, ValueError, AttributeError):
+        return
+    found = len(state.files), sum(int(each["size"]) for each in state.files.values())
+    if (files, size) != found and None not in (files, size):
+        raise damaged(
+            listing.log,
+            commit_name(state.version),
+            f"up to this version the log names {found[0]} files of {found[1]} bytes, where its checksum ({name}) says {files} of {size}",
+        )
+
+
+def _name(version: int) -> str:
+    return f"{version:020d}.crc"
