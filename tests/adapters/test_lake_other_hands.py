@@ -9,7 +9,9 @@ import pytest
 from deltalake import DeltaTable, Field
 from deltalake.schema import PrimitiveType
 
+from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import RowCounts
@@ -26,6 +28,28 @@ def test_rows_changed_by_another_hand_are_noticed(desk: Desk) -> None:
     seen = desk.lake.inspect(EVENTS, commit.version + 1)
     assert seen is not None
     assert seen.foreign == ""
+
+
+FORGETS = "delta.setTransactionRetentionDuration"
+
+
+@pytest.mark.parametrize("spec", [ORDERS, EVENTS])
+def test_a_table_that_has_forgotten_its_sequences_keeps_its_rows(desk: Desk, spec: TableSpec) -> None:
+    rows = [(number, "a", number) for number in range(20)]
+    desk.land(spec, rows)
+    desk.sql(f"ALTER TABLE {{t}} SET TBLPROPERTIES ('{FORGETS}' = 'interval 0 seconds')", spec)
+    DeltaTable(desk.path(spec)).create_checkpoint()
+    with pytest.raises(TargetChanged, match=f"property `{FORGETS}`.*UNSET TBLPROPERTIES"):
+        desk.lake.inspect(spec, None)
+    with pytest.raises(TargetChanged, match=f"property `{FORGETS}`.*UNSET TBLPROPERTIES"):
+        desk.land(spec, [(20, "a", 20)])
+    desk.sql(f"ALTER TABLE {{t}} UNSET TBLPROPERTIES ('{FORGETS}')", spec)
+    log, target = open_log(desk.path(spec)), desk.lake.inspect(spec, None)
+    assert log is not None
+    assert target is not None
+    assert (log.last_sequence(APP), target.seq, target.landed) == (-1, 1, True)
+    assert desk.land(spec, [(20, "a", 20)]).rows == RowCounts(read=1, inserted=1)
+    assert desk.rows(spec) == sorted([*rows, (20, "a", 20)], key=str)
 
 
 def test_maintenance_is_harmless(desk: Desk) -> None:

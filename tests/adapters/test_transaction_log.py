@@ -171,6 +171,57 @@ def test_a_cleaned_log_keeps_the_last_sequence_and_loses_the_rest(tmp_path: Path
     assert log.foreign(0) is None
 
 
+ADD = {"path": "a.parquet", "size": 9, "modificationTime": 1, "partitionValues": {}, "dataChange": True}
+
+
+def _forgetful(folder: Path, version: int, *actions: Mapping[str, Any]) -> None:
+    """What is left of a table of ours once a checkpoint has left out its sequences: here no commit names one."""
+    note = replace(NOTE, seq=7, batch_id="b7").to_json()
+    commit(folder, version, "WRITE", note, *actions)
+
+
+def test_a_table_that_has_forgotten_its_sequences_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+    begin(tmp_path)
+    assert (opened(tmp_path).landed(), opened(tmp_path).sequence) == (False, -1)
+    _forgetful(tmp_path, 1, {"add": ADD})
+    log = opened(tmp_path)
+    assert (log.last_sequence("app"), log.landed(), log.sequence) == (-1, True, 7)
+
+
+def test_rows_alone_tell_that_something_has_landed(tmp_path: Path) -> None:
+    begin(tmp_path)
+    commit(tmp_path, 1, "WRITE", None, {"add": ADD})
+    assert opened(tmp_path).landed()
+
+
+def test_a_cleaned_log_alone_tells_that_something_has_landed(tmp_path: Path) -> None:
+    begin(tmp_path)
+    for version in range(1, 3):
+        commit(tmp_path, version, "OPTIMIZE", None)
+    DeltaTable(str(tmp_path)).create_checkpoint()
+    for version in range(2):
+        (tmp_path / "_delta_log" / f"{version:020d}.json").unlink()
+    assert opened(tmp_path).landed()
+
+
+def test_a_version_that_was_removed_before_anybody_looked_is_told(tmp_path: Path) -> None:
+    begin(tmp_path)
+    for version in range(1, 6):
+        commit(tmp_path, version, "DELETE" if version == 3 else "OPTIMIZE", None)
+    DeltaTable(str(tmp_path)).create_checkpoint()
+    for version in range(4):
+        (tmp_path / "_delta_log" / f"{version:020d}.json").unlink()
+    log = opened(tmp_path)
+    assert [log.lost(after) for after in range(6)] == [3, 3, 3, None, None, None]
+
+
+def test_a_table_that_is_told_to_forget_its_sequences_is_refused_with_the_cure(tmp_path: Path) -> None:
+    begin(tmp_path, {"delta.setTransactionRetentionDuration": "interval 1 days"})
+    cure = r"delta.setTransactionRetentionDuration` \(interval 1 days\).* UNSET TBLPROPERTIES"
+    with pytest.raises(TargetChanged, match=cure):
+        opened(tmp_path).check_remembers(str(tmp_path))
+
+
 def test_ours_is_found_however_many_commits_came_after_it(tmp_path: Path) -> None:
     begin(tmp_path)
     ours(tmp_path, 1, 1)

@@ -71,6 +71,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         if log is None:
             self._seen.pop(spec.id, None)
             return None
+        log.check_remembers(table_path(self._lake, spec.id))
         self._seen[spec.id] = log.version
         newest = next(log.ours(), None)
         states = (commit.note.state for commit in log.ours() if commit.note and commit.note.state)
@@ -80,7 +81,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             log.table_id,
             log.app_id,
             log.version,
-            log.last_sequence(log.app_id),
+            log.sequence,
             state,
             _foreign(log, newest, since),
             log.landed(),
@@ -216,7 +217,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             if log is None or log.app_id != state.app_id:
                 raise TargetChanged(f"{spec.id}: the table at {path} is not the one that was just synced")
             newest = next(log.ours(), None)
-            commit_ids = CommitIds(log.app_id, log.last_sequence(log.app_id), uuid.uuid4().hex)
+            commit_ids = CommitIds(log.app_id, log.sequence, uuid.uuid4().hex)
             note = CommitMetadata.of_maintenance(commit_ids, run_id, state, _floor(newest) if newest else log.version)
             return compaction.compact(session, self._tasks, Compacting(spec.id, path, log.version, how, note, spec.key))
 
@@ -234,6 +235,9 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
 
 def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:
     """What other writers did after `since`, and what they did while our newest commit was being written, which could not see it."""
+    lost = log.lost(since) if since is not None and since < log.version else None
+    if lost is not None:
+        return f"maybe: version {lost} was removed from the log before anybody could see what it did"
     found = log.foreign(since if since is not None else newest.version if newest else 0)
     if newest is not None and (found is None or newest.version < found.version):
         unseen = log.foreign(_floor(newest))

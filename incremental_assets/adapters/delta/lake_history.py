@@ -87,6 +87,7 @@ class LakeHistory(LakePart):
         copy, history = (open_log(path) for path in paths)
         if history is not None:
             following.check_kind(spec, paths[1], history)
+            history.check_remembers(paths[1])
         return copy, history
 
     def _paths(self, spec: TableSpec) -> tuple[str, str]:

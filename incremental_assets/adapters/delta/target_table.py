@@ -61,6 +61,7 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
         raise TargetChanged(
             f"{spec.id}: no Delta table could be made at {path}: if other files are there, move them away"
         )
+    log.check_remembers(path)
     if log.app_id != app_id:
         raise TargetChanged(
             f"{spec.id}: the table at {path} is not the one that this run was planned for; run the sync again"

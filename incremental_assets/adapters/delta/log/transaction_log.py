@@ -25,6 +25,9 @@ APP_ID = "incremental_assets.app_id"
 SINCE = "incremental_assets.since"
 """Column metadata of a column that came later, beside `SINCE_CURSOR`; see `TargetColumn`."""
 
+FORGETS = "delta.setTransactionRetentionDuration"
+"""Delta's property after whose time the next checkpoint leaves out the last sequence of each writer."""
+
 HARMLESS = frozenset(
     {
         "ADD COLUMN", "ADD COLUMNS", "ADD CONSTRAINT", "ADD FEATURE", "CHANGE COLUMN", "CHANGE COLUMNS", "CLUSTER BY", "COMPUTE STATS", "CREATE TABLE",
@@ -82,13 +85,32 @@ class TableLog:
         found = self._table.last_sequence(app_id)
         return -1 if found is None else int(found)
 
+    @property
+    def sequence(self) -> int:
+        """The last sequence of ours, -1 before the first: of a table that has forgotten it, the one that its newest commit of ours tells."""
+        newest = next(self.ours(), None)
+        return max(self.last_sequence(self.app_id), newest.note.seq if newest and newest.note else -1)
+
     def landed(self) -> bool:
-        """Whether a batch of ours ever landed. Where log cleaning has removed the first commits, one has."""
-        if self.last_sequence(self.app_id) < 0:
-            return False
+        """Whether a batch of ours ever landed. Where log cleaning has removed the first commits, one has; and where there are rows that no sequence tells of."""
         if any(commit.note is not None and commit.note.kind not in BEFORE_LANDING for commit in self.ours()):
             return True
-        return bool(self._told) and self._told[-1].version > 0
+        if self._told and self._told[-1].version > 0:
+            return True
+        return self.last_sequence(self.app_id) < 0 and bool(self._table.sizes())
+
+    def lost(self, after: int) -> int | None:
+        """The last version after `after` that log cleaning has removed: nobody can tell any more what it did; None where all are there."""
+        found = {commit.version for commit in self.commits(after)}
+        return next((version for version in range(self.version, after, -1) if version not in found), None)
+
+    def check_remembers(self, path: str) -> None:
+        """Raises TargetChanged for a table that is told to forget the sequences of its syncs."""
+        if FORGETS in self.properties:
+            raise TargetChanged(
+                f"{path}: somebody has set the table's property `{FORGETS}` ({self.properties[FORGETS]}), by which it forgets which syncs have landed, so "
+                f"nothing was written; remove it with ``ALTER TABLE delta.`{path}` UNSET TBLPROPERTIES ('{FORGETS}')``, and sync again"
+            )
 
     def rows(self) -> int:
         """Rows of the table: those of its files less those that deletion vectors mark."""
