@@ -9,6 +9,7 @@ import pytest
 from deltalake import DeltaTable, Field
 from deltalake.schema import PrimitiveType
 
+from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.table import TableSpec
@@ -34,11 +35,15 @@ FORGETS = "delta.setTransactionRetentionDuration"
 
 
 @pytest.mark.parametrize("spec", [ORDERS, EVENTS])
-def test_a_table_that_has_forgotten_its_sequences_keeps_its_rows(desk: Desk, spec: TableSpec) -> None:
+def test_a_table_that_has_forgotten_its_sequences_keeps_its_rows(
+    desk: Desk, spec: TableSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = [(number, "a", number) for number in range(20)]
     desk.land(spec, rows)
     desk.sql(f"ALTER TABLE {{t}} SET TBLPROPERTIES ('{FORGETS}' = 'interval 0 seconds')", spec)
     DeltaTable(desk.path(spec)).create_checkpoint()
+    # As a new process, which has not seen the table before.
+    monkeypatch.setattr(log_cache, "_cache", log_cache._Cache())
     with pytest.raises(TargetChanged, match=f"property `{FORGETS}`.*UNSET TBLPROPERTIES"):
         desk.lake.inspect(spec, None)
     with pytest.raises(TargetChanged, match=f"property `{FORGETS}`.*UNSET TBLPROPERTIES"):
