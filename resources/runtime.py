@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.core.background import in_background
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.paths import is_local, quarantine_path
-from incremental_assets.core.model.quarantine import NOTHING_HELD, held_in_store
+from incremental_assets.core.model.quarantine import NONE_UNFIT, NOTHING_HELD, held_in_store
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.ports import Ports
 from resources.checkpoints import open_checkpoints
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.config.settings import Configuration
     from incremental_assets.core.errors import EngineLost
-    from incremental_assets.core.model.quarantine import HeldRows
+    from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
     from incremental_assets.core.model.table import TableId, TableShape, TableSpec
     from resources.spark import SparkResource
 
@@ -135,6 +135,16 @@ class Runtime:
         from incremental_assets.adapters.delta.holding.held import held_rows
 
         return held_rows(lake, spec)
+
+    def unfit(self, spec: TableSpec) -> UnfitRows | None:
+        """Rows that cannot land, by the lake alone."""
+        lake = self.configuration.lake
+        if is_local(lake) and not Path(quarantine_path(lake, spec.id)).exists():
+            return NONE_UNFIT
+        # Inside the function, as above.
+        from incremental_assets.adapters.delta.holding.unfit import unfit_rows
+
+        return unfit_rows(lake, spec)
 
     def specs(self, source: str) -> Resolved:
         """Every table of a source as it is to be synced, resolved against the catalogue of now, which is remembered for the next look."""

@@ -21,7 +21,7 @@ from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.defs.assets import MODE_TAG, SHRINK_TAG, sync_assets
+from incremental_assets.defs.assets import MODE_TAG, NOW_TAG, SHRINK_TAG, sync_assets
 from incremental_assets.defs.build import views
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.jobs import sync_jobs
@@ -73,7 +73,8 @@ class DagsterRuns:
     def sync(self, moving: Sequence[Pending], request: Request) -> list[SyncReport]:
         """One run per partition scheme and range of partitions, as the sensor would ask for them; a report for each table whatever happens."""
         ends: dict[TableId, str] = {}
-        tags = {MODE_TAG: str(request.mode), **({SHRINK_TAG: "true"} if request.allow_shrink else {})}
+        wanted = {SHRINK_TAG: request.allow_shrink, NOW_TAG: request.looks_now}
+        tags = {MODE_TAG: str(request.mode), **{tag: "true" for tag, is_wanted in wanted.items() if is_wanted}}
         with dagster_instance() as instance:
             asked, dynamic, stopped = run_requests(self.view, sync_jobs(self.view), moving, instance, datetime.now(UTC))
             for more in dynamic:

@@ -152,7 +152,8 @@ def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 @everywhere
 @select
 @click.option("--failed", is_flag=True, help="Show only the checks that have not passed.")
-def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) -> Answer:  # noqa: FBT001
+@click.option("--strict", is_flag=True, help="What could not be checked, as nothing has landed yet, is an error.")
+def check(config: Path | None, select: tuple[str, ...], failed: bool, strict: bool, **_: Any) -> Answer:  # noqa: FBT001
     """Is every copy fresh, unique, equal to its source?
 
     Freshness, duplicates, reconciliation and schema of each table, what failed first; exit 1 if one of them fails as an error.
@@ -160,7 +161,7 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
     """
     from incremental_assets.cli.commands import check as command
 
-    return command.run(config, select, only_failed=failed)
+    return command.run(config, select, command.Options(only_failed=failed, is_strict=strict))
 
 
 @commands.command()

@@ -62,6 +62,7 @@ def entry(report: SyncReport) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "error": report.error,
         "reason": report.reason or None,
+        "next_look": report.next_look and report.next_look.isoformat(),
         "warnings": list(report.warnings),
     }
 
@@ -95,16 +96,25 @@ def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
 
 def summary(reports: Sequence[SyncReport]) -> str:
     """The result in one sentence."""
+    waiting = [report.next_look for report in reports if report.next_look is not None]
+    left = (
+        f"{_tables(len(waiting))} not looked at before {min(waiting):%Y-%m-%d %H:%M}Z (`sync --now` looks)"
+        if waiting
+        else ""
+    )
+    looked = [report for report in reports if report.next_look is None]
     if reports and all(report.status is Status.IDLE for report in reports):
-        return f"nothing changed in {_tables(len(reports))}"
-    counts = {status: sum(report.status is status for report in reports) for status in Status}
+        unchanged = f"nothing changed in {_tables(len(looked))}" if looked else ""
+        return "; ".join(filter(None, (unchanged, left)))
+    counts = {status: sum(report.status is status for report in looked) for status in Status}
     words = {Status.LANDED: "synced", Status.IDLE: "nothing changed in"}
     parts = [f"{words.get(status, f'{status}:')} {_tables(count)}" for status, count in counts.items() if count]
     rows, deleted = (sum(getattr(report.rows, name) for report in reports) for name in ("read", "deleted"))
     replaced = sum(map(_replaced, reports))
     gone = f", {deleted - replaced:,} deleted" if deleted > replaced else ""
     instead = f", {replaced:,} replaced" if replaced else ""
-    return f"{', '.join(parts) or 'no tables'}; {counted(rows, 'row')} read{gone}{instead}"
+    said = f"{', '.join(parts) or 'no tables'}; {counted(rows, 'row')} read{gone}{instead}"
+    return f"{said}; {left}" if left else said
 
 
 def _replaced(report: SyncReport) -> int:

@@ -12,13 +12,14 @@ from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.events import FINISHED_KINDS, Checkpoint, EventKind
 from incremental_assets.core.planning.renames import renamed_too_late
+from incremental_assets.core.planning.whole import next_look
 from incremental_assets.core.syncing.foreign_changes import seen_in
 
 if TYPE_CHECKING:
@@ -45,12 +46,16 @@ class Standing:
     verified: Verified | None
     """What was verified; None until a check has recorded something."""
     lag: float | None
+    next_look: datetime | None
+    """When a table without a cursor is looked at next: until then its lag is not known."""
     bound: Bound | None
     error: str | None
     warnings: tuple[str, ...] = ()
     """What the next sync will stop at, or has no use for, which would stay unnoticed while the source is idle."""
     held: HeldRows | None = None
     """What its contract holds; None where there is none, and where only a session could tell."""
+    unfit: UnfitRows | None = None
+    """What cannot land, whatever the contract; None where only a session could tell."""
     changed: tuple[datetime, SchemaChange] | None = None
     """The last change of its columns, and when it landed."""
     unfinished: str = ""
@@ -64,9 +69,11 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     changed = {} if offline else _other_hands(runtime, found, positions)
     held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
+    unfit = {spec.id: runtime.unfit(spec) for spec in found.specs}
     late = {spec.id: renamed_too_late(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     specs = {spec.id: spec for spec in found.specs}
+    due = {spec.id: next_look(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
     shown = sorted(specs.keys() | errors.keys())
     terms = {table: terms_of(runtime.configuration.source(table.source), table) for table in shown}
     recent = {table: runtime.checkpoints.history(table, _RECENT) for table in shown if table in positions}
@@ -79,11 +86,13 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
             last_at=_last_at(recent.get(table, ())),
             heartbeat=beats.get(table),
             verified=verified.get(table),
-            lag=_lag(positions.get(table), lags.get(table)),
+            lag=None if due.get(table) else _lag(positions.get(table), lags.get(table)),
+            next_look=due.get(table),
             bound=bounds.get(table.source),
             error=errors.get(table),
             warnings=(*changed.get(table, ()), *late.get(table, ())),
             held=held.get(table),
+            unfit=unfit.get(table),
             changed=columns.get(table),
             unfinished=_unfinished(recent.get(table, ()), beats.get(table)),
         )

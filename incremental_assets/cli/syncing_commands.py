@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes)."
 )
+@click.option("--now", is_flag=True, help="Look at tables that are read or compared at intervals before it is time.")
 @click.option("--reset-watermarks", is_flag=True, help="The same as the command reset (needs --yes).")
 @yes
 def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, **options: Any) -> Answer:  # noqa: FBT001
@@ -33,7 +34,7 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
     if reset_watermarks:
         from incremental_assets.cli.commands import reset as other
 
-        for name in ("full_refresh", "allow_shrink"):
+        for name in ("full_refresh", "allow_shrink", "now"):
             if options[name]:
                 flag = f"--{name.replace('_', '-')}"
                 raise SelectionError(
@@ -43,7 +44,9 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
     from incremental_assets.cli.commands import sync as command
 
     return command.run(
-        config, select, command.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
+        config,
+        select,
+        command.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "now", "yes")}),
     )
 
 

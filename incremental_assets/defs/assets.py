@@ -49,6 +49,7 @@ from incremental_assets.defs.verdicts import report_light_checks
 MODE_TAG = "mode"
 """`sync`: continue from the watermark. `full_refresh`: read everything again. Absent: the windows of the run's partitions."""
 SHRINK_TAG = "allow_shrink"
+NOW_TAG = "looks_now"
 """`true`: a table that is read whole may have lost most of its rows."""
 
 _MET = (Status.LANDED, Status.FAILED, Status.REFUSED)
@@ -151,7 +152,8 @@ def _reports(
     mode = _mode(context)
     if mode is Mode.BACKFILL and scheme.grid is not None:
         return read_again(context, view, scheme.grid, specs, ports)
-    request = Request(context.run.run_id, mode, allow_shrink=context.run.tags.get(SHRINK_TAG) == "true")
+    shrinks, now = (context.run.tags.get(tag) == "true" for tag in (SHRINK_TAG, NOW_TAG))
+    request = Request(context.run.run_id, mode, allow_shrink=shrinks, looks_now=now)
     return as_they_land(specs, lambda _: request, ports, view.config.parallel.tables)
 
 

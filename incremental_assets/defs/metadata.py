@@ -201,6 +201,7 @@ def of_verdict(verdict: Verdict) -> Metadata:
         "measured": verdict.measured,
         "threshold": verdict.threshold,
         "window": str(verdict.window) if verdict.window else None,
+        "rows_in_quarantine": verdict.quarantined,
         "drifted_windows": ", ".join(map(str, verdict.drifted)) or None,
         "samples": MetadataValue.json(list(verdict.samples)) if verdict.samples else None,
     }

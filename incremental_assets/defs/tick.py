@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from incremental_assets.core.checks.verdict import freshness
+from incremental_assets.core.checks.verdict import freshness_of
 from incremental_assets.core.config.settings import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.foresight.pending import Blocked, Pending, located, look_over
@@ -189,11 +189,8 @@ def _fresh(
     limited = [look for look in looks if limits[look.spec.id] != Freshness()]
     waiting = [look for look in limited if look.spec.id in busy]
     lags = dict(zip((look.spec.id for look in waiting), probe.lag(waiting) if waiting else (), strict=True))
-    bound = observations[0].bound if observations else None
     return [
-        freshness(table, limits[table], lags.get(table, 0.0), bound if look.spec.is_incremental else None)
-        for look in limited
-        for table in (look.spec.id,)
+        freshness_of(look, limits[look.spec.id], lags.get(look.spec.id, 0.0), observations[0].bound) for look in limited
     ]
 
 

@@ -18,7 +18,7 @@ from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.config.settings import Configuration
-from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
@@ -103,6 +103,10 @@ class FakeRuntime:
     def held(self, spec: TableSpec) -> HeldRows | None:
         """What the lake's quarantine tells."""
         return self._outside.world.lake.held(spec)
+
+    def unfit(self, spec: TableSpec) -> UnfitRows | None:
+        """The same of rows that cannot land."""
+        return self._outside.world.lake.unfit(spec)
 
     def specs(self, source: str) -> Resolved:
         """Resolved as ever."""

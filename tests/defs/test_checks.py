@@ -178,10 +178,26 @@ def test_a_column_that_changed_its_type_fails_and_a_new_one_warns(
     assert changed.description == "id was bigint and is int"
 
 
-def test_a_table_that_has_never_landed_is_stale_and_nothing_else(studio: Studio) -> None:
+def test_a_table_that_has_never_landed_is_stale_and_passes_no_check(studio: Studio) -> None:
     order(studio.world.database, "ada", "2024-01-05T00:00:00Z")
     found = studio.check("freshness", "duplicates", "reconciliation", "schema")
-    assert {name for name, check in found.items() if not check.passed} == {"freshness"}
+    assert {name: (check.passed, check.severity) for name, check in found.items()} == {
+        "freshness": (False, AssetCheckSeverity.ERROR),
+        "duplicates": (False, AssetCheckSeverity.WARN),
+        "reconciliation": (False, AssetCheckSeverity.WARN),
+        "schema": (False, AssetCheckSeverity.WARN),
+    }
+    assert "nothing has landed yet" in (found["duplicates"].description or "")
+
+
+def test_a_window_that_is_equal_does_not_hide_the_drift_of_another(studio: Studio) -> None:
+    synced(studio)
+    doctor(studio)
+    assert not studio.check("reconciliation")["reconciliation"].passed
+    found = studio.check("reconciliation", partition="2023-12-01")["reconciliation"]
+    assert not found.passed
+    assert (found.description or "").startswith("in [2023-12-01T00:00:00Z, 2024-01-01T00:00:00Z) alone: ")
+    assert "an earlier check found 4 rows that have drifted in" in (found.description or "")
 
 
 def test_a_table_that_cannot_be_synced_has_passed_no_check(studio: Studio) -> None:

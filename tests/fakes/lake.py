@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
-from incremental_assets.core.model.quarantine import Resolution
+from incremental_assets.core.model.quarantine import Resolution, UnfitRows
 from incremental_assets.core.model.rename import name_after
 from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
@@ -102,6 +103,14 @@ class FakeLake(FakeAuditor, FakeHistorian):
             ):
                 return Commit(table.table_id, version, entry.counts, entry.state, rolled_back_to=entry.rolled_back_to)
         return None
+
+    def unfit(self, spec: TableSpec) -> UnfitRows | None:
+        """Rows that could not land: the last of each key, unless the copy of an upsert has the key again."""
+        last = {key_of(spec, row): row for row in self.quarantine.get(spec.id, [])}
+        table = self.tables.get(spec.id)
+        landed = {key_of(spec, row) for row in table.rows} if table and spec.traits.one_row_per_key else set()
+        reasons = Counter(str(row["_sync_reason"]) for key, row in last.items() if key not in landed)
+        return UnfitRows(reasons.total(), tuple(sorted(reasons.items())))
 
     def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
         """Everything that is there is replaced; verified as a staged batch is."""

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.holding.held import held_rows, holds_these
+from incremental_assets.adapters.delta.holding.unfit import unfit_rows
 from incremental_assets.adapters.delta.holding.unit import Came
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
@@ -16,7 +17,7 @@ from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.paths import quarantine_path, staging_path, table_path
-from incremental_assets.core.model.quarantine import HeldRows, Resolution
+from incremental_assets.core.model.quarantine import HeldRows, Resolution, UnfitRows
 from incremental_assets.core.model.table import TableSpec
 
 _log = logging.getLogger(__name__)
@@ -28,6 +29,10 @@ class LakeQuarantine(LakePart):
     def held(self, spec: TableSpec) -> HeldRows | None:
         """Rows that the table's contract holds, without Spark; None where only a session could tell."""
         return held_rows(self._lake, spec)
+
+    def unfit(self, spec: TableSpec) -> UnfitRows | None:
+        """Rows that cannot land, without Spark; None where only a session could tell."""
+        return unfit_rows(self._lake, spec)
 
     def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
         """The cursors of the rows that the contract holds, each once; None where it holds none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,15 @@ if TYPE_CHECKING:
     from resources.runtime import Runtime
 
 
-def run(config: Path | None, patterns: Sequence[str], *, only_failed: bool = False) -> Answer:
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`only_failed`: passed checks are not shown. `is_strict`: what could not be checked is an error."""
+
+    only_failed: bool = False
+    is_strict: bool = False
+
+
+def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answer:
     """Run the command."""
     with opened(configured(config)) as runtime, progress_display() as display, runtime.observer.joined_by(display):
         found = selected(runtime, patterns)
@@ -34,19 +43,19 @@ def run(config: Path | None, patterns: Sequence[str], *, only_failed: bool = Fal
 
         with shown_in_dagster(display.say) as shown, runtime.observer.joined_by(shown):
             verdicts = list(_verdicts(runtime, found, display))
-    return with_problems(answer(sorted(verdicts, key=_place), only_failed=only_failed), found)
+    return with_problems(answer(sorted(verdicts, key=_place), options), found)
 
 
 def _place(verdict: Verdict) -> tuple[TableId, int]:
     return verdict.table, list(Check).index(verdict.check)
 
 
-def answer(verdicts: Sequence[Verdict], *, only_failed: bool) -> Answer:
-    """Failures first, then what passed, then the sum; exit 1 if one has failed as an error."""
+def answer(verdicts: Sequence[Verdict], options: Options) -> Answer:
+    """Failures first, then what passed, then the sum; exit 1 if one has failed as an error, or was not checked and has to be."""
     broken = [verdict for verdict in verdicts if not verdict.passed]
     errors = [verdict for verdict in broken if verdict.severity is Severity.ERROR]
     warned = [verdict for verdict in broken if verdict.severity is not Severity.ERROR]
-    passed = [] if only_failed else [verdict for verdict in verdicts if verdict.passed]
+    passed = [] if options.only_failed else [verdict for verdict in verdicts if verdict.passed]
     shown: list[Shown] = [_grid([*errors, *warned])]
     shown += [
         Note(
@@ -56,16 +65,20 @@ def answer(verdicts: Sequence[Verdict], *, only_failed: bool) -> Answer:
         for verdict in broken
         if verdict.samples
     ]
-    shown += [_grid(passed), Note(_summary(verdicts, len(errors), len(warned)), "bad" if errors else "strong")]
-    document = {"checks": [_entry(verdict) for verdict in (broken if only_failed else verdicts)]}
-    return Answer(document, tuple(shown), FAILED if errors else DONE)
+    unchecked = sum(not verdict.was_checked for verdict in warned)
+    has_failed = bool(errors) or (options.is_strict and unchecked > 0)
+    summary = _summary(verdicts, errors=len(errors), warnings=len(warned) - unchecked, unchecked=unchecked)
+    shown += [_grid(passed), Note(summary, "bad" if has_failed else "strong")]
+    document = {"checks": [_entry(verdict) for verdict in (broken if options.only_failed else verdicts)]}
+    return Answer(document, tuple(shown), FAILED if has_failed else DONE)
 
 
-def _summary(verdicts: Sequence[Verdict], errors: int, warnings: int) -> str:
+def _summary(verdicts: Sequence[Verdict], *, errors: int, warnings: int, unchecked: int) -> str:
     tables = counted(len({verdict.table for verdict in verdicts}), "table")
     rest = [f"{errors:,} failed"] if errors else []
     rest += [counted(warnings, "warning")] if warnings else []
-    passed = len(verdicts) - errors - warnings
+    rest += [f"{unchecked:,} not checked"] if unchecked else []
+    passed = len(verdicts) - errors - warnings - unchecked
     return ", ".join([f"{passed:,} of {counted(len(verdicts), 'check')} passed", *rest]) + f" ({tables})"
 
 
@@ -99,10 +112,12 @@ def _entry(verdict: Verdict) -> dict[str, Any]:
         "source": verdict.table.source,
         "table": render_table(verdict.table.schema, verdict.table.name),
         "check": str(verdict.check),
+        "checked": verdict.was_checked,
         "passed": verdict.passed,
         "severity": str(verdict.severity),
         "window": verdict.window and bounds(verdict.window),
         "measured": verdict.measured,
+        "quarantined": verdict.quarantined,
         "threshold": verdict.threshold,
         "samples": list(verdict.samples),
         "drifted": [bounds(window) for window in verdict.drifted],
@@ -114,6 +129,8 @@ def _row(verdict: Verdict) -> tuple[Cell | str, ...]:
     word, tone = (
         ("passed", "good")
         if verdict.passed
+        else ("not checked", "warn")
+        if not verdict.was_checked
         else ("failed", "bad")
         if verdict.severity is Severity.ERROR
         else ("warns", "warn")

@@ -18,7 +18,7 @@ from incremental_assets.core.config.resolve import unconfigured
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.bound import Bound
@@ -60,6 +60,7 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "cursor": standing.cursor,
         "watermark": text(state and state.position.watermark),
         "lag_seconds": standing.lag,
+        "next_look": standing.next_look and standing.next_look.isoformat(),
         "provisional_rows": _provisional(state),
         "last_run": report.run_id if report else None,
         "last_run_at": standing.last_at and standing.last_at.isoformat(),
@@ -73,6 +74,7 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "error": standing.error or (report.error if report else None),
         "warnings": list(standing.warnings),
         "held": standing.held and _held_entry(standing.held),
+        "unfit": standing.unfit and _unfit_entry(standing.unfit),
         "last_schema_change": standing.changed
         and {"at": standing.changed[0].isoformat(), **standing.changed[1].to_json()},
     }
@@ -85,6 +87,14 @@ def _held_entry(held: HeldRows) -> dict[str, Any]:
         "oldest": held.oldest and held.oldest.isoformat(),
         "stale": held.stale,
         "stale_since": held.stale_since and held.stale_since.isoformat(),
+    }
+
+
+def _unfit_entry(unfit: UnfitRows) -> dict[str, Any]:
+    return {
+        "rows": unfit.rows,
+        "reasons": [{"reason": reason, "rows": rows} for reason, rows in unfit.reasons],
+        "oldest": unfit.oldest and unfit.oldest.isoformat(),
     }
 
 
@@ -145,6 +155,11 @@ def _shown(tables: Sequence[Standing]) -> list[Shown]:
         if standing.held and standing.held.rows
     ]
     shown += [
+        Note(f"{standing.table}: {standing.unfit.sentence}", "warn")
+        for standing in tables
+        if standing.unfit and standing.unfit.rows
+    ]
+    shown += [
         Note(
             f"{standing.table}: last change of its columns {standing.changed[0]:%Y-%m-%d %H:%M}Z: {standing.changed[1]}",
             "dim",
@@ -172,13 +187,20 @@ def _row(standing: Standing) -> tuple[Cell | str, ...]:
         str(standing.terms.strategy),
         short(state and state.position.watermark),
         # Of a table that never landed it is the age of the source's oldest row, which is no lag.
-        Cell("" if standing.lag is None or state is None else age(standing.lag), late),
+        Cell(_lag(standing), late),
         _last_run(standing),
         _status(standing),
         str(report.guarantee) if report and report.guarantee else "",
         _verified(standing.verified),
         standing.heartbeat.owner or "" if standing.heartbeat else "",
     )
+
+
+def _lag(standing: Standing) -> str:
+    if standing.next_look is not None:
+        wait = (standing.next_look - datetime.now(UTC)).total_seconds()
+        return f"looks in {age(wait)}" if wait > 0 else "look is due"
+    return "" if standing.lag is None or standing.position.state is None else age(standing.lag)
 
 
 def _last_run(standing: Standing) -> str:

@@ -45,6 +45,7 @@ class Options:
 
     full_refresh: bool = False
     allow_shrink: bool = False
+    now: bool = False
     yes: bool = False
 
     @property
@@ -60,7 +61,8 @@ def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answe
         found = selected(runtime, patterns)
         refuse_unless_meant(found, options)
         run_id = str(uuid.uuid4())
-        done = sync_all(runtime, found, Request(run_id, options.mode, allow_shrink=options.allow_shrink), display)
+        request = Request(run_id, options.mode, allow_shrink=options.allow_shrink, looks_now=options.now)
+        done = sync_all(runtime, found, request, display)
         done = _with_left_behind(runtime, found, done)
         summary = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
         return with_problems(summary, found)
@@ -160,6 +162,6 @@ def look(specs: Sequence[TableSpec], positions: Mapping[TableId, Checkpoint], re
         windows = [Window(spec.start, None) for spec in specs]
         return Seen(tuple(Pending(*each) for each in zip(specs, windows, observations, strict=True)), (), probe)
     # One that may not go on meets the same error in its own sync, which records it.
-    moving, _, still = look_over(specs, positions, observations)
+    moving, _, still = look_over(specs, positions, observations, request=request)
     there = {found.spec.id for found in moving}
     return Seen(moving, tuple(each for each in still if each.spec.id not in there), probe)

@@ -13,14 +13,17 @@ from incremental_assets.core.checks.mending import Mending, mended
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember, remember_windows
 from incremental_assets.core.checks.verdict import (
+    beside_quarantine,
     contract,
     duplicates,
-    freshness,
+    freshness_of,
+    gone,
     history,
     nothing_landed,
     reconciliation,
     schema,
     unanswered,
+    with_the_rest,
 )
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
@@ -136,25 +139,30 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
     except IncrementalAssetsError as error:
         yield from (unanswered(spec.id, Check.FRESHNESS, str(error)) for spec in specs)
         return
-    for spec, lag in zip(specs, lags, strict=True):
-        yield freshness(spec.id, terms_of(spec.id).freshness, lag, bound if spec.is_incremental else None)
+    for request, lag in zip(looks, lags, strict=True):
+        yield freshness_of(request, terms_of(request.spec.id).freshness, lag, bound)
 
 
 def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:
+    if ports.checkpoints.position(spec.id).state is None:
+        return nothing_landed(spec.id, check)
     if check is Check.RECONCILIATION:
         windows = scope.windows_of(spec)
         drift = reconcile(spec, terms.partitions, ports, windows)
         (remember if windows is None else remember_windows)(spec, drift, ports.checkpoints)
         mending = scope.mending
         verdict = mended(spec, terms, drift, mending, ports) if mending else reconciliation(spec, terms, drift)
-        return verdict if windows is not None else _unless_changed(verdict, spec, ports)
+        verdict = beside_quarantine(verdict, ports.quarantine.held(spec), ports.quarantine.unfit(spec))
+        if windows is None:
+            return _unless_changed(verdict, spec, ports)
+        return with_the_rest(verdict, terms, drift.looked_at, ports.checkpoints.verified().get(spec.id))
     if check.is_of_history:
         of_now = check is Check.CURRENT
         ask = ports.historian.differing_versions if of_now else ports.historian.overlapping_versions
         return history(spec, terms, check, ask(spec))
     columns = ports.reader.columns(spec)
     if not columns:
-        return nothing_landed(spec.id, check)
+        return gone(spec.id, check)
     if check is Check.CONTRACT:
         return contract(spec, ports.quarantine.held(spec))
     if check is Check.DUPLICATES:

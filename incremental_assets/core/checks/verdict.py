@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from incremental_assets.core.checks.reconcile import Drift
+from incremental_assets.core.checks.row_by_row import NAMED
 from incremental_assets.core.config.settings import Freshness, TableConfig
+from incremental_assets.core.model.cures import full_refresh_of, sync
 from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.model.measure import Duplicates
-from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
+from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.whole import next_look
 from incremental_assets.core.words import age, agreeing, counted
+
+
+def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: Bound) -> Verdict:
+    """What can be said of one table, whichever way it is followed; `lag` as a look found it."""
+    spec, state = request.spec, request.state
+    due = next_look(spec, state)
+    if due is not None:
+        return _at_intervals(spec.id, limits, due, bound.clock)
+    found = freshness(spec.id, limits, lag, bound if spec.is_incremental else None)
+    # Without a row that waits, its words would be that every row has landed.
+    return nothing_landed(spec.id, Check.FRESHNESS) if state is None and found.passed else found
 
 
 def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None = None) -> Verdict:
@@ -41,6 +60,25 @@ def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None
         detail=detail,
         measured=lag,
         threshold=threshold,
+    )
+
+
+def _at_intervals(table: TableId, limits: Freshness, due: datetime, clock: datetime) -> Verdict:
+    """Of a table that is looked at only when it is due: what has changed since is not known, so it counts from then on."""
+    late = max(0.0, (clock - due).total_seconds())
+    if late:
+        found = freshness(table, limits, late)
+        return replace(found, detail=f"the table should have been looked at {age(late)} ago")
+    wait = age((due - clock).total_seconds())
+    nearest = limits.warn or limits.fail
+    return Verdict(
+        table,
+        Check.FRESHNESS,
+        passed=True,
+        severity=Severity.WARN,
+        detail=f"not looked at since it was read last: the next look is in {wait}",
+        measured=0.0,
+        threshold=nearest.total_seconds() if nearest else None,
     )
 
 
@@ -82,6 +120,16 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
     )
 
 
+def beside_quarantine(verdict: Verdict, held: HeldRows | None, unfit: UnfitRows | None) -> Verdict:
+    """Rows that are in quarantine are in no count of equal rows, so that they are counted beside them."""
+    told = [each.sentence for each in (held, unfit) if each is not None and each.rows]
+    return replace(
+        verdict,
+        detail="; ".join((verdict.detail, *told)),
+        quarantined=sum(each.rows for each in (held, unfit) if each is not None),
+    )
+
+
 def schema(spec: TableSpec, found: Difference) -> Verdict:
     """The same columns on both sides. A difference is a warning where the next sync follows it, and an error under `freeze`, or where a type changed otherwise than `widen` allows."""
     differences = [f"{column.name} is new in the source" for column in found.added]
@@ -111,7 +159,7 @@ def contract(spec: TableSpec, held: HeldRows | None) -> Verdict:
 def history(spec: TableSpec, terms: TableConfig, check: Check, found: FaultyKeys | None) -> Verdict:
     """The history says of now what the copy says, and of each moment one thing. None: it has not begun."""
     if found is None:
-        return nothing_landed(spec.id, check)
+        return unchecked(spec.id, check, "the history has not begun; the next sync begins it")
     keys, of = counted(found.keys, "key"), agreeing(found.keys, "has", "have")
     if check is Check.CURRENT:
         wrong = f"{keys} {of} another current version than the copy has a row"
@@ -126,9 +174,38 @@ def history(spec: TableSpec, terms: TableConfig, check: Check, found: FaultyKeys
     )
 
 
+def unchecked(table: TableId, check: Check, why: str) -> Verdict:
+    """There is nothing yet to check: a warning, as nothing was found right either."""
+    return Verdict(table, check, passed=False, severity=Severity.WARN, detail=why, was_checked=False)
+
+
 def nothing_landed(table: TableId, check: Check) -> Verdict:
-    """The check has passed, as there is no table yet; only the freshness check reports that."""
-    return Verdict(table, check, passed=True, severity=Severity.WARN, detail="nothing has landed yet")
+    """There is no copy yet."""
+    return unchecked(table, check, f"nothing has landed yet; {sync(table)} begins")
+
+
+def gone(table: TableId, check: Check) -> Verdict:
+    """Something has landed, and there is no copy."""
+    return unanswered(table, check, f"the table is gone from the lake; {full_refresh_of(table)} makes it anew")
+
+
+def with_the_rest(verdict: Verdict, terms: TableConfig, looked_at: Sequence[Window], known: Verified | None) -> Verdict:
+    """The verdict on some windows says so, and does not pass while earlier checks know of drift in the others."""
+    over = f"in {', '.join(map(str, looked_at[:NAMED]))} alone: " if looked_at else ""
+    rest = known.outside(looked_at) if known else ()
+    if not rest:
+        return replace(verdict, detail=over + verdict.detail)
+    rows = sum(piece.rows for piece in rest)
+    where = ", ".join(str(piece.window) for piece in rest[:NAMED])
+    found = f"an earlier check found {counted(rows, 'row')} that {agreeing(rows, 'has', 'have')} drifted in {where}"
+    return replace(
+        verdict,
+        passed=False,
+        severity=verdict.severity if not verdict.passed else terms.reconciliation,
+        measured=(verdict.measured or 0) + rows,
+        detail=f"{over}{verdict.detail}; {found}",
+        drifted=(*verdict.drifted, *(piece.window for piece in rest[:NAMED])),
+    )
 
 
 def unanswered(table: TableId, check: Check, sentence: str) -> Verdict:

@@ -72,6 +72,7 @@ def look_over(
     positions: Mapping[TableId, Checkpoint],
     observations: Sequence[Observation],
     changed: Collection[TableId] = (),
+    request: Request = _REQUEST,
 ) -> tuple[tuple[Pending, ...], tuple[Blocked, ...], tuple[IdleTable, ...]]:
     """The tables that have moved, those that may not go on, and those that stand still; one that moved can have news to keep beside them.
 
@@ -81,7 +82,7 @@ def look_over(
     for spec, seen in zip(specs, observations, strict=True):
         position = positions.get(spec.id, Checkpoint())
         try:
-            found, idle = _looked(spec, position, seen, is_changed=spec.id in changed)
+            found, idle = _looked(spec, position, seen, request, is_changed=spec.id in changed)
         except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
             if not isinstance(error, IncrementalAssetsError):
                 _log.exception("%s: the look failed with an unexpected error", spec.id)
@@ -93,18 +94,18 @@ def look_over(
 
 
 def _looked(
-    spec: TableSpec, position: Checkpoint, seen: Observation, *, is_changed: bool
+    spec: TableSpec, position: Checkpoint, seen: Observation, request: Request, *, is_changed: bool
 ) -> tuple[Pending | None, IdleTable | None]:
     """What one look says of one table: what it has to read, and what is known of it though nothing was read."""
     state = position.state
-    decision = plan(spec, _REQUEST, state, _UNUSED, seen)
+    decision = plan(spec, request, state, _UNUSED, seen)
     if isinstance(decision, SyncPlan):
         news = None if decision.noticed is None else IdleTable(spec, position, _put_back(decision), is_news=True)
         return Pending(spec, decision.window, seen, reached=_reached(state)), news
     unfilled = state is not None and state.unfilled is not None
     if position.open is not None or is_changed or unfilled or decision.renames:
         # What a killed run left open, or another writer did, must be checked in the lake, even if nothing else changed; new columns are still to be read, or to be renamed.
-        window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
+        window = reading(spec, request, state, seen) if spec.is_incremental else Window(None, None)
         return Pending(spec, window, seen, reached=_reached(state)), None
     return None, IdleTable(spec, position, decision, is_news(spec, seen, decision))
 

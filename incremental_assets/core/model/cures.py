@@ -38,6 +38,11 @@ def accept_source(table: TableId) -> str:
     return f"`incremental-assets reset --select {_quoted(table)} --accept-source --yes`"
 
 
+def sync(table: TableId) -> str:
+    """Land what has changed, or everything where nothing has landed."""
+    return f"`incremental-assets sync --select {_quoted(table)}`"
+
+
 def check(table: TableId) -> str:
     """Compare the copy with its source."""
     return f"`incremental-assets check --select {_quoted(table)}`"

@@ -54,6 +54,27 @@ class HeldRows:
 NOTHING_HELD = HeldRows()
 
 
+@dataclass(frozen=True, slots=True)
+class UnfitRows:
+    """Rows that no copy can take, as a value of theirs has no place in its types, and that have not come in another version since. `reasons`: the most frequent first."""
+
+    rows: int = 0
+    reasons: tuple[tuple[str, int], ...] = ()
+    oldest: datetime | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What there is to say of them; empty where there are none."""
+        if not self.rows:
+            return ""
+        since = f" since {self.oldest:%Y-%m-%d %H:%M}Z" if self.oldest else ""
+        named = ", ".join(f"{reason} ({rows:,})" for reason, rows in self.reasons[:_NAMED])
+        return f"{counted(self.rows, 'row')} of the source cannot land and {agreeing(self.rows, 'is', 'are')} in quarantine{since}: {named}"
+
+
+NONE_UNFIT = UnfitRows()
+
+
 def held_in_store(spec: TableSpec) -> HeldRows | None:
     """What is known without a session, of a lake in a store: nothing is held without a contract; None with one, as its rows are not counted."""
     return None if spec.contract is not None else NOTHING_HELD

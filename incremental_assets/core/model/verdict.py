@@ -54,3 +54,7 @@ class Verdict:
     """At most ten keys; hashed where the table's key is personal."""
     by_hash: bool = False
     """Whether the samples are hashes of rows, as the table has no key."""
+    quarantined: int | None = None
+    """Rows of the source that are in quarantine, and that no comparison counts; None where the check does not look."""
+    was_checked: bool = True
+    """False where there is nothing yet that could be checked; it has not passed."""

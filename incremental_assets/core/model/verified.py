@@ -46,6 +46,10 @@ class Verified:
         reached = _reached(known.reached or known.through, windows)
         return Verified(_through(reached, kept), kept, None if reached is None else reached.text)
 
+    def outside(self, windows: Sequence[Window]) -> tuple[Drifted, ...]:
+        """The drift that is known beside these windows."""
+        return _outside(self._of_cursor(windows).drifted, windows)
+
     def _of_cursor(self, windows: Sequence[Window]) -> Verified:
         """Nothing, if it belongs to a cursor of another type: the copy has been read from its start since."""
         mine, theirs = ({end.type for end in _ends(each)} for each in ([p.window for p in self.drifted], windows))

@@ -24,6 +24,8 @@ def compares_keys(spec: TableSpec, request: Request, state: State | None, bound:
         return False
     if request.mode is not Mode.SYNC:
         return request.mode is Mode.REPAIR or (spec.compares and request.mode is Mode.BACKFILL)
+    if request.looks_now:
+        return True
     last = state.compared if state else None
     # A clock that was put back would have it wait for as long as that, and the interval.
     return last is None or not timedelta() <= bound.clock - last.clock < spec.deletes.every

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from incremental_assets.core.model.clock_reading import PutBack
@@ -48,6 +48,8 @@ class Request:
     mode: Mode = Mode.SYNC
     window: Window | None = None
     allow_shrink: bool = False
+    looks_now: bool = False
+    """Whether tables that are read or compared at intervals are looked at before it is time."""
     connections: int | None = None
     """The most connections to the source; None: as configured."""
     resolves: Resolution = Resolution.SUPERSEDED
@@ -127,6 +129,8 @@ class NothingToDo:
     warnings: tuple[str, ...] = ()
     renames: tuple[Rename, ...] = ()
     """Columns of the copy that are to have other names first."""
+    next_look: datetime | None = None
+    """When the table is looked at again, where nobody looked at it now; on the source's clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,8 @@ class SyncReport:
     warnings: tuple[str, ...] = ()
     reason: str = ""
     """Why nothing was read, for an idle table."""
+    next_look: datetime | None = None
+    """When the table is looked at next, where nobody looked at it now."""
     error: str | None = None
 
     @property
@@ -137,6 +139,7 @@ class SyncReport:
             new_watermark=nothing.state.position.watermark if nothing.state else nothing.previous_watermark,
             warnings=nothing.warnings,
             reason=nothing.reason,
+            next_look=nothing.next_look,
         )
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -26,6 +26,13 @@ from incremental_assets.core.planning.settled_bound import (
 )
 
 
+def next_look(spec: TableSpec, state: State | None) -> datetime | None:
+    """When a table that is read or compared at intervals is due; None for one with a cursor, and before its first sync."""
+    if spec.is_incremental or state is None or state.clock is None:
+        return None
+    return state.clock + spec.refresh_every
+
+
 def plan_whole(
     spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
 ) -> SyncPlan | NothingToDo:
@@ -37,20 +44,22 @@ def plan_whole(
     settled = settle_compared(bound, blind=not with_keys) if compares_rows else settle_whole(bound)
     if (
         request.mode is Mode.SYNC
+        and not request.looks_now
         and state is not None
         and state.clock is not None
         # A clock that was put back would make it wait for that long, plus the interval.
         and timedelta() <= bound.clock - state.clock < spec.refresh_every
     ):
-        due = state.clock + spec.refresh_every
+        due = next_look(spec, state)
         return NothingToDo(
-            f"not due before {due:%Y-%m-%d %H:%M}Z",
+            f"not looked at: not due before {due:%Y-%m-%d %H:%M}Z",
             settled.guarantee,
             settled.reason,
             None,
             None,
             None,
             (*timeline_turned(state, bound), *identity_hidden(bound)),
+            next_look=due,
         )
     return SyncPlan(
         spec=spec,

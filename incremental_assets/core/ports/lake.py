@@ -12,7 +12,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Outdated, RowHash
-from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -106,6 +106,9 @@ class LakeQuarantine(Protocol):
 
     def held(self, spec: TableSpec) -> HeldRows | None:
         """How many, and why; None where only a session could tell."""
+
+    def unfit(self, spec: TableSpec) -> UnfitRows | None:
+        """Rows that cannot land, whatever the contract; None where only a session could tell."""
 
     def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
         """Their cursors, each once; None where none is held."""
