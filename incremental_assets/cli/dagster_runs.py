@@ -112,13 +112,15 @@ class DagsterRuns:
         # Where it came to the table, its own report says what went wrong.
         return [self._report(spec, request, _of(spec.id, error)) for spec in specs]
 
-    def landed(self, backfill: str, keys: Sequence[str]) -> frozenset[str]:
-        """Those of the keys that successful runs of the same backfill have read."""
+    def landed(self, table: TableId, backfill: str, keys: Sequence[str]) -> frozenset[str]:
+        """Those of the keys that successful runs of the same backfill have read, unless a reset or a rollback has taken that back."""
+        standing = self._runtime.checkpoints.standing_backfills(table)
         with dagster_instance() as instance:
             records = instance.get_run_records(
                 RunsFilter(tags={BACKFILL_TAG: backfill}, statuses=[DagsterRunStatus.SUCCESS])
             )
-        ranges = [tuple(record.dagster_run.tags[tag] for tag in RANGE_TAGS) for record in records]
+        runs = [record.dagster_run for record in records if record.dagster_run.run_id in standing]
+        ranges = [tuple(run.tags[tag] for tag in RANGE_TAGS) for run in runs]
         place = {key: number for number, key in enumerate(keys)}
         # A grid that has changed since has other keys, which say nothing about these.
         whole = [(place[first], place[last]) for first, last in ranges if first in place and last in place]

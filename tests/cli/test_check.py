@@ -121,3 +121,17 @@ def test_a_backfill_of_the_drifted_window_takes_its_drift_out_of_status(call: Ca
     assert after["verified_through"] == before["verified_through"], "nothing was compared"
     assert call("check").code == 0
     assert call("status", "--json").tables["public.orders"]["drift"] == 0
+
+
+def test_of_a_table_of_which_nothing_landed_nothing_was_checked_and_strict_makes_that_an_error(
+    call: Call, outside: Outside
+) -> None:
+    said, strict = call("check", "--json", "--select", "public.countries"), call("check", "--strict")
+
+    assert said.code == 0
+    begins = "nothing has landed yet; `incremental-assets sync --select shop.public.countries` begins"
+    assert [(each["check"], each["checked"], each["passed"], each["detail"]) for each in said.document["checks"]] == [
+        (check, False, False, begins) for check in ("duplicates", "reconciliation", "schema")
+    ]
+    assert strict.code == 1
+    assert "not checked" in strict.out.splitlines()[-1]

@@ -358,6 +358,43 @@ def test_a_backfill_goes_on_where_it_stopped(call: Call, synced: Outside, monkey
     assert "nothing left to read, 3 partitions had landed in an earlier call" in entry["reason"]
 
 
+def test_a_backfill_whose_rows_a_reset_took_back_is_read_again(call: Call, synced: Outside) -> None:
+    words = ("backfill", "--select", "public.orders", "--from", "2024-01-01", "--to", "2024-02-01", "--json")
+    first, again = call(*words), call(*words)
+    assert call("reset", "--select", "public.orders", "--to", "2024-01-01T00:00:00Z", "--yes").code == 0
+    after_reset = call(*words)
+
+    assert [said.document["tables"][0]["status"] for said in (first, again, after_reset)] == [
+        "landed",
+        "idle",
+        "landed",
+    ]
+
+
+def test_the_lag_of_a_table_that_is_not_due_is_not_known(call: Call, synced: Outside) -> None:
+    countries = call("status", "--json").tables["public.countries"]
+    assert countries["lag_seconds"] is None
+    assert countries["next_look"].startswith("2024-01-30T09:1")
+    assert call("status", "--json").tables["public.orders"]["next_look"] is None
+
+
+def test_a_row_that_cannot_land_is_told_until_it_has_landed(call: Call, synced: Outside) -> None:
+    database = synced.world.database
+    order(database, "bob", database.stamp(), status="unfit")
+    call("sync")
+    told = [call("status", "--json").tables["public.orders"]["unfit"]["rows"] for _ in range(2)]
+    shown, checked = call("status").out, call("check", "--json", "--select", "public.orders")
+    database.update(ORDERS, {"id": database.rows(ORDERS)[-1]["id"]}, status="new", updated_at=database.stamp())
+    call("sync")
+
+    assert told == [1, 1]
+    assert "1 row of the source cannot land and is in quarantine" in shown
+    (verdict,) = [each for each in checked.document["checks"] if each["check"] == "reconciliation"]
+    assert verdict["quarantined"] == 1
+    assert "1 row of the source cannot land and is in quarantine" in verdict["detail"]
+    assert call("status", "--json").tables["public.orders"]["unfit"]["rows"] == 0
+
+
 def test_lag_is_the_age_of_what_waits(call: Call, synced: Outside) -> None:
     database = synced.world.database
     order(database, "alan", database.stamp())

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from tests.cli.conftest import CONFIG, Call, Outside
-from tests.scenario import COUNTRIES_SHAPE, ORDERS, monday, order, orders
+from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, monday, order, orders
 
 ENTRY = {
     "source", "table", "strategy", "mode", "status", "guarantee", "guarantee_reason", "window", "previous_watermark", "new_watermark",
@@ -68,7 +68,23 @@ def test_eyes_get_a_table_and_one_sentence(call: Call, outside: Outside) -> None
 
     assert "shop.public.orders" in first.out
     assert "synced 2 tables" in first.out
-    assert second.out.startswith("nothing changed in 2 tables")
+    assert second.out.startswith(
+        "nothing changed in 1 table; 1 table not looked at before 2024-01-30 09:13Z (`sync --now` looks)"
+    )
+
+
+def test_a_table_that_is_not_due_is_looked_at_on_request_and_says_until_then_that_nobody_looked(
+    call: Call, synced: Outside
+) -> None:
+    synced.world.database.insert(COUNTRIES, code="at", name="Austria")
+
+    left, looked = call("sync", "--json"), call("sync", "--now", "--json")
+
+    assert left.tables["public.countries"]["status"] == "idle"
+    assert left.tables["public.countries"]["next_look"].startswith("2024-01-30T09:1")
+    assert left.tables["public.orders"]["next_look"] is None
+    assert looked.tables["public.countries"]["status"] == "landed"
+    assert looked.tables["public.countries"]["next_look"] is None
 
 
 def test_what_left_the_copy_is_counted_where_eyes_look(call: Call, outside: Outside, config: Path) -> None:

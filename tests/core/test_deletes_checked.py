@@ -34,3 +34,18 @@ def test_before_a_comparison_is_due_it_is_drift_that_only_warns() -> None:
 
 def test_where_deletes_are_ignored_it_is_none() -> None:
     assert undeleted(orders()).rows == 0
+
+
+def test_beside_a_row_that_differs_the_deleted_ones_are_counted_and_named_too() -> None:
+    world = ten()
+    for _ in range(2):
+        world.database.tick(600)
+        world.sync(EACH)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.update(ORDERS, {"id": 7}, status="changed without a stamp")
+
+    found = reconcile(EACH, None, world.ports())
+
+    assert (found.rows, found.samples) == (2, ("7", "3"))
+    assert found.detail.startswith("1 row of the source is missing in the lake or different there, in ")
+    assert found.detail.endswith("; 1 row of the copy was deleted in the source; the next sync finds it")

@@ -15,6 +15,7 @@ from incremental_assets.adapters.checkpoints.rows import event_of, row_of
 from incremental_assets.adapters.checkpoints.tables import checkpoints, is_named, is_table, named, same_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.events import FINISHED_KINDS, Event, EventKind
+from incremental_assets.core.planning.plan import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,17 @@ def events_after(table: TableId, event_id: int) -> Select[Any]:
     """The events of one table behind one of them, oldest first."""
     c = checkpoints.c
     return select(checkpoints).where(is_table(c, table), c.event_id > event_id).order_by(c.event_id)
+
+
+def standing_backfills(table: TableId) -> Select[Any]:
+    """The runs of backfills that have landed since the table was last reset, rolled back, rebuilt or read anew: what they read is still so."""
+    c = checkpoints.c
+    back = c.event.in_([EventKind.RESET.value, EventKind.REBUILT.value]) | (
+        (c.event == EventKind.LANDED.value) & c.mode.in_([Mode.ROLLBACK.value, Mode.FULL_REFRESH.value])
+    )
+    newest = select(func.coalesce(func.max(c.event_id), 0)).where(is_table(c, table), back)
+    read = c.event.in_([EventKind.LANDED.value, EventKind.IDLE.value]) & (c.mode == Mode.BACKFILL.value)
+    return select(c.run_id).where(is_table(c, table), read, c.event_id > newest.scalar_subquery()).distinct()
 
 
 def recorded(rows: Iterable[Any]) -> tuple[Recorded, ...]:

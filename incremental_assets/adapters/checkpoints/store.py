@@ -24,6 +24,7 @@ from incremental_assets.adapters.checkpoints.events import (
     events_after,
     latest,
     recorded,
+    standing_backfills,
     thin_out,
 )
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
@@ -151,6 +152,10 @@ class SqlCheckpoints:
     def history(self, table: TableId, limit: int = 100) -> tuple[Recorded, ...]:
         """The last events of a table, oldest first."""
         return recorded(reversed(self._read(latest(table, limit))))
+
+    def standing_backfills(self, table: TableId) -> frozenset[str]:
+        """The runs of backfills whose rows nothing has taken back since."""
+        return frozenset(row.run_id for row in self._read(standing_backfills(table)))
 
     def heartbeats(self) -> dict[TableId, Heartbeat]:
         """The process and the run that write each table now, of all tables that were ever written."""

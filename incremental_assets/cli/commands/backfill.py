@@ -90,7 +90,7 @@ def _read(
     keys, window = _keys(runtime, spec, options)
     runs = DagsterRuns(runtime, spec.id.source)
     name = f"{spec.id} {window}"
-    landed = frozenset() if options.again else runs.landed(name, keys)
+    landed = frozenset() if options.again else runs.landed(spec.id, name, keys)
     display.begin([spec.id])
     done: list[SyncReport] = []
     source = runtime.configuration.source(spec.id.source)

@@ -143,7 +143,13 @@ def _of_windows(spec: TableSpec, state: State, seen: Look, ports: Ports, *, is_w
         )
     named = ", ".join(str(piece.window) for piece in drifted[:NAMED])
     missing = f"{counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
-    detail = f"{missing}, in {named}" + (f"; {stayed.detail}" if stayed else "")
+    detail = f"{missing}, in {named}"
+    if stayed is not None:
+        # Where a row lies that is gone from the source, no window of the source tells.
+        anywhere = (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), stayed.rows), *drifted)
+        samples = (*found.missing_keys[: NAMED // 2], *stayed.samples)[:NAMED]
+        rows = found.missing + stayed.rows
+        return Drift(f"{detail}; {stayed.detail}", rows, None, verified, looked_at, anywhere, samples)
     through = _text(_lower(drifted[0].window.lower, reached))
     return Drift(detail, found.missing, through, verified, looked_at, drifted, found.missing_keys)
 

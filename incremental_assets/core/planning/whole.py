@@ -52,7 +52,7 @@ def plan_whole(
     ):
         due = next_look(spec, state)
         return NothingToDo(
-            f"not looked at: not due before {due:%Y-%m-%d %H:%M}Z",
+            f"not due before {due:%Y-%m-%d %H:%M}Z",
             settled.guarantee,
             settled.reason,
             None,
