@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests import profiles
+from tests.pgbouncer import OpenPooler, started
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,6 +120,15 @@ def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMySQL]:
         pytest.skip(f"no MySQL: {error}")
     yield server
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgres: EmbeddedPostgres) -> OpenPooler:
+    """Starts a PgBouncer in front of the tests' PostgreSQL, where this machine has one or lets us install it."""
+    installed = subprocess.run([_CI / "pgbouncer.sh"], capture_output=True, text=True, check=False)
+    if installed.returncode != 0:
+        pytest.skip(f"no PgBouncer: {installed.stderr.strip().splitlines()[-1]}")
+    return partial(started, postgres)
 
 
 @pytest.fixture

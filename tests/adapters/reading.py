@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 from incremental_assets.adapters.databases.jdbc import ReadQuery
 from incremental_assets.adapters.databases.measure import spark_row_hash
 from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
+from incremental_assets.adapters.databases.postgresql.pinned import Limits
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.rows.reader import JdbcReader
 from incremental_assets.adapters.delta.staging.arrow_staging import counting_of
@@ -29,7 +30,7 @@ def loaded(
 ) -> DataFrame:
     address = source.address()
     properties = jdbc_properties(address)
-    reader = spark.read.option("sessionInitStatement", session_init(snapshot_id, timedelta(minutes=15)))
+    reader = spark.read.option("sessionInitStatement", session_init(snapshot_id, Limits(timedelta(minutes=15))))
     if parts:
         return reader.jdbc(jdbc_url(address), f"({sql}) AS s", predicates=list(parts), properties=properties)
     return reader.jdbc(jdbc_url(address), f"({sql}) AS s", properties=properties)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.connect import driver_arguments
+from incremental_assets.adapters.databases.postgresql.greeting import greet
+from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -54,6 +59,15 @@ class Source:
     def open(self, user: str | None = None, **changes: Any) -> SqlProbe:
         self.opened.append(SqlProbe(self.address(user, **changes), "shop"))
         return self.opened[-1]
+
+    @contextmanager
+    def asked(self, user: str | None = None) -> Iterator[Asked]:
+        """The cursor of a session of the product's."""
+        address = self.address(user)
+        with Patient.connect(**driver_arguments(address)) as connection:  # type: ignore[arg-type]
+            connection.autocommit = True
+            greet(connection, address)
+            yield Asked(connection, address)
 
     def shape(self, name: str) -> TableShape:
         return next(shape for shape in self.open().catalogue() if shape.id.name == name)

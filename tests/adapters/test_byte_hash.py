@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from incremental_assets.adapters.databases import byte_hash
+from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.rows.byte_hash import hashes_alike
 from incremental_assets.adapters.delta.direct.audit.measure_task import Ends, MeasureUnit, apply
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -204,10 +205,12 @@ def test_a_server_that_hashes_otherwise_is_asked_for_texts(source: Source, monke
 
 
 def test_a_server_without_the_function_is_asked_for_texts(source: Source) -> None:
-    with source.connect() as connection, psycopg.RawCursor(connection) as cursor:
-        connection.autocommit = True
-        cursor.execute("ALTER FUNCTION pg_catalog.hash_record_extended RENAME TO gone")
+    with source.asked() as asked:
+        source.execute("ALTER FUNCTION pg_catalog.hash_record_extended RENAME TO gone")
         try:
-            assert not hashes_alike(cursor)
+            assert not hashes_alike(asked)
+            asked.begin("SELECT 1")
+            assert not hashes_alike(asked)
+            assert one_row(asked, "SELECT 2") == (2,), "a snapshot that is held goes on"
         finally:
-            cursor.execute("ALTER FUNCTION pg_catalog.gone RENAME TO hash_record_extended")
+            source.execute("ALTER FUNCTION pg_catalog.gone RENAME TO hash_record_extended")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import psycopg
-
 from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
 from tests.adapters.source import Source
 
@@ -38,7 +36,8 @@ def test_the_catalogue_is_not_read_anew_for_each_of_its_tables(source: Source) -
     source.execute(
         "DO $$ BEGIN FOR i IN 1..200 LOOP EXECUTE format('CREATE TABLE t%s (id int PRIMARY KEY)', i); END LOOP; END $$"
     )
-    with source.connect() as connection, psycopg.RawCursor(connection) as asked:
+    with source.asked() as asked:
+        asked.begin("SELECT 1")
         assert len(read_catalogue(asked, "shop", ["public"])) == 200
         read = asked.execute("SELECT seq_tup_read FROM pg_stat_xact_sys_tables WHERE relname = 'pg_class'").fetchone()
         there = asked.execute("SELECT count(*) FROM pg_class").fetchone()

@@ -10,6 +10,7 @@ import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.connect import driver_arguments, session_init
+from incremental_assets.adapters.databases.postgresql.pinned import Limits
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Cursor, Strategy
 from incremental_assets.core.model.window import Window
@@ -127,5 +128,5 @@ def test_a_parallel_reader_looks_names_up_in_the_catalogue_alone(source: Source,
     owner.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     (held,) = owner.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
     with psycopg.connect(**driver_arguments(source.address(READER))) as reader:  # type: ignore[arg-type]
-        reader.execute(session_init(held if in_a_snapshot else None, timedelta(minutes=1)).encode())
+        reader.execute(session_init(held if in_a_snapshot else None, Limits(timedelta(minutes=1))).encode())
         assert reader.execute("SHOW search_path").fetchone() == ("pg_catalog, pg_temp",)

@@ -88,12 +88,14 @@ import json, sys
 from pathlib import Path
 from incremental_assets.adapters.spark.server_record import read
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url
+from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
+from incremental_assets.adapters.databases.postgresql.pinned import Limits
 from incremental_assets.adapters.spark.connect_client import open_remote
 
 session, address = open_remote(read(Path(sys.argv[1])), lambda: True), Address(**json.loads(sys.argv[2]))
-query = "(SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS q"
-print(session.read.jdbc(jdbc_url(address), query, properties=jdbc_properties(address)).first()[0])
+query = "(SELECT current_setting('application_name') || ' ' || count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory') AS q"
+properties = jdbc_properties(address) | {"sessionInitStatement": session_init(None, Limits())}
+print(session.read.jdbc(jdbc_url(address), query, properties=properties).first()[0])
 """
 
 
@@ -102,7 +104,7 @@ def test_a_reader_of_the_engines_is_known_as_one_of_ours(folder: Path, source: S
     here = source.address()
     fields = {name: getattr(here, name) for name in ("dialect", "host", "port", "database", "user", "password")}
     done = python(NAMED, folder, json.dumps(fields))
-    assert done.stdout.strip() == "incremental-assets", done.stderr
+    assert done.stdout.strip() == "incremental-assets 1", done.stderr
 
 
 MEANING = """

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.postgresql.connect import READER, jdbc_properties, jdbc_url
+from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url
 
 ADDRESS = Address(
     "postgresql", "db.example.com", 5432, "shop", "reader", "s3cret&of=reader", socket_timeout=timedelta(seconds=45)
@@ -22,9 +22,9 @@ def settings(address: Address) -> dict[str, str]:
     return {name: value for name, (value,) in parse_qs(asked, strict_parsing=True).items()}
 
 
-def test_deadlines_and_name_are_in_the_address_whose_case_nobody_changes() -> None:
+def test_deadlines_are_in_the_address_whose_case_nobody_changes() -> None:
     found = settings(ADDRESS)
-    assert (found["ApplicationName"], found["socketTimeout"], found["readOnly"]) == (READER, "45", "true")
+    assert (found["socketTimeout"], found["readOnly"]) == ("45", "true")
     assert (found["connectTimeout"], found["loginTimeout"], found["sslmode"]) == ("10", "10", "disable")
 
 

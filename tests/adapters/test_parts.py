@@ -61,12 +61,10 @@ def test_only_the_new_partition_is_asked_where_it_begins(source: Source) -> None
     known = replace(first, fingerprint=None)
     with pytest.raises(psycopg.errors.LockNotAvailable):
         source.connect().execute("SET lock_timeout = '200ms'; SELECT min(updated_at) FROM orders")
-    with psycopg.connect(source.postgres.dsn(source.database), autocommit=True) as connection:
-        connection.execute("SET lock_timeout = '2s'")
-        with psycopg.RawCursor(connection) as asked:
-            look = ObserveRequest(spec, known)
-            session = Session(asked)
-            (found,) = parts(session, (look,), session.members((spec.id,)))
+    with source.asked() as asked, asked.beside(lock_timeout="2s"):
+        look = ObserveRequest(spec, known)
+        session = Session(asked)
+        (found,) = parts(session, (look,), session.members((spec.id,)))
     assert found is not None
     assert str(found.lowest) == "2011-03-04T05:06:07Z"
 

@@ -117,20 +117,17 @@ def test_a_question_that_takes_too_long(source: Source) -> None:
 
 
 def test_the_deadline_of_light_questions_ends_with_them_whatever_went_wrong(source: Source) -> None:
-    """The connection goes back to the pool, and the next question of its session may take as long as was said."""
-    with source.connect() as connection, psycopg.RawCursor(connection) as asked:
-        connection.autocommit = True
-        asked.execute("SET statement_timeout = '15min'")
-        with pytest.raises(ValueError, match="no answer"), light(asked):
-            raise ValueError("no answer")
-        assert one_row(asked, "SELECT current_setting('statement_timeout')") == ("15min",)
+    deadline = "SELECT current_setting('statement_timeout')"
+    with source.asked() as asked:
+        with pytest.raises(psycopg.errors.DivisionByZero), light(asked):
+            one_row(asked, "SELECT 1 / count(*) FILTER (WHERE false)")
+        with light(asked):
+            assert one_row(asked, deadline) == ("30s",)
+        assert one_row(asked, deadline) == ("15min",)
 
 
 def test_a_connection_that_is_lost_in_a_light_question_is_told_as_it_was(source: Source) -> None:
-    connection = source.connect()
-    connection.autocommit = True
-    asked = psycopg.RawCursor(connection)
-    with pytest.raises(psycopg.errors.AdminShutdown), light(asked):
+    with source.asked() as asked, pytest.raises(psycopg.errors.AdminShutdown), light(asked):
         asked.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
 
@@ -138,18 +135,19 @@ def test_a_question_of_a_process_that_was_killed_ends_in_the_source_as_well(sour
     """It would go on for as long as it takes, a count of a large table for minutes."""
     source.execute("CREATE VIEW slow AS SELECT now() AS updated_at FROM pg_sleep(600)")
     asks = (
-        "import sys; from datetime import timedelta; import psycopg\n"
-        "from incremental_assets.adapters.databases.postgresql import connect as ours\n"
-        "with psycopg.connect(sys.argv[1], application_name=ours.READER, autocommit=True) as asked:\n"
-        "    asked.execute(ours.settings(timedelta(minutes=10)))\n"
-        "    asked.execute('SELECT * FROM public.slow')\n"
+        "import os, sys\n"
+        "from incremental_assets.adapters.databases.dialect import Address\n"
+        "from incremental_assets.adapters.databases.postgresql.session import Connections\n"
+        "where = Address('postgresql', '127.0.0.1', int(sys.argv[1]), *sys.argv[2:], os.environ['PASSWORD'])\n"
+        "with Connections(where).session() as session:\n"
+        "    session._asked.execute('SELECT * FROM public.slow')\n"
     )
     where = source.address()
-    dsn = psycopg.conninfo.make_conninfo(host=where.host, port=where.port, dbname=where.database, user=where.user)
-    environment = {**os.environ, "PGPASSWORD": where.password}
+    environment = {**os.environ, "PASSWORD": where.password}
     with source.connect() as watching:
         watching.autocommit = True
-        asking = subprocess.Popen([sys.executable, "-c", asks, dsn], env=environment, text=True)
+        at = [str(where.port), where.database, where.user]
+        asking = subprocess.Popen([sys.executable, "-c", asks, *at], env=environment, text=True)
         assert wait_for(lambda: _asked(watching) == 1, asking), "it never asked"
         asking.kill()
         asking.wait()
@@ -208,7 +206,7 @@ def test_a_part_whose_server_falls_silent_before_its_first_question_is_given_up(
     connect = Patient.connect
     with proxy(source.postgres.port) as between:
         address = source.address(port=between.port, connect_timeout=QUICK, socket_timeout=timedelta(seconds=1))
-        part = CopyPart(address, TableId("shop", "public", "orders"), "SELECT 1", "no-snapshot", ("int",), 1)
+        part = CopyPart(address, TableId("shop", "public", "orders"), "SELECT 1", "0-0-1", True, ("int",), 1)
 
         def connected(**arguments: Any) -> Patient:
             connection = connect(**arguments)

@@ -234,9 +234,7 @@ def test_a_table_is_not_looked_through_while_nothing_is_written_in_the_whole_ser
 
 
 def _foreseen(source: Source, decision: SyncPlan) -> Any:
-    import psycopg
-
-    with source.connect() as connection, psycopg.RawCursor(connection) as asked:
+    with source.asked() as asked:
         return foresee(asked, [decision])
 
 

@@ -49,6 +49,8 @@ class Bound:
     """An event trigger that runs when a session logs in; empty if there is none."""
     experimental: str = ""
     """Why nothing in this bound is proven: the dialect was never run against a real server; empty for one that was."""
+    server: str = ""
+    """Which running server has answered, where several may answer behind one address; empty where the source does not tell."""
     local_times: tuple[LocalTime, ...] = ()
     """Some moments as the source converts them in the zones that its tables are read in."""
 

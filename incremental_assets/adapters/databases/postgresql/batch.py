@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
-import psycopg
-
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.sql import Parameters
 
 Question = Callable[[Parameters], str]
@@ -16,11 +16,11 @@ Answers = dict[int, tuple[Any, ...]]
 
 _AT_ONCE = 100
 """Questions in one statement: planned in some milliseconds, and each saves a round trip."""
-_LIGHT = "30s"
+_LIGHT = timedelta(seconds=30)
 """How long the tables of one statement may take together."""
 
 
-def one_row(asked: psycopg.RawCursor[Any], sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...]:
+def one_row(asked: Asked, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...]:
     """The answer to a question that has exactly one."""
     row = asked.execute(sql, values or None).fetchone()
     if row is None:
@@ -28,7 +28,7 @@ def one_row(asked: psycopg.RawCursor[Any], sql: str, values: Sequence[Any] = ())
     return tuple(row)
 
 
-def answers(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question], *, alone: bool) -> Answers:
+def answers(asked: Asked, questions: Mapping[int, Question], *, alone: bool) -> Answers:
     """One row per question. Unless it is asked `alone`, one that fails is left out: its table is then synced, which says what is wrong."""
     if alone or not questions:
         return _ask(asked, questions)
@@ -45,7 +45,7 @@ def answers(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question], *,
     return found
 
 
-def _ask(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question]) -> Answers:
+def _ask(asked: Asked, questions: Mapping[int, Question]) -> Answers:
     if not questions:
         return {}
     values = Parameters()
@@ -54,7 +54,7 @@ def _ask(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question]) -> An
     return {number: tuple(answer) for number, *answer in rows}
 
 
-def _one_by_one(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question]) -> Answers:
+def _one_by_one(asked: Asked, questions: Mapping[int, Question]) -> Answers:
     found: Answers = {}
     for number, question in questions.items():
         try:
@@ -64,20 +64,14 @@ def _one_by_one(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question]
     return found
 
 
-def raise_if_lost(asked: psycopg.RawCursor[Any], error: Exception) -> None:
+def raise_if_lost(asked: Asked, error: Exception) -> None:
     """Raise the error again where the connection is gone, as no other question could be answered."""
     if asked.connection.broken or asked.connection.closed:
         raise error
 
 
 @contextmanager
-def light(asked: psycopg.RawCursor[Any]) -> Iterator[None]:
+def light(asked: Asked) -> Iterator[None]:
     """A deadline for questions that are not worth waiting for."""
-    (before,) = one_row(asked, "SELECT current_setting('statement_timeout')")
-    asked.execute("SELECT set_config('statement_timeout', $1, false)", (_LIGHT,))
-    try:
+    with asked.within(_LIGHT):
         yield
-    finally:
-        # For whoever has the session next, whatever went wrong; a connection that is lost takes the setting with it.
-        with suppress(psycopg.Error):
-            asked.execute("SELECT set_config('statement_timeout', $1, false)", (before,))

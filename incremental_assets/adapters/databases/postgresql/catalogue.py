@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import collections.abc
-from typing import Any
 
-import psycopg
-
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.settled.bound import known_zone
 from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
@@ -146,7 +144,7 @@ ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid
 
 
 def read_catalogue(
-    asked: psycopg.RawCursor[Any],
+    asked: Asked,
     source: str,
     schemas: collections.abc.Sequence[str],
     names: collections.abc.Sequence[str] = (),
@@ -204,6 +202,6 @@ def read_catalogue(
     )
 
 
-def hidden(asked: psycopg.RawCursor[Any], tables: collections.abc.Sequence[TableId]) -> set[tuple[str, str]]:
+def hidden(asked: Asked, tables: collections.abc.Sequence[TableId]) -> set[tuple[str, str]]:
     """Schema and name of those of the tables that do not show this user every row."""
     return set(asked.execute(_HIDDEN, ([each.schema for each in tables], [each.name for each in tables])).fetchall())

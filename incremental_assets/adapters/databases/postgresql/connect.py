@@ -1,4 +1,4 @@
-"""Connection settings of both drivers: timeouts, TLS, and the session settings under which a value always prints the same."""
+"""Connection settings of both drivers: timeouts, TLS, and how a reader begins its transaction. Nothing here changes a session that a pooler lends us."""
 
 from __future__ import annotations
 
@@ -9,52 +9,17 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.postgresql.greeting import OLDEST_VERSION
+from incremental_assets.adapters.databases.postgresql.pinned import Limits, pin
 
-READER = "incremental-assets"
-"""The application name of every session of ours, by which the bound leaves our own readers out."""
-OLDEST_VERSION = 140000
-"""The oldest version: before it extract() was a float and blocks could not be read in ranges."""
-
-_SETTINGS = {
-    "TimeZone": "UTC",
-    "DateStyle": "ISO, YMD",
-    "IntervalStyle": "postgres",
-    "extra_float_digits": "1",
-    "bytea_output": "hex",
-    "default_transaction_read_only": "on",
-    # A snapshot is held idle while Spark reads by it.
-    "idle_in_transaction_session_timeout": "0",
-    # Compiling the expressions of a thousand light queries takes longer than answering them.
-    "jit": "off",
-}
-# Looked up, as the first exists since PostgreSQL 17, and a server that does not run on Linux may refuse the second, by which a count whose
-# process was killed ends as well. Prepared by its own statement, as the JDBC driver describes every statement before it runs the first, and
-# to describe a SELECT takes the snapshot that SET TRANSACTION SNAPSHOT must still be free to set; no row, as none was described.
-_WHERE_THEY_EXIST = (
-    "PREPARE incremental_assets_settings AS SELECT FROM pg_settings WHERE CASE "
-    "WHEN name = 'transaction_timeout' THEN set_config(name, '0', false) "
-    "WHEN name = 'client_connection_check_interval' AND version() LIKE '%-linux%' THEN set_config(name, '5s', false) END = 'never'; "
-    "EXECUTE incremental_assets_settings; DEALLOCATE incremental_assets_settings"
-)
-# First of all: what a role's own path names before the catalogue, such as a monitoring view called pg_stat_activity, would answer in its place.
-# Tables are named with their schema, and what types do is not looked up by name.
-_CATALOGUE_ALONE = "SET search_path = pg_catalog, pg_temp"
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")
 
 
-def settings(statement_timeout: timedelta | None) -> str:
-    """The statements that every session of ours begins with. None: a statement may take as long as it needs."""
-    milliseconds = 0 if statement_timeout is None else _milliseconds(statement_timeout)
-    known = "; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items())
-    return f"{_CATALOGUE_ALONE}; {known}; SET statement_timeout = {milliseconds}; {_WHERE_THEY_EXIST}"
-
-
-def session_init(snapshot_id: str | None, statement_timeout: timedelta) -> str:
-    """What a parallel reader runs first: the shared snapshot, which must come before any query, then the settings."""
+def session_init(snapshot_id: str | None, limits: Limits) -> str:
+    """What a parallel reader of Spark's runs first in its transaction: the shared snapshot, which must come before any query, then what it reads by."""
     if snapshot_id is None:
-        return settings(statement_timeout)
-    snapshot = f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; {_shared(snapshot_id)}"
-    return f"{snapshot}; {settings(statement_timeout)}"
+        return f"SET TRANSACTION READ ONLY; {pin(limits)}"
+    return f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; {_shared(snapshot_id)}; {pin(limits)}"
 
 
 def import_snapshot(snapshot_id: str) -> str:
@@ -78,8 +43,10 @@ def driver_arguments(address: Address) -> dict[str, str | int | None]:
         "dbname": address.database,
         "user": address.user,
         "password": address.password,
-        "application_name": READER,
+        # A pooler would give the next client a session of this name. Our transactions say it themselves, while they last.
+        "application_name": "",
         "client_encoding": "utf8",
+        # Poolers refuse them.
         "options": "",
         "connect_timeout": max(2, _seconds(address.connect_timeout)),
         "keepalives": 1,
@@ -116,16 +83,16 @@ def jdbc_properties(address: Address) -> dict[str, str]:
 
 def _jdbc_settings(address: Address) -> dict[str, str]:
     return {
-        "ApplicationName": READER,
-        # The name then comes with the connection: a nameless session would hold the bound back for a moment.
+        # The driver's own name would stay on a pooler's connection.
+        "ApplicationName": "",
+        # Else the driver sets what it needs of old servers in statements of its own.
         "assumeMinServerVersion": str(OLDEST_VERSION // 10_000),
         "connectTimeout": str(_seconds(address.connect_timeout)),
         "loginTimeout": str(_seconds(address.connect_timeout)),
         "socketTimeout": str(_seconds(address.socket_timeout)),
         "tcpKeepAlive": "true",
-        # Binary transfer from the first row on.
-        "prepareThreshold": "-1",
-        "binaryTransfer": "true",
+        # A statement with a name would stay on a pooler's connection.
+        "prepareThreshold": "0",
         "readOnly": "true",
         "gssEncMode": "disable",
         # A server's error may quote a row.

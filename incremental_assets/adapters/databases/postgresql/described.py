@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import psycopg
 from psycopg import errors
 
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.sentences import LOCKED
 from incremental_assets.core.model.table import TableId, TableShape
@@ -30,7 +29,7 @@ WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.pid <> pg
 """
 
 
-def described(asked: psycopg.RawCursor[Any], source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
+def described(asked: Asked, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
     """Every table that this user may read, at one moment; those that are locked by name alone, after the others."""
     locked: dict[int, TableId] = {}
     for last in (False, False, True):
@@ -46,11 +45,7 @@ def described(asked: psycopg.RawCursor[Any], source: str, schemas: Sequence[str]
     return (*shapes, *(TableShape(table, (), undescribed=LOCKED) for table in sorted(locked.values())))
 
 
-def _read(
-    asked: psycopg.RawCursor[Any], source: str, schemas: Sequence[str], without: Mapping[int, TableId]
-) -> tuple[TableShape, ...]:
-    with asked.connection.transaction():
-        # Whatever is dropped between two questions is there for both.
-        asked.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        asked.execute(f"SET LOCAL lock_timeout = '{_MOMENT}'")
+def _read(asked: Asked, source: str, schemas: Sequence[str], without: Mapping[int, TableId]) -> tuple[TableShape, ...]:
+    # Whatever is dropped between two questions is there for both.
+    with asked.beside(lock_timeout=_MOMENT), asked.held():
         return read_catalogue(asked, source, schemas, without=without)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import psycopg
-
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import Question
 from incremental_assets.adapters.databases.postgresql.questions import cursors
 from incremental_assets.adapters.databases.postgresql.sql import ALIAS, Parameters, orderly, relation
@@ -30,7 +28,7 @@ FROM branches AS b JOIN pg_class AS c ON c.oid = b.relid WHERE c.relkind <> 'p' 
 _BOUNDS = "SELECT o, coalesce(pg_get_partition_constraintdef(o), 'TRUE') FROM unnest($1::oid[]) AS o"
 
 
-def members(asked: psycopg.RawCursor[Any], tables: Sequence[TableId]) -> list[tuple[int, ...]]:
+def members(asked: Asked, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
     """The oids of the partitions and inheritance children of each table, at any depth, without those that are partitioned themselves; ascending."""
     rows = asked.execute(_MEMBERS, ([each.schema for each in tables], [each.name for each in tables])).fetchall()
     found = {place: tuple(oids) for place, oids in rows}
@@ -38,10 +36,12 @@ def members(asked: psycopg.RawCursor[Any], tables: Sequence[TableId]) -> list[tu
 
 
 def lowest_of_members(
-    asked: psycopg.RawCursor[Any], wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
+    asked: Asked, wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
 ) -> dict[int, CursorValue | None]:
     """The smallest cursor in some members of each table."""
-    bounds = dict(asked.execute(_BOUNDS, ([oid for _, oids in wanted.values() for oid in oids],)).fetchall())
+    bounds: dict[int, str] = dict(
+        asked.execute(_BOUNDS, ([oid for _, oids in wanted.values() for oid in oids],)).fetchall()
+    )
     questions = {index: _lowest(spec, oids, bounds) for index, (spec, oids) in wanted.items()}
     return cursors(asked, {index: spec for index, (spec, _) in wanted.items()}, questions, alone=alone)
 

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import psycopg
-
 from incremental_assets.adapters.databases.dialect import Numbers
+from incremental_assets.adapters.databases.postgresql.asked import TWO_SERVERS, Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.rows.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.rows.places import PlacedRows
@@ -47,49 +46,59 @@ class Exported:
     snapshot_id: str
     since: int | None
     """The transaction before which the last sync has read every row; None: all of the window is read."""
+    marked: bool
+    """Whether the transactions that import it may be marked as ours."""
 
 
-def begin_snapshot(asked: psycopg.RawCursor[Any]) -> tuple[str, str]:
-    """Begin the transaction that owns a snapshot: its name for other connections, and which transactions it shows."""
-    asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-    snapshot_id, visible = one_row(asked, "SELECT pg_export_snapshot(), CAST(pg_current_snapshot() AS text)")
-    return str(snapshot_id), str(visible)
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A snapshot that a transaction owns."""
+
+    snapshot_id: str
+    """Its name for other connections."""
+    visible: str
+    """Which transactions it shows."""
+    server: str
+    """Which running server it is of."""
+    marked: bool
 
 
-def check_shown(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
+def begin_snapshot(asked: Asked) -> Begun:
+    """Begin the transaction that owns a snapshot."""
+    ((snapshot_id, visible),) = asked.begin("SELECT pg_export_snapshot(), CAST(pg_current_snapshot() AS text)")
+    return Begun(snapshot_id, visible, asked.terms.server, asked.marked)
+
+
+def check_shown(asked: Asked, plan: SyncPlan) -> None:
     """That the snapshot shows the planned table, which from here on nobody can alter. Raises SourceRefused."""
     asked.execute(f"SELECT FROM {relation(plan.spec.id)} LIMIT 0")
     check_unaltered(asked, (plan.spec,))
     check_members(asked, plan)
 
 
-def snapshot_numbers(
-    asked: psycopg.RawCursor[Any], plans: Sequence[SyncPlan], snapshot_id: str, visible: str
-) -> list[Numbers]:
+def snapshot_numbers(asked: Asked, plans: Sequence[SyncPlan], begun: Begun) -> list[Numbers]:
     """What the transaction of a snapshot says of each plan. Raises SourceRefused if one of the tables is no longer the planned one."""
-    handles = [_exported(plan, snapshot_id, visible) for plan in plans]
+    handles = [_exported(plan, begun) for plan in plans]
     counted = [_counted(asked, plan, handle.since) for plan, handle in zip(plans, handles, strict=True)]
     check_unaltered(asked, [plan.spec for plan in plans])
     for plan in plans:
         check_members(asked, plan)
-    return [_numbers(asked, *each, visible) for each in zip(plans, handles, counted, strict=True)]
+    return [_numbers(asked, *each, begun.visible) for each in zip(plans, handles, counted, strict=True)]
 
 
-def _exported(plan: SyncPlan, snapshot_id: str, visible: str) -> Exported:
-    _check_as_late(plan, visible)
+def _exported(plan: SyncPlan, begun: Begun) -> Exported:
+    _check_as_late(plan, begun)
     last = read_already(plan)
-    return Exported(snapshot_id, first_unread(last.visible, visible) if last else None)
+    return Exported(begun.snapshot_id, first_unread(last.visible, begun.visible) if last else None, begun.marked)
 
 
-def _counted(asked: psycopg.RawCursor[Any], plan: SyncPlan, since: int | None) -> Sequence[Any]:
+def _counted(asked: Asked, plan: SyncPlan, since: int | None) -> Sequence[Any]:
     values = Parameters()
     sql = numbers_sql(plan, values, since)
     return one_row(asked, sql, values.values)
 
 
-def _numbers(
-    asked: psycopg.RawCursor[Any], plan: SyncPlan, handle: Exported, counted: Sequence[Any], visible: str
-) -> Numbers:
+def _numbers(asked: Asked, plan: SyncPlan, handle: Exported, counted: Sequence[Any], visible: str) -> Numbers:
     spec = plan.spec
     rows, rejected_rows, highest, due, nulls, *marks = counted
     return Numbers(
@@ -105,12 +114,14 @@ def _numbers(
     )
 
 
-def _check_as_late(plan: SyncPlan, visible: str) -> None:
+def _check_as_late(plan: SyncPlan, begun: Begun) -> None:
     """That all transactions which have settled are over in the snapshot, too. Raises SourceRefused."""
-    settled, spec = plan.settled.value, plan.spec
+    settled, spec, bound = plan.settled.value, plan.spec, plan.bound
+    if bound.server and bound.server != begun.server and not bound.replica:
+        raise SourceRefused(f"{spec.id}: {TWO_SERVERS}")
     if settled is None or spec.cursor is None or not spec.cursor.by_transaction:
         return
-    if int(visible.partition(":")[0]) < int(settled.text):
+    if int(begun.visible.partition(":")[0]) < int(settled.text):
         raise SourceRefused(
             f"{spec.id}: the snapshot is from before the bound that was taken for it, so nothing was written: several replicas answer behind one address; "
             "name one of them, or the primary, as `host`"
@@ -118,30 +129,29 @@ def _check_as_late(plan: SyncPlan, visible: str) -> None:
 
 
 @contextmanager
-def open_keys(asked: psycopg.RawCursor[Any], spec: TableSpec) -> Iterator[HeldKeys]:
+def open_keys(asked: Asked, spec: TableSpec) -> Iterator[HeldKeys]:
     """The keys of a table in a snapshot of their own. Raises SourceRefused if the table is no longer the one that was asked for."""
     with _unaltered_snapshot(asked, spec):
         yield HeldKeys(asked, spec)
 
 
 @contextmanager
-def open_placed_rows(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows]:
+def open_placed_rows(asked: Asked, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows]:
     """The rows of some windows in a snapshot of their own. Raises SourceRefused if the table is no longer the one that was asked for."""
     with _unaltered_snapshot(asked, spec):
         yield PlacedRows(asked, spec, windows)
 
 
 @contextmanager
-def _unaltered_snapshot(asked: psycopg.RawCursor[Any], spec: TableSpec) -> Iterator[None]:
-    asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+def _unaltered_snapshot(asked: Asked, spec: TableSpec) -> Iterator[None]:
+    asked.begin(f"SELECT FROM {relation(spec.id)} LIMIT 0")
     try:
-        asked.execute(f"SELECT FROM {relation(spec.id)} LIMIT 0")
         check_unaltered(asked, (spec,))
         yield
     except BaseException:
         asked.connection.close()
         raise
-    asked.execute("ROLLBACK")
+    asked.end()
 
 
 def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) -> str:

@@ -1,4 +1,8 @@
-"""A connection with a read timeout: one that a router has forgotten stays open, and is silent."""
+"""A connection with a read timeout: one that a router has forgotten stays open, and is silent.
+
+It reads moments as our transactions have them printed. The driver would read them by what the server has said of the session, whose own settings
+our transactions leave alone.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,12 @@ import os
 import socket
 import time
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 
 SILENT = "silent for"
 """How the words of its error begin."""
@@ -16,11 +23,31 @@ _CANCELLED_WITHIN = 1.0
 """Seconds; a living server answers in a few milliseconds."""
 
 
+class _IsoMoment(Loader):
+    """`2024-01-31 12:00:00.5+00`, or without a zone."""
+
+    def load(self, data: Buffer) -> datetime:
+        text = bytes(data).decode()
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            raise psycopg.DataError(f"{text} is no moment of the years 1 to 9999") from None
+
+
 class Patient(psycopg.Connection[Any]):
     """Closes itself when a question is not answered within `patience` seconds. Raises OperationalError, without an SQLSTATE."""
 
     patience: float | None = None
     """How long a query may take; None: forever, as the driver does by default."""
+    marked = False
+    """Whether our transactions on it may be marked as ours."""
+    pooled = False
+    """Whether a pooler answers, and not the server."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        for kind in ("timestamptz", "timestamp"):
+            self.adapters.register_loader(kind, _IsoMoment)
 
     def abort(self) -> None:
         """Abort from another thread: cancel the query on the server, then close the connection, so that no caller waits for a silent line."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any
-
-import psycopg
 
 from incremental_assets.adapters.databases.dialect import Unread
 from incremental_assets.adapters.databases.per_table import answer_or_none
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import Question, answers
 from incremental_assets.adapters.databases.postgresql.numbers import (
     fingerprint,
@@ -31,8 +29,6 @@ from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
-
-Asked = psycopg.RawCursor[Any]
 
 
 def highest(asked: Asked, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:

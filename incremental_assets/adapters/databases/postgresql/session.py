@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, cast
+from typing import cast
 
 import psycopg
 import sqlalchemy
@@ -19,9 +19,11 @@ from incremental_assets.adapters.databases.postgresql.advice import discovery
 from incremental_assets.adapters.databases.postgresql.advice.doctor import read_facts
 from incremental_assets.adapters.databases.postgresql.advice.foresight import foresee
 from incremental_assets.adapters.databases.postgresql.advice.lateness import lateness
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.catalogue import hidden
 from incremental_assets.adapters.databases.postgresql.described import described
 from incremental_assets.adapters.databases.postgresql.errors import explain
+from incremental_assets.adapters.databases.postgresql.greeting import greet
 from incremental_assets.adapters.databases.postgresql.numbers import (
     begin_snapshot,
     check_shown,
@@ -39,7 +41,6 @@ from incremental_assets.adapters.databases.postgresql.unreadable import missing_
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits
-from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
@@ -57,7 +58,7 @@ _EVERYTHING = (Window(None, None),)
 class Session:
     """Implements `databases.dialect.Session` on one connection in autocommit."""
 
-    def __init__(self, asked: psycopg.RawCursor[Any]) -> None:
+    def __init__(self, asked: Asked) -> None:
         self._asked = asked
 
     def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
@@ -153,34 +154,29 @@ class Session:
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
         """One exported snapshot, which parallel readers import until the block ends."""
-        snapshot = begin_snapshot(self._asked)
-        (numbers,) = snapshot_numbers(self._asked, [plan], *snapshot)
+        begun = begin_snapshot(self._asked)
+        (numbers,) = snapshot_numbers(self._asked, [plan], begun)
         with self._held():
             yield numbers
 
     @contextmanager
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Numbers]:
         """One exported snapshot likewise, whose rows are shown before they are counted."""
-        snapshot = begin_snapshot(self._asked)
+        begun = begin_snapshot(self._asked)
         check_shown(self._asked, plan)
         sought = seek(PlacedRows(self._asked, plan.spec, _EVERYTHING))
-        (numbers,) = snapshot_numbers(self._asked, [plan.at(sought.places)], *snapshot)
+        (numbers,) = snapshot_numbers(self._asked, [plan.at(sought.places)], begun)
         with self._held():
             yield replace(numbers, sought=sought)
 
     @contextmanager
     def shared_snapshot(self) -> Iterator[Callable[[Sequence[SyncPlan]], Sequence[Numbers]]]:
         """The same for several plans: what one of them meets ends at a savepoint, with the locks that were taken since."""
-        snapshot = begin_snapshot(self._asked)
+        begun = begin_snapshot(self._asked)
 
         def numbers(plans: Sequence[SyncPlan]) -> Sequence[Numbers]:
-            self._asked.execute("SAVEPOINT before_them")
-            try:
-                return snapshot_numbers(self._asked, plans, *snapshot)
-            except (psycopg.Error, SourceRefused):
-                with suppress(psycopg.Error):
-                    self._asked.execute("ROLLBACK TO SAVEPOINT before_them")
-                raise
+            with self._asked.attempt():
+                return snapshot_numbers(self._asked, plans, begun)
 
         with self._held():
             yield numbers
@@ -195,7 +191,7 @@ class Session:
             raise
         # The rows have been read by then; a connection that died since does no harm.
         with suppress(psycopg.Error):
-            self._asked.execute("ROLLBACK")
+            self._asked.end()
 
 
 class Connections:
@@ -212,6 +208,8 @@ class Connections:
             url,
             creator=lambda: Patient.connect(**connect.driver_arguments(address)),  # type: ignore[arg-type]
             isolation_level="AUTOCOMMIT",
+            # Else it looks for a type by a name that a role's own path may lead elsewhere.
+            use_native_hstore=False,
             # One connection per table that syncs at the same time, which the caller limits: kept, as each begins with a handshake.
             pool_size=max(1, address.connections),
             max_overflow=-1,
@@ -231,14 +229,13 @@ class Connections:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """A connection of the pool."""
-        # A raw cursor takes `$1` for a value, so that a `%` or `:` in a name is nothing special.
         with self.explained():
             pooled = self._pool.connect()
         driver = cast(Patient, pooled.connection.driver_connection)
-        with pooled, psycopg.RawCursor(driver) as asked:
+        with pooled:
             try:
                 with this_process.cancelling(driver.abort):
-                    yield Session(asked)
+                    yield Session(Asked(driver, self._address))
             finally:
                 # A signal may have interrupted a query whose answer is no longer wanted.
                 if driver.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
@@ -250,14 +247,12 @@ class Connections:
         # The server answers within its own deadline; what is silent for longer than that is no server any more.
         deadlines = self._address.statement_timeout + self._address.socket_timeout
         driver.patience = deadlines.total_seconds()
-        if driver.info.server_version < connect.OLDEST_VERSION:
-            version = driver.info.parameter_status("server_version")
-            driver.close()
-            raise SourceRefused(
-                f"{self._address.host}:{self._address.port}: this is PostgreSQL {version}; version 14 or later is needed"
-            )
         driver.autocommit = True
-        driver.execute(connect.settings(self._address.statement_timeout).encode())
+        try:
+            greet(driver, self._address)
+        except BaseException:
+            driver.close()
+            raise
 
 
 @contextmanager

@@ -7,10 +7,8 @@ enforces nothing, and a table that was rewritten or recreated since shows no row
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import psycopg
-
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.postgresql.sql import identifier
@@ -35,7 +33,7 @@ WHERE o NOT IN (SELECT p.relid FROM pg_partition_tree($1::regclass) AS p)
 """
 
 
-def check_unaltered(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec]) -> None:
+def check_unaltered(asked: Asked, specs: Sequence[TableSpec]) -> None:
     """Check in the transaction of the snapshot, after its first question about each of the tables, which are of one source. Raises SourceRefused.
 
     All are looked up at once, as one question of the catalogue costs many times what counting the rows of a small delta does.
@@ -54,7 +52,7 @@ def check_unaltered(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec]) -
             raise _altered(spec, differences)
 
 
-def check_members(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
+def check_members(asked: Asked, plan: SyncPlan) -> None:
     """Check in the same transaction that every partition and child that the plan counts on is in the table. Raises SourceRefused."""
     if not plan.members:
         return

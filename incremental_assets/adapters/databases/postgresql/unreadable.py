@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import psycopg
-
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.core.model.table import TableId, TableShape
 
 # Every user may read the names in pg_class, whatever is granted on the tables.
@@ -20,13 +18,13 @@ ORDER BY n.nspname, c.relname
 _SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname = ANY($1)"
 
 
-def read_unreadable(asked: psycopg.RawCursor[Any], source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
+def read_unreadable(asked: Asked, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
     """Every table of the schemas that this user may not read, by name: without columns, which are not to be read either."""
     found = asked.execute(_UNREADABLE, (list(schemas),)).fetchall()
     return tuple(TableShape(TableId(source, schema, name), (), readable=False) for schema, name in found)
 
 
-def missing_schemas(asked: psycopg.RawCursor[Any], schemas: Sequence[str]) -> tuple[str, ...]:
+def missing_schemas(asked: Asked, schemas: Sequence[str]) -> tuple[str, ...]:
     """Those of the schemas that the database does not have."""
     there = {name for (name,) in asked.execute(_SCHEMAS, (list(schemas),)).fetchall()}
     return tuple(schema for schema in schemas if schema not in there)

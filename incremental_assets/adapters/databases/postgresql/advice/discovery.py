@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import light, one_row, raise_if_lost
 from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH, GIVES_NEXT, last_rows
 from incremental_assets.adapters.databases.postgresql.sql import column
@@ -71,12 +72,12 @@ class _Trigger:
         return name in self.arguments or re.search(assigned, self.source, re.IGNORECASE) is not None
 
 
-def schemas(asked: psycopg.RawCursor[Any]) -> tuple[str, ...]:
+def schemas(asked: Asked) -> tuple[str, ...]:
     """Every schema with a table, but for PostgreSQL's own."""
     return tuple(name for (name,) in asked.execute(_SCHEMAS).fetchall())
 
 
-def describe(asked: psycopg.RawCursor[Any], shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
+def describe(asked: Asked, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
     """One per table, in their order. A table that cannot be sampled goes without a sample."""
     names = ([shape.id.schema for shape in shapes], [shape.id.name for shape in shapes])
     facts = {(schema, name, at): found for schema, name, at, *found in asked.execute(_COLUMNS, names).fetchall()}
@@ -118,7 +119,7 @@ def _columns(
     return tuple(found)
 
 
-def _samples(asked: psycopg.RawCursor[Any], shape: TableShape) -> tuple[Sample | None, ...]:
+def _samples(asked: Asked, shape: TableShape) -> tuple[Sample | None, ...]:
     """One per candidate, from the last blocks of the table; None where its rows do not lie in blocks of its own."""
     names = [each.name for each, _ in cursor_columns(shape)]
     if not names or not shape.splits or not shape.pages:

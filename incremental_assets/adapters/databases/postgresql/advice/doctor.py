@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import psycopg
-
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.advice.cures import CURES
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH, GIVES_NEXT
 from incremental_assets.adapters.databases.postgresql.settled.bound import LOGIN_TRIGGER, database_zone
@@ -49,7 +48,7 @@ JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND
 """
 
 
-def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> SourceFacts:
+def read_facts(asked: Asked, wanted: Sequence[Wanted]) -> SourceFacts:
     """The source as this user finds it, with one entry per wanted table, in their order."""
     version, user, encoding, is_superuser, sees, tracks, says, is_replica, clock, login_trigger = one_row(
         asked, _SOURCE

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import light, one_row, raise_if_lost
 from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
@@ -26,13 +27,13 @@ JOIN pg_class AS x ON x.oid = i.indexrelid ORDER BY x.relname
 _SCANNED = ("Seq Scan", "Foreign Scan")
 
 
-def foresee(asked: psycopg.RawCursor[Any], plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+def foresee(asked: Asked, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
     """One estimate per plan; a read that the planner refuses says so in its own."""
     with light(asked):
         return tuple(_foreseen(asked, plan) for plan in plans)
 
 
-def _foreseen(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> Estimate:
+def _foreseen(asked: Asked, plan: SyncPlan) -> Estimate:
     sql = read_query(plan, 1).sql
     try:
         root = _explained(asked, sql)
@@ -46,12 +47,12 @@ def _foreseen(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> Estimate:
     return Estimate(sql, int(root["Plan Rows"]), indexes, scans)
 
 
-def _beginning_with_cursor(asked: psycopg.RawCursor[Any], spec: TableSpec) -> tuple[str, ...]:
+def _beginning_with_cursor(asked: Asked, spec: TableSpec) -> tuple[str, ...]:
     found = asked.execute(_BEGINNING, (spec.id.schema, spec.id.name, cursor_of(spec).column))
     return tuple(name for (name,) in found.fetchall())
 
 
-def _explained(asked: psycopg.RawCursor[Any], sql: str) -> Node:
+def _explained(asked: Asked, sql: str) -> Node:
     # As it stands: a `$` or `%` in a name is no parameter.
     (found,) = one_row(asked, _EXPLAIN + sql)
     plan: Node = found[0]["Plan"]

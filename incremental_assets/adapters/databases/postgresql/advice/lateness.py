@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import psycopg
 
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import light, one_row, raise_if_lost
 from incremental_assets.adapters.databases.postgresql.fragments import last_rows
 from incremental_assets.adapters.databases.postgresql.settled.bound import database_zone
@@ -16,7 +16,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import TableSpec, cursor_of
 
 
-def lateness(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
+def lateness(asked: Asked, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
     """One per table; None of those that are stamped in whole days or by numbers, that lie in no blocks of their own, or that nobody has written since commits are kept."""
     (kept,) = one_row(asked, "SELECT current_setting('track_commit_timestamp')::boolean")
     if not kept:
@@ -26,7 +26,7 @@ def lateness(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec]) -> tuple
         return tuple(_of_table(asked, spec, zone) for spec in specs)
 
 
-def _of_table(asked: psycopg.RawCursor[Any], spec: TableSpec, zone: str) -> Lateness | None:
+def _of_table(asked: Asked, spec: TableSpec, zone: str) -> Lateness | None:
     cursor = spec.cursor
     fits = cursor is not None and cursor.type in (CursorType.TIMESTAMP, CursorType.DATETIME)
     if not fits or not spec.is_incremental or not spec.shape.splits or not spec.shape.pages:

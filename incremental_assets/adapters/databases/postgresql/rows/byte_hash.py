@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 from incremental_assets.adapters.databases.measure import LONG
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.sql import ALIAS, identifier, literal, value_of
 from incremental_assets.adapters.databases.postgresql.types import as_days, as_text
 from incremental_assets.core.model.key_parts import HASH_BITS
@@ -52,7 +53,7 @@ def byte_place(columns: Sequence[Column]) -> str:
     return f"({byte_hash(columns)} & {(1 << HASH_BITS) - 1})"
 
 
-def hashes_alike(asked: psycopg.RawCursor[Any]) -> bool:
+def hashes_alike(asked: Asked) -> bool:
     """Whether this server hashes known values as we do: one of another make, byte order or encoding does not."""
     columns = [Column(f"c{place}", kind, spark, Fidelity.EXACT) for place, (kind, spark, _) in enumerate(_KNOWN)]
     values = ", ".join(
@@ -60,8 +61,7 @@ def hashes_alike(asked: psycopg.RawCursor[Any]) -> bool:
         for each, (kind, _, value) in zip(columns, _KNOWN, strict=True)
     )
     try:
-        # What fails ends at a savepoint where a snapshot is held.
-        with asked.connection.transaction():
+        with asked.attempt():
             found = asked.execute(f"SELECT {byte_hash(columns)} FROM (SELECT {values}) AS {ALIAS}").fetchone()
     except (psycopg.DataError, psycopg.NotSupportedError, psycopg.ProgrammingError):
         return False

@@ -18,8 +18,10 @@ from psycopg.waiting import Wait
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql import connect
+from incremental_assets.adapters.databases.postgresql.asked import END, trusted
 from incremental_assets.adapters.databases.postgresql.errors import copying_explained
 from incremental_assets.adapters.databases.postgresql.patience import Patient
+from incremental_assets.adapters.databases.postgresql.pinned import Limits, Terms, pin
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.errors import StageBroken
@@ -38,6 +40,8 @@ class CopyPart:
     table: TableId
     sql: str
     snapshot_id: str
+    marked: bool
+    """Whether its transaction may be marked as ours."""
     types: tuple[str, ...]
     size: int
 
@@ -47,16 +51,18 @@ class CopyPart:
             copying_explained(self.address, self.table),
             closing(self._connected()) as connection,
             psycopg.RawCursor(connection) as asked,
-            asked.copy(f"COPY ({self.sql}) TO STDOUT (FORMAT csv)"),
         ):
-            text = bytearray()
-            for row in _received(connection):
-                text += row
-                if len(text) >= _CHUNK:
+            with asked.copy(f"COPY ({self.sql}) TO STDOUT (FORMAT csv)"):
+                text = bytearray()
+                for row in _received(connection):
+                    text += row
+                    if len(text) >= _CHUNK:
+                        yield self._parsed(text)
+                        text = bytearray()
+                if text:
                     yield self._parsed(text)
-                    text = bytearray()
-            if text:
-                yield self._parsed(text)
+            # A pooler closes a connection that it is given back in the middle of a transaction.
+            connection.execute(END)
 
     def _connected(self) -> Patient:
         connection = Patient.connect(**connect.driver_arguments(self.address))  # type: ignore[arg-type]
@@ -65,8 +71,11 @@ class CopyPart:
         try:
             connection.autocommit = True
             # One statement reads it all, however long that takes; a server that falls silent is noticed by the patience.
-            connection.execute(connect.settings(None).encode())
-            connection.execute(connect.import_snapshot(self.snapshot_id).encode())
+            pinned = pin(Limits(None, marked=self.marked))
+            begun = connection.execute(f"{connect.import_snapshot(self.snapshot_id)}; {pinned}".encode())
+            while begun.nextset():
+                """The answer to the last of the message."""
+            trusted(Terms.of(begun.fetchone() or ()), None, self.address)
         except BaseException:
             connection.close()
             raise

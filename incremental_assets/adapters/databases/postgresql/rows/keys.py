@@ -6,9 +6,8 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
-import psycopg
-
 from incremental_assets.adapters.databases.measure import placed_by_value
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, byte_place, hashes_alike
 from incremental_assets.adapters.databases.postgresql.rows.measure import Hashed, row_hash, row_text
 from incremental_assets.adapters.databases.postgresql.rows.placed import by_index, holdable, keys_within, placed
@@ -30,9 +29,7 @@ ORDER BY 1
 class HeldKeys:
     """Implements `core.ports.SourceKeys` over the connection that holds the snapshot."""
 
-    def __init__(
-        self, asked: psycopg.RawCursor[Any], spec: TableSpec, hashed: Hashed = row_hash, at: Hashed = row_hash
-    ) -> None:
+    def __init__(self, asked: Asked, spec: TableSpec, hashed: Hashed = row_hash, at: Hashed = row_hash) -> None:
         self._asked, self._spec, self._at = asked, spec, at
         self._columns = [column_of(spec, name) for name in spec.key]
         self._text, self._hash = (holdable(self._columns, words(self._columns)) for words in (row_text, hashed))

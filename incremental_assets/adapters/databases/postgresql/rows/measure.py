@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import psycopg
 
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.sql import (
     Parameters,
     Values,
@@ -31,16 +29,15 @@ Hashed = Callable[[Sequence[Column]], str]
 
 
 def measure(
-    asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window], hashed: Hashed, by: RowHash
+    asked: Asked, spec: TableSpec, windows: Sequence[Window], hashed: Hashed, by: RowHash
 ) -> tuple[Measure, ...]:
     """One measure per window, all in one scan of one snapshot."""
     if not windows:
         return ()
     values = Parameters()
     sql = measure_sql(spec, windows, values, hashed)
-    with asked.connection.transaction():
-        # The planner takes each cursor for a window of its own, and would sort all rows, whole, by their window.
-        asked.execute("SET LOCAL enable_sort = off")
+    # The planner takes each cursor for a window of its own, and would sort all rows, whole, by their window.
+    with asked.beside(enable_sort="off"):
         rows = asked.execute(sql, values.values or None).fetchall()
     found = {number: (count, digest) for number, count, digest in rows}
     return tuple(Measure(window, *found.get(index, (0, "0")), by) for index, window in enumerate(windows))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import psycopg
 
 from incremental_assets.adapters.databases.measure import placed_by_value
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.rows.measure import Hashed, row_hash
 from incremental_assets.adapters.databases.postgresql.sql import Values, column, column_of, relation
 from incremental_assets.adapters.databases.postgresql.types import unholdable
@@ -74,7 +72,7 @@ def numbers(found: Sequence[int], values: Values) -> str:
     return values("{" + ",".join(map(str, found)) + "}", "bigint[]")
 
 
-def by_index(asked: psycopg.RawCursor[Any]) -> None:
+def by_index(asked: Asked) -> None:
     """Let the planner see, until the transaction ends, what keys cost that are read in their order, and count parts without sorting them."""
     # The leaves of an index are read one after the other, and are taken for pages at random: a scan of a narrow table seems to cost less than its index.
     asked.execute(

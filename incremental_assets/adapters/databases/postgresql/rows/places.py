@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import psycopg
-
 from incremental_assets.adapters.databases.measure import placed_by_value
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, hashes_alike
 from incremental_assets.adapters.databases.postgresql.rows.measure import (
@@ -34,9 +33,7 @@ from incremental_assets.core.model.window import Window
 class PlacedRows:
     """Implements `core.ports.PlacedRows`, `ByteHashed` and `Windowed` over the connection that holds the snapshot."""
 
-    def __init__(
-        self, asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window], hashed: Hashed = row_hash
-    ) -> None:
+    def __init__(self, asked: Asked, spec: TableSpec, windows: Sequence[Window], hashed: Hashed = row_hash) -> None:
         self._asked, self._spec, self._windows = asked, spec, windows
         self._hash = hashed(spec.columns)
 
@@ -79,7 +76,7 @@ class PlacedRows:
         return comparable(self._spec, self._windows, values)
 
 
-def key_ends(asked: psycopg.RawCursor[Any], spec: TableSpec) -> tuple[int, int] | None:
+def key_ends(asked: Asked, spec: TableSpec) -> tuple[int, int] | None:
     """The smallest and the largest key, where it is a whole number that the source enforces, and so has an index for; None without a row."""
     if not (spec.key_enforced and placed_by_value(spec)):
         return None

@@ -11,6 +11,7 @@ from incremental_assets.adapters.databases.dialect import Address, Numbers, Read
 from incremental_assets.adapters.databases.jdbc import Jdbc, ReadQuery, arrived, bytes_of, parts_for
 from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
 from incremental_assets.adapters.databases.postgresql.errors import explain_read
+from incremental_assets.adapters.databases.postgresql.pinned import Limits
 from incremental_assets.adapters.databases.postgresql.rows.copy_part import CopyPart
 from incremental_assets.adapters.databases.postgresql.rows.measure import unholdable_keys_sql
 from incremental_assets.adapters.databases.postgresql.rows.places import row_hashes_sql
@@ -36,7 +37,9 @@ class JdbcReader:
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:
         """The plan's window in disjoint parts; the connection that counted holds the snapshot."""
         query = self._query(plan, numbers)
-        read = self._jdbc(numbers.handle.snapshot_id).read(session, query.sql, query.parts)
+        read = self._jdbc(numbers.handle.snapshot_id, marked=numbers.handle.marked).read(
+            session, query.sql, query.parts
+        )
         yield arrived(read, query.transports)
 
     def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
@@ -47,7 +50,8 @@ class JdbcReader:
         names = ", ".join([*(each.alias for each in query.transports), *READ_FLAGS])
         texts = [f"SELECT {names} FROM ({query.sql}) AS q WHERE {part}" for part in query.parts] or [query.sql]
         return tuple(
-            CopyPart(self.address, plan.spec.id, text, numbers.handle.snapshot_id, types, size) for text in texts
+            CopyPart(self.address, plan.spec.id, text, numbers.handle.snapshot_id, numbers.handle.marked, types, size)
+            for text in texts
         )
 
     def row_hashes(
@@ -70,6 +74,6 @@ class JdbcReader:
         parts = parts_for(plan.spec.shape, numbers.rows, most)
         return read_query(plan, parts, clean=numbers.rejected == 0, since=numbers.handle.since)
 
-    def _jdbc(self, snapshot_id: str | None = None) -> Jdbc:
-        init = session_init(snapshot_id, self.address.statement_timeout)
+    def _jdbc(self, snapshot_id: str | None = None, *, marked: bool = False) -> Jdbc:
+        init = session_init(snapshot_id, Limits(self.address.statement_timeout, marked))
         return Jdbc(jdbc_url(self.address), jdbc_properties(self.address) | {"sessionInitStatement": init})

@@ -13,15 +13,15 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import psycopg
 
 from incremental_assets.adapters.databases.host_clock import with_host_clock
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
-from incremental_assets.adapters.databases.postgresql.connect import READER
 from incremental_assets.adapters.databases.postgresql.settled.log import FLUSHED, WRITTEN, written
-from incremental_assets.adapters.databases.postgresql.settled.unshown import PATIENCE, holder, unshown
+from incremental_assets.adapters.databases.postgresql.settled.open_transactions import Hidden, open_transactions
+from incremental_assets.adapters.databases.postgresql.settled.unshown import PATIENCE, unshown
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.time_zones import proper_name
@@ -29,44 +29,6 @@ from incremental_assets.core.planning.bound import Bound, LocalTime
 from incremental_assets.core.planning.local_readings import zone_of
 
 _CLOCK = f"SELECT clock_timestamp(), pg_is_in_recovery(), {WRITTEN}"
-
-# A stamp may be older than the transaction that writes it: a procedure that commits and continues keeps the statement_timestamp() of its CALL,
-# and the transactions of one message share its now(), with nothing open between two of them. So a session that runs a statement counts from
-# the statement's start. A parallel worker is shown by its leader; a stream of changes runs one statement forever and writes nothing.
-# A session of another database cannot write our tables, nor can a walsender without one. An idle session shows an older start than that only
-# while it processes notifications and the like; see `unshown.py`. Our own readers have written nothing, so they have no transaction id.
-#
-# Of a session of another user nothing is shown without pg_read_all_stats, and of one with track_activities=off only what it waits for: a
-# session that waits for its client, with no virtual transaction id, does nothing. A transaction that began while it was off has no start.
-_OPEN = """
-WITH sessions AS MATERIALIZED (
-    SELECT pid, usesysid, usename, application_name, datname, xact_start, backend_xid, backend_type, state, wait_event, LEAST(
-           CASE WHEN (state = 'idle' AND xact_start < state_change AND backend_type IN ('client backend', 'walsender')) IS NOT TRUE THEN xact_start END,
-           CASE WHEN state = 'active' AND NOT (backend_type = 'parallel worker' OR backend_type LIKE 'logical replication %'
-                OR backend_type = 'walsender' AND query ~* '^\\s*START_REPLICATION') THEN query_start END) AS began
-    FROM pg_stat_activity
-    WHERE pid <> pg_backend_pid() AND (datname = current_database() OR datname IS NULL AND backend_type IS DISTINCT FROM 'walsender')
-), locks AS MATERIALIZED (
-    SELECT DISTINCT pid, virtualtransaction FROM pg_locks WHERE locktype = 'virtualxid' AND granted
-), oldest AS (
-    SELECT began, pid, usename, application_name FROM sessions
-    WHERE began IS NOT NULL AND backend_type IS DISTINCT FROM 'autovacuum worker'
-      AND NOT (application_name = $1 AND usename = current_user AND backend_xid IS NULL)
-    ORDER BY began LIMIT 1
-), hidden AS (
-    SELECT s.pid, s.usename, s.state FROM sessions AS s LEFT JOIN locks AS l ON l.pid = s.pid
-    WHERE s.usesysid IS NOT NULL AND (s.backend_type IS NULL AND (s.datname IS NOT NULL OR l.pid IS NOT NULL)
-       OR s.state = 'disabled' AND (s.datname IS NOT NULL AND s.wait_event IS DISTINCT FROM 'ClientRead' OR l.pid IS NOT NULL))
-    ORDER BY s.state NULLS FIRST LIMIT 1
-), unstarted AS (
-    SELECT array_agg(l.virtualtransaction) AS ids FROM sessions AS s JOIN locks AS l ON l.pid = s.pid
-    WHERE s.usesysid IS NOT NULL AND s.backend_type IS NOT NULL AND s.xact_start IS NULL AND (s.state IS NULL OR s.state NOT IN ('disabled', 'idle'))
-)
-SELECT o.began, o.pid, o.usename, o.application_name, h.pid, h.usename, h.state, current_user, COALESCE(u.ids, '{}'),
-       (SELECT max(xact_start) FROM sessions WHERE backend_type IS DISTINCT FROM 'autovacuum worker'
-        AND NOT (application_name = $1 AND usename = current_user AND backend_xid IS NULL)), clock_timestamp()
-FROM unstarted AS u LEFT JOIN oldest AS o ON TRUE LEFT JOIN hidden AS h ON TRUE
-"""
 
 # In this order: a transaction that is still there in the second was there in the first.
 _WITHOUT_START = "SELECT array_agg(pid) FROM pg_stat_activity WHERE xact_start IS NULL AND usesysid IS NOT NULL"
@@ -108,26 +70,23 @@ _A_DAY_AND_MORE = timedelta(hours=26)
 _FIXED_OFFSET = re.compile(r"<[+-]\d\d>([+-])0?(\d+)")
 
 
-def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
+def take_bound(asked: Asked) -> Bound:
     """Ask on an autocommit connection, after the integer maxima and before any snapshot."""
     (clock, is_replica, *log), host = with_host_clock(lambda: one_row(asked, _CLOCK))
     standing = unshown(asked)
-    began, pid, user, application, hidden_pid, hidden_user, hidden_state, me, unstarted, newest, listed = one_row(
-        asked, _OPEN, (READER,)
-    )
+    seen = open_transactions(asked)
     flushed, started, login_trigger, *prepared = one_row(asked, _PREPARED)
-    held = [(began.astimezone(UTC), holder(pid, user, application))] if began else []
-    _, who = min([*held, *([standing] if standing else [])], default=(None, ""))
+    _, who = min((each for each in (seen.oldest, standing) if each), default=(None, ""))
     return Bound(
         clock=clock.astimezone(UTC),
-        oldest=began.astimezone(UTC) if began else None,
+        oldest=seen.oldest[0] if seen.oldest else None,
         holder=who,
         prepared=_prepared(*prepared) if prepared[0] is not None else None,
-        blind=_blind(is_replica, hidden_pid, hidden_user, hidden_state, me) or _without_start(asked, unstarted),
+        blind=_blind(is_replica, seen.hidden) or _without_start(asked, seen.unstarted),
         zone=database_zone(asked),
         identity=_identity(asked),
-        newest=newest.astimezone(UTC) if newest else None,
-        listed=listed.astimezone(UTC),
+        newest=seen.newest,
+        listed=seen.listed,
         host=host,
         replica=is_replica,
         unshown=standing[0] if standing else None,
@@ -135,6 +94,7 @@ def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
         flushed=flushed,
         started=started.astimezone(UTC) if started else None,
         login_trigger=login_trigger or "",
+        server=asked.terms.server,
     )
 
 
@@ -142,17 +102,17 @@ def _prepared(gid: str, owner: str, prepared: datetime) -> str:
     return f"{gid!r} of {owner}, prepared at {prepared.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z; end it with COMMIT PREPARED or ROLLBACK PREPARED"
 
 
-def _blind(is_replica: bool, pid: int | None, user: str | None, state: str | None, me: str) -> str:  # noqa: FBT001 - a row of the database
+def _blind(is_replica: bool, hidden: Hidden | None) -> str:  # noqa: FBT001 - a row of the database
     if is_replica:
         return "a replica is read, and the transactions that are open on its primary cannot be seen there; read the primary, or set a `holdback`"
-    if pid is None:
+    if hidden is None:
         return ""
-    if state == "disabled":
-        return f"the session of {user} (pid {pid}) hides its transactions by track_activities=off; switch it on, or set a `holdback`"
-    return f'the transactions of {user} cannot be seen by {me}; GRANT pg_read_all_stats TO "{me}", or set a `holdback`'
+    if hidden.state == "disabled":
+        return f"the session of {hidden.user} (pid {hidden.pid}) hides its transactions by track_activities=off; switch it on, or set a `holdback`"
+    return f'the transactions of {hidden.user} cannot be seen by {hidden.me}; GRANT pg_read_all_stats TO "{hidden.me}", or set a `holdback`'
 
 
-def _without_start(asked: psycopg.RawCursor[Any], unstarted: list[str]) -> str:
+def _without_start(asked: Asked, unstarted: Sequence[str]) -> str:
     """The sessions are read before the locks, so a transaction that began in between shows no start at first, and soon does."""
     pid = None
     for pause in PATIENCE:
@@ -166,7 +126,7 @@ def _without_start(asked: psycopg.RawCursor[Any], unstarted: list[str]) -> str:
     return f"the transaction of pid {pid} began before its session was tracked, so its start is not known; end it, or set a `holdback`"
 
 
-def _identity(asked: psycopg.RawCursor[Any]) -> SourceIdentity | None:
+def _identity(asked: Asked) -> SourceIdentity | None:
     try:
         system, database, timeline, position = one_row(asked, _IDENTITY)
     except psycopg.errors.InsufficientPrivilege:
@@ -174,7 +134,7 @@ def _identity(asked: psycopg.RawCursor[Any]) -> SourceIdentity | None:
     return SourceIdentity.of(timeline, position, system=system, database=database)
 
 
-def database_zone(asked: psycopg.RawCursor[Any]) -> str:
+def database_zone(asked: Asked) -> str:
     """What a fresh session of the application would have, as far as it can be known from here."""
     ours, of_database, is_overridden, of_log = one_row(asked, _ZONE)
     if is_overridden or os.environ.get("PGTZ"):
@@ -183,7 +143,7 @@ def database_zone(asked: psycopg.RawCursor[Any]) -> str:
     return known_zone(ours)
 
 
-def local_times(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec], bound: Bound) -> tuple[LocalTime, ...]:
+def local_times(asked: Asked, specs: Sequence[TableSpec], bound: Bound) -> tuple[LocalTime, ...]:
     """What clocks on the wall show where these tables are stamped, now and as far around it as the turns of a zone may matter."""
     cursors = [spec.cursor for spec in specs if spec.is_incremental and spec.cursor is not None]
     zones = {zone_of(cursor, bound) for cursor in cursors if cursor.is_zoneless}

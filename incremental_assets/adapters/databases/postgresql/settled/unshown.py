@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Any
 
-import psycopg
+from incremental_assets.adapters.databases.postgresql.asked import Asked
 
 PATIENCE = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 """Seconds between two looks at a session that is between two conditions: one that moves has left it by the next."""
@@ -33,7 +32,7 @@ ORDER BY since
 """
 
 
-def unshown(asked: psycopg.RawCursor[Any]) -> tuple[datetime, str] | None:
+def unshown(asked: Asked) -> tuple[datetime, str] | None:
     """Since when the session that may have the oldest such stamp stands still, and which one it is; None if there is none. Asked after the clock and before the open transactions."""
     still = asked.execute(_UNSHOWN).fetchall()
     for pause in PATIENCE:
