@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
+import pytest
 
+from incremental_assets.adapters.databases.postgresql.settled import open_transactions
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.core.checks.doctor import Wanted
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from tests.adapters.source import READER, UPDATED, Source, observe, planned
 from tests.pgbouncer import OpenPooler, PgBouncer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ORDERS = "CREATE TABLE orders (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())"
 LEFT = """
 SELECT array_agg(name || '=' || setting ORDER BY name), (SELECT count(*) FROM pg_prepared_statements), (SELECT count(*) FROM pg_cursors),
        (SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype NOT IN ('virtualxid', 'relation')),
        (SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema()), (SELECT count(*) FROM pg_listening_channels()), current_user
-FROM pg_settings WHERE source = 'session' OR name IN ('search_path', 'transaction_read_only', 'application_name')
+FROM pg_settings WHERE setting IS DISTINCT FROM reset_val OR name IN ('search_path', 'transaction_read_only', 'application_name')
 """
 """All that a client may leave behind for the next one."""
 
@@ -47,9 +56,11 @@ class Pooled:
 
 @contextmanager
 def pooled(source: Source, pgbouncer: OpenPooler, connections: int, mode: str = "transaction") -> Iterator[Pooled]:
+    """A pooler of so many connections for both."""
     source.execute(ORDERS, f"GRANT ALL ON orders TO {READER}", f"GRANT pg_read_all_stats TO {READER}")
     logins = {READER: source.postgres.password_of(READER)}
-    with pgbouncer(logins, pool_mode=mode, default_pool_size=str(connections)) as pooler:
+    told = {"pool_mode": mode, "default_pool_size": str(connections), "query_wait_timeout": "2"}
+    with pgbouncer(logins, **told) as pooler:
         yield Pooled(source, pooler)
         for probe in source.opened:
             probe.close()
@@ -86,3 +97,130 @@ def test_nothing_that_we_ask_leaves_anything_behind(source: Source, pgbouncer: O
 def _enter(opened: Any, held: list[object]) -> None:
     with opened as found:
         held.append(found)
+
+
+def test_parallel_readers_leave_nothing_behind_either(
+    source: Source, pgbouncer: OpenPooler, spark: SparkSession
+) -> None:
+    source.execute(
+        "CREATE TABLE many AS SELECT n AS id FROM generate_series(1, 3) AS n", f"GRANT SELECT ON many TO {READER}"
+    )
+    with pooled(source, pgbouncer, 2) as shared:
+        probe = shared.open()
+        plan = planned(probe, source.spec("many", strategy=Strategy.FULL_REFRESH))
+        address = source.address(READER, port=shared.pooler.port)
+        before = shared.left()
+        with SparkSource(probe, address, lambda: spark).snapshot(plan) as snapshot:
+            assert sum(batch.num_rows for part in snapshot.parts or () for batch in part.batches()) == 3
+            assert snapshot.frame.count() == 3
+        assert dialect_of("postgresql").reader(address).row_hashes(spark, plan.spec, (Window(None, None),)).count() == 3
+        with ExitStack() as held:
+            both = [held.enter_context(shared.application()) for _ in range(2)]
+            assert [asked.execute(LEFT).fetchone() for asked in both] == [before, before]
+
+
+BY_NAME = "application_name = 'incremental-assets'"
+
+
+@pytest.mark.parametrize("known", ["by its lock", "known-bad: by its name"])
+@pytest.mark.parametrize("name", ["", "incremental-assets"])
+def test_an_application_of_our_role_holds_the_bound_whatever_its_session_is_called(
+    source: Source, pgbouncer: OpenPooler, name: str, known: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_bad = known.startswith("known-bad")
+    if is_bad:
+        by_lock = "coalesce(leader_pid, pid) IN (SELECT pid FROM readers)"
+        assert by_lock in open_transactions._OPEN
+        monkeypatch.setattr(open_transactions, "_OPEN", open_transactions._OPEN.replace(by_lock, BY_NAME))
+    with pooled(source, pgbouncer, 4) as shared:
+        probe = shared.open()
+        with probe.snapshot(planned(probe, source.spec("orders", UPDATED))):
+            assert probe.bound().oldest is None
+        application = shared.application(**({"application_name": name} if name else {}))
+        (began,) = application.execute("SELECT now()").fetchone() or (None,)
+        bound = probe.bound()
+        application.close()
+    assert bound.oldest == (None if is_bad and name else began)
+    assert READER in bound.holder or is_bad
+
+
+def test_readers_of_any_process_hold_nothing_back_while_they_read(source: Source, pgbouncer: OpenPooler) -> None:
+    with pooled(source, pgbouncer, 6) as shared:
+        probe, other = shared.open(), shared.open()
+        plan = planned(probe, source.spec("orders", UPDATED))
+        with probe.snapshot(plan) as numbers:
+            parts = (
+                dialect_of("postgresql").reader(source.address(READER, port=shared.pooler.port)).parts(plan, numbers)
+            )
+            connection = (parts or ())[0]._connected()  # type: ignore[attr-defined]
+            assert (other.bound().oldest, probe.bound().newest) == (None, None)
+            connection.close()
+
+
+def test_a_reader_that_may_take_no_lock_is_waited_for_as_everybody_is(source: Source) -> None:
+    lock = "FUNCTION pg_try_advisory_xact_lock_shared(int, int)"
+    source.execute(ORDERS, f"GRANT SELECT ON orders TO {READER}", f"GRANT pg_read_all_stats TO {READER}")
+    source.execute(f"REVOKE EXECUTE ON {lock} FROM PUBLIC")
+    try:
+        probe = source.open(READER)
+        with probe.snapshot(planned(probe, source.spec("orders", UPDATED))):
+            bound = probe.bound()
+    finally:
+        source.execute(f"GRANT EXECUTE ON {lock} TO PUBLIC")
+    assert "incremental-assets" in bound.holder
+
+
+def test_a_pooler_of_statements_is_refused_before_anything_is_set(source: Source, pgbouncer: OpenPooler) -> None:
+    with pooled(source, pgbouncer, 1, mode="statement") as shared:
+        probe = shared.open()
+        with pytest.raises(SourceRefused, match=r"a pooler that gives each statement another connection .*pool_mode"):
+            probe.bound()
+        application = shared.application()
+        application.autocommit = True
+        assert application.execute("SHOW search_path").fetchone() == ('"$user", public',)
+        application.close()
+
+
+def test_a_pooler_that_is_full_is_told_as_what_it_is(source: Source, pgbouncer: OpenPooler) -> None:
+    with pooled(source, pgbouncer, 1) as shared:
+        application = shared.application()
+        application.execute("SELECT 1")
+        probe = shared.open()
+        with pytest.raises(
+            SourceUnreachable, match=r"the pooler has no connection .* left \(.*\); .*default_pool_size"
+        ):
+            probe.bound()
+        application.close()
+
+
+def test_a_user_that_an_application_has_become_is_not_ours(source: Source, pgbouncer: OpenPooler) -> None:
+    source.execute(f"CREATE ROLE tenant_{source.database}", f"GRANT tenant_{source.database} TO {READER}")
+    with pooled(source, pgbouncer, 1) as shared:
+        source.execute(
+            "CREATE VIEW whose AS SELECT CAST(current_user AS text) AS name", f"GRANT SELECT ON whose TO {READER}"
+        )
+        probe = shared.open()
+        spec = source.spec("whose", strategy=Strategy.FULL_REFRESH)
+        application = shared.application()
+        application.autocommit = True
+        application.execute(f"SET ROLE tenant_{source.database}")
+        (whole,) = probe.measure(spec, (Window(None, None),))
+        assert application.execute("SELECT current_user").fetchone() == (f"tenant_{source.database}",)
+        application.execute("RESET ROLE")
+        assert probe.measure(spec, (Window(None, None),)) == (whole,)
+        application.close()
+    source.execute(f"DROP ROLE tenant_{source.database}")
+
+
+def test_doctor_names_a_pooler_and_who_else_comes_as_our_role(source: Source, pgbouncer: OpenPooler) -> None:
+    source.execute(f'ALTER DATABASE "{source.database}" SET quote_all_identifiers = on')
+    with pooled(source, pgbouncer, 2) as shared:
+        alone = shared.open().facts(())
+        application = shared.application(application_name="web shop")
+        application.execute("SELECT 1")
+        facts = shared.open().facts(())
+        direct = source.open(READER).facts(())
+        application.close()
+    assert (alone.pooled, alone.shared_with, alone.put_aside) == (True, "", ("quote_all_identifiers = on",))
+    assert facts.shared_with.startswith("web shop (pid ")
+    assert (direct.pooled, direct.shared_with) == (False, facts.shared_with)

@@ -31,6 +31,28 @@ def test_a_user_who_sees_no_other_transactions_is_best_effort_only_while_another
     )
 
 
+def test_a_role_that_others_use_too_is_told_with_them_and_a_pooler_and_settings_without_a_warning(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "sources.yaml").write_text(CONFIG)
+    (source,) = load(tmp_path / "sources.yaml").sources
+    now = datetime(2024, 1, 31, tzinfo=UTC)
+    facts = SourceFacts(
+        "PostgreSQL 18.4", "shop", "UTF8", False, True, True, True, False, "UTC", now, pooled=True, shared_with="web (pid 7)",
+        put_aside=("quote_all_identifiers = on",),
+    )  # fmt: skip
+
+    found = {each.topic: each for each in of_source(source, facts)}
+
+    assert "others are logged in as shop: web (pid 7)" in found["role"].detail
+    assert {topic: found[topic].health for topic in ("pooler", "role", "settings")} == {
+        "pooler": Health.OK,
+        "role": Health.WARN,
+        "settings": Health.OK,
+    }
+    assert found["settings"].detail.endswith("not by quote_all_identifiers = on")
+
+
 def test_a_table_that_is_not_in_the_source_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "sources.yaml").write_text(CONFIG)
     (terms,) = load(tmp_path / "sources.yaml").sources[0].tables

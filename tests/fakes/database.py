@@ -72,6 +72,8 @@ class Transaction:
         """Whether its session hides from ours when it began."""
         self.shown = shown
         """False between taking its stamp and appearing in the view of open transactions."""
+        self.named = False
+        """Whether its session is called as ours are: a pooler has lent it to us before."""
         self.idle_since: datetime | None = None
         """Of one that stands still there: when its session had become idle."""
         self.prepared = ""

@@ -51,9 +51,11 @@ class SourceMoves(RuleBasedStateMachine):
         return [each for each in self.world.database.open if not each.prepared]
 
     @precondition(lambda self: len(self.world.database.open) < 4)
-    @rule(shown=st.booleans())
-    def begin(self, shown: bool) -> None:
-        self.drawn[self.world.database.begin(shown=shown)] = []
+    @rule(shown=st.booleans(), named=st.booleans())
+    def begin(self, shown: bool, named: bool) -> None:
+        transaction = self.world.database.begin(shown=shown)
+        transaction.named = named
+        self.drawn[transaction] = []
 
     @precondition(lambda self: len(self.world.database.open) < 4)
     @rule(idle=st.sampled_from([0.0, 1.0, 60.0]), span=spans)

@@ -49,6 +49,7 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
         )
     if facts.encoding not in ("UTF8", "SQL_ASCII"):
         yield Finding(name, "encoding", Health.OK, f"{facts.encoding}, converted to UTF-8 by the server")
+    yield from _of_sessions(name, facts)
     writable = [facts_of for facts_of in facts.tables if facts_of.writable]
     if facts.is_superuser:
         yield warn(
@@ -66,3 +67,20 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
         )
     else:
         yield Finding(name, "privileges", Health.OK, f"{facts.user} may read and not write")
+
+
+def _of_sessions(name: str, facts: SourceFacts) -> Iterator[Finding]:
+    """Who else uses the sessions, and what is set in them."""
+    if facts.pooled:
+        yield Finding(
+            name, "pooler", Health.OK, "a pooler answers at this address: a sync leaves nothing in its connections"
+        )
+    if facts.shared_with:
+        yield warn(
+            name,
+            "role",
+            f"others are logged in as {facts.user}: {facts.shared_with}; a pooler gives them and the sync the same connections",
+            "give the sync a role of its own, which may read only; `incremental-assets doctor --sql` as another user prints it",
+        )
+    if facts.put_aside:
+        yield Finding(name, "settings", Health.OK, f"a sync reads by its own, and not by {', '.join(facts.put_aside)}")

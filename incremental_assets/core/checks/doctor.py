@@ -85,5 +85,11 @@ class SourceFacts:
     """Why none of these facts is proven: the dialect was never run against a real server; empty for one that was."""
     unsettled: str = ""
     """Another reason why no run can be `settled`, with its cure; empty if there is none."""
+    pooled: bool = False
+    """Whether a connection pooler answers at the address, and not the server."""
+    shared_with: str = ""
+    """Other clients that are logged in as this user; empty if none was there."""
+    put_aside: tuple[str, ...] = ()
+    """Settings of this user's sessions that would change what a query answers, and that a sync replaces by its own."""
     tables: tuple[TableFacts, ...] = ()
     cures: Cures = Cures()

@@ -84,6 +84,18 @@ MUTANTS = [
         without_the_thought(database, "SimulatedDatabase.bound", ("if each.idle_since)", "if False)")),
     ),
     Mutant(
+        "a session that is called as ours are is one of ours",
+        "loses what an application writes in a session that a pooler has lent to both",
+        without_the_thought(
+            database,
+            "SimulatedDatabase.bound",
+            (
+                "if not each.prepared and each.shown",
+                "if not each.prepared and each.shown and (each.xid or not each.named)",
+            ),
+        ),
+    ),
+    Mutant(
         "a transaction without a start is passed over",
         "loses what it commits, in runs that say that they are settled",
         without_the_thought(database, "SimulatedDatabase.bound", ("len(seen) < len(sessions)", "False")),

@@ -13,7 +13,7 @@ from psycopg import pq
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.patience import Patient
-from incremental_assets.adapters.databases.postgresql.pinned import NAME, Limits, Terms, pin
+from incremental_assets.adapters.databases.postgresql.pinned import END, UNDO, Limits, Terms, pin
 from incremental_assets.adapters.databases.postgresql.pipeline import Rows, Statement, together
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import place_of
@@ -39,8 +39,6 @@ OTHER_USER = (
 _ALONE = "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY"
 """Whatever the role's own default is: a serializable reader would make others' transactions fail."""
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-END = f"COMMIT /* {NAME} */"
-"""Nothing was written that might be taken back. A session that is idle afterwards shows this as its last statement."""
 _OPEN = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 
 
@@ -110,7 +108,7 @@ class Asked:
         """What has failed leaves no transaction open."""
         if self._is_held:
             with suppress(psycopg.Error):
-                self.connection.rollback()
+                self.connection.execute(UNDO.encode())
 
     @property
     def _is_held(self) -> bool:

@@ -34,6 +34,13 @@ _JDBC = re.compile(r"org\.postgresql\.util\.PSQLException[:)] (.+)")
 _JDBC_REFUSED = re.compile(r"\[FAILED_JDBC\.CONNECTION\].*")
 """Spark's own, where the very first of its connections fails; the driver's words are only in the Java that lies behind it."""
 
+_POOLER_FULL = "query_wait_timeout"
+"""What PgBouncer says to a client that has waited in vain for one of its connections to the server."""
+POOLED_OUT = (
+    "the pooler has no connection to the server left ({}); try again, raise its pool (in PgBouncer `default_pool_size`) to what the application and "
+    "the sync need together, or lower `parallel: {{connections: …}}`"
+)
+
 _QUOTED = re.compile(r'"[^"]*"')
 _TLS = ("ssl error", "certificate", "does not support ssl")
 
@@ -58,6 +65,8 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
         return SourceRefused(f"{table or place}: {cancelled(words, address)}")
     if isinstance(error, errors.TooManyConnections):
         return SourceUnreachable(f"{place}: {FULL.format(words)}")
+    if isinstance(error, errors.ProtocolViolation) and _POOLER_FULL in words:
+        return SourceUnreachable(f"{place}: {POOLED_OUT.format(words)}")
     if state.startswith(("08", "57P")):
         return SourceUnreachable(f"{place}: {LOST.format(words)}")
     return SourceRefused(f"{table or place}: {REFUSED.format(words)}")
@@ -88,6 +97,8 @@ def copying_explained(address: Address, table: TableId) -> Iterator[None]:
         words, state = _first_line(error), error.sqlstate or ""
         if words.startswith(SILENT):
             raise _silent(address, table) from None
+        if isinstance(error, errors.ProtocolViolation) and _POOLER_FULL in words:
+            raise SourceUnreachable(f"{table}: {POOLED_OUT.format(words)}") from None
         # The snapshot went with the connection that held it.
         is_lost = not state or state.startswith(("08", "57P")) or "snapshot" in words
         raise (_read_lost(address, table, words) if is_lost else _read_refused(table, words)) from None

@@ -6,7 +6,7 @@ import psycopg
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.patience import Patient
-from incremental_assets.adapters.databases.postgresql.pinned import MAY_MARK
+from incremental_assets.adapters.databases.postgresql.pinned import END, MAY_MARK
 from incremental_assets.core.errors import SourceRefused
 
 OLDEST_VERSION = 140000
@@ -35,9 +35,11 @@ def greet(driver: Patient, address: Address) -> None:
             asked.execute("BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY")
         except psycopg.errors.ProtocolViolation as error:
             # Pooled by statements, it ends the connection of a client that begins a transaction.
+            if "statement pooling" not in str(error):
+                raise
             raise SourceRefused(f"{place}: {BY_STATEMENTS.format(str(error).rstrip('.'))}") from None
         asked.execute(f"SELECT pg_catalog.pg_backend_pid(), {MAY_MARK}")
         pid, driver.marked = asked.fetchone() or (0, False)
-        asked.execute("ROLLBACK")
+        asked.execute(END)
     # A pooler makes up the number by which its client may cancel.
     driver.pooled = pid != driver.info.backend_pid

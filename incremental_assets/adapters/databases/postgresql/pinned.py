@@ -15,6 +15,10 @@ from incremental_assets.adapters.databases.postgresql.sql import literal
 
 NAME = "incremental-assets"
 """What people see of a session while a transaction of ours runs in it. Nothing is concluded from it: anybody may call a session so."""
+ENDED = f"/* {NAME} */"
+"""What a session that is idle shows at the end of its last statement, if that was ours."""
+END, UNDO = f"COMMIT {ENDED}", f"ROLLBACK {ENDED}"
+"""Nothing was written that might be taken back: a transaction is undone where it has failed."""
 MAY_MARK = (
     "pg_catalog.has_function_privilege('pg_catalog.pg_try_advisory_xact_lock_shared(integer, integer)', 'EXECUTE')"
 )
@@ -115,6 +119,12 @@ def pin(limits: Limits) -> str:
         f"(SELECT pg_catalog.count(pg_catalog.set_config(s.name, NULL, true)) FROM pg_catalog.unnest({_array(_OWN)}) AS s (name)), "
         f"CASE WHEN {_WHERE_IT_CAN} THEN pg_catalog.set_config('client_connection_check_interval', '5s', true) END{mark}"
     )
+
+
+def put_aside() -> Mapping[str, str]:
+    """Settings and our values of them, but for those in which every server and client has its own taste."""
+    tastes = {"search_path", "client_encoding", "TimeZone", "DateStyle", "jit", "application_name"}
+    return {name: value for name, value in _CONSTANT.items() if name not in tastes}
 
 
 def _array(texts: Iterable[str]) -> str:

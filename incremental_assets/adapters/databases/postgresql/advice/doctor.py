@@ -7,6 +7,7 @@ from typing import Any
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.advice.cures import CURES
+from incremental_assets.adapters.databases.postgresql.advice.shared_role import settings_put_aside, shared_with
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH, GIVES_NEXT
@@ -77,6 +78,9 @@ def read_facts(asked: Asked, wanted: Sequence[Wanted]) -> SourceFacts:
         zone=database_zone(asked),
         clock=clock,
         login_trigger=login_trigger or "",
+        pooled=asked.connection.pooled,
+        shared_with=shared_with(asked),
+        put_aside=settings_put_aside(asked),
         tables=tuple(tables),
         cures=CURES,
     )
