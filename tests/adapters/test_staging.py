@@ -15,7 +15,7 @@ from incremental_assets.core.errors import LeaseLost, StageBroken
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.paths import staging_path
-from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table import Strategy, TableSpec
 from tests.adapters.batches import Desk, table
 
 if TYPE_CHECKING:
@@ -116,6 +116,21 @@ def test_a_discarded_batch_and_what_dead_runs_left_are_gone(desk: Desk) -> None:
     desk.stage.discard(ORDERS.id, batch.batch_id)
     desk.stage.discard(ORDERS.id, batch.batch_id)
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("spec", [ORDERS, replace(ORDERS, strategy=Strategy.APPEND)])
+def test_a_batch_whose_files_have_vanished_does_not_land_as_nothing(desk: Desk, spec: TableSpec) -> None:
+    desk.land(spec, ROWS)
+    plan, shown = desk.plan(spec), desk.show(spec, [(4, "d", 40)])
+    batch = desk.stage.write(plan, shown)
+    folder = Path(staging_path(str(desk.folder), spec.id, batch.batch_id))
+    for file in folder.glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(StageBroken, match="is gone, which this run had staged"):
+        desk.apply(plan, batch, shown)
+    with pytest.raises(StageBroken, match="is gone, which this run had staged"):
+        read_staged(desk.spark, str(folder), spec)
+    assert desk.rows(spec) == ROWS
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_a_version_that_was_removed_before_anybody_looked_is_told(tmp_path: Path
     assert [log.lost(after) for after in range(6)] == [3, 3, 3, None, None, None]
 
 
-def test_a_table_that_is_told_to_forget_its_sequences_is_refused_with_the_cure(tmp_path: Path) -> None:
+def test_a_table_whose_property_makes_it_forget_its_sequences_is_refused_with_the_cure(tmp_path: Path) -> None:
     begin(tmp_path, {"delta.setTransactionRetentionDuration": "interval 1 days"})
     cure = r"delta.setTransactionRetentionDuration` \(interval 1 days\).* UNSET TBLPROPERTIES"
     with pytest.raises(TargetChanged, match=cure):

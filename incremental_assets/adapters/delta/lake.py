@@ -29,12 +29,13 @@ from incremental_assets.adapters.delta.log.transaction_log import Committed, Tab
 from incremental_assets.adapters.delta.renaming import Named, rename
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
+from incremental_assets.adapters.spark.manifest import check_rows
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cures import full_refresh
-from incremental_assets.core.model.paths import staging_path, table_path
+from incremental_assets.core.model.paths import is_local, staging_path, table_path
 from incremental_assets.core.model.schema_drift import (
     OWN_PREFIX,
     check_names,
@@ -133,6 +134,8 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         check_names(plan.spec)
         staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
         with explained(plan.spec.id, self._lake, staged), commit_lock(self._lake, plan.spec.id):
+            if is_local(self._lake) and not batch.in_target:
+                check_rows(staged, batch.rows)
             log = opened(self._session(), table_path(self._lake, plan.spec.id), plan.spec, plan.commit_ids.app_id)
             found = log.foreign(self._seen.get(plan.spec.id, log.version))
             if found is not None and (batch.in_target or not plan.overwrites):

@@ -35,6 +35,7 @@ from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.manifest import record
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
 from incremental_assets.core.model.compaction import How as Gathering
 from incremental_assets.core.model.schema_drift import delta_type
@@ -133,7 +134,7 @@ class Table:
         names = [*(f"c{place}" for place in range(len(self.columns))), *own]
         group = max(_STAGED_GROUP, -(-len(every) // _MOST_GROUPS))
         pq.write_table(pa.table([*arrays, *own.values()], names=names), folder / "part-0.parquet", row_group_size=group)
-        (folder / "_SUCCESS").touch()
+        record(str(folder))
         return folder
 
     def unit(self, how: How, staged: Path, state: LogState, **more: Any) -> ApplyUnit:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.direct import eligible
@@ -18,6 +17,7 @@ from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing, Written
 from incremental_assets.adapters.delta.writers.merge import withdrawn
+from incremental_assets.adapters.spark.manifest import staged_files
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.cohort import go_apart
 from incremental_assets.core.model.paths import is_local
@@ -43,7 +43,7 @@ def written(landing: Landing, way: Way, tasks: Tasks) -> Written | None:
 def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     if not is_local(landing.path):
         raise NotDirect("its lake is in a store")
-    staged = sum(each.stat().st_size for each in Path(landing.staged).glob("*.parquet"))
+    staged = 0 if landing.delivery.batch.in_target else sum(each.bytes for each in staged_files(landing.staged))
     if way is Way.REWRITE and landing.delivery.batch.rows > eligible.MOST_ROWS:
         way = Way.REPLACE
     _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way, staged))

@@ -18,8 +18,9 @@ from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.manifest import staged_files
 from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_REASON, RESOLVED_AT, SEQ, STALE
-from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.errors import StageBroken, TargetChanged
 from incremental_assets.core.model.paths import is_local, quarantine_path
 from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows, held_in_store
 from incremental_assets.core.model.table import TableSpec
@@ -60,16 +61,23 @@ def concerned(lake: str, plan: SyncPlan, staged: str) -> bool:
     if not held.num_rows or plan.overwrites or not keys or len(keys) < len(spec.key):
         return bool(held.num_rows)
     places = [f"c{spec.shape.names.index(name)}" for name in keys]
-    batch = pq.read_table(staged, columns=places, partitioning=None)
+    files = [f"{staged}/{each.name}" for each in staged_files(staged)]
+    batch = pa.concat_tables([pq.read_table(file, columns=places, partitioning=None) for file in files])
     there = set(zip(*(batch[place].cast(pa.string()).to_pylist() for place in places), strict=True))
     return not there.isdisjoint(zip(*(held[name].to_pylist() for name in keys), strict=True))
 
 
 def holds_these(staged: str, spec: TableSpec) -> bool:
     """Whether a batch that an earlier run has staged is there, with the columns that the table has now."""
-    file = next(Path(staged).glob("*.parquet"), None) if "://" not in staged else None
-    if file is None:
+    if not is_local(staged):
         return False
+    try:
+        files = staged_files(staged)
+    except StageBroken:
+        return False
+    if not files:
+        return False
+    file = Path(staged) / files[0].name
     kinds = {f"c{place}": required_type(found.spark_type) for place, found in enumerate(spec.columns)}
     there = {each.name: each.type for each in pq.read_schema(file) if each.name.startswith("c")}
     return there == kinds

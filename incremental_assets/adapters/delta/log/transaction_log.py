@@ -105,7 +105,7 @@ class TableLog:
         return next((version for version in range(self.version, after, -1) if version not in found), None)
 
     def check_remembers(self, path: str) -> None:
-        """Raises TargetChanged for a table that is told to forget the sequences of its syncs."""
+        """Raises TargetChanged for a table whose properties make it forget the sequences of its syncs."""
         if FORGETS in self.properties:
             raise TargetChanged(
                 f"{path}: somebody has set the table's property `{FORGETS}` ({self.properties[FORGETS]}), by which it forgets which syncs have landed, so "

@@ -17,6 +17,7 @@ from incremental_assets.adapters.delta.direct.files.key_set import KeySet
 from incremental_assets.adapters.delta.direct.files.unit import ApplyUnit, Stored
 from incremental_assets.adapters.delta.log.not_direct import readable
 from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.manifest import staged_files
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, REJECT_REASON
 from incremental_assets.core.model.batch import Operation
 
@@ -130,18 +131,13 @@ def staged_groups(folder: str, groups: Mapping[str, Sequence[int]] | None = None
     """Row groups of a batch, by their files' names; all of them unless some are named."""
     with ExitStack() as stack:
         found = []
-        for name in staged_files(folder) if groups is None else groups:
+        for name in [each.name for each in staged_files(folder)] if groups is None else groups:
             with readable("the staged batch"):
                 file = stack.enter_context(pq.ParquetFile(Path(folder) / name, coerce_int96_timestamp_unit="us"))
                 for place in range(file.num_row_groups) if groups is None else groups[name]:
                     (operation,) = file.read_row_group(place, columns=[OPERATION], use_threads=False).columns
                     found.append(StagedGroup(file, place, pc.equal(operation, Operation.PUT.value)))
         yield tuple(found)
-
-
-def staged_files(folder: str) -> list[str]:
-    """Names of a batch's files, sorted, without hidden ones: these are unfinished, or of a task that a cluster ran twice."""
-    return sorted(path.name for path in Path(folder).glob("*.parquet") if not path.name.startswith((".", "_")))
 
 
 def leaving(batch: StagedRows, key: Sequence[int]) -> pa.Table:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.direct.files.staged_rows import staged_files, staged_name
+from incremental_assets.adapters.delta.direct.files.staged_rows import staged_name
 from incremental_assets.adapters.delta.direct.files.unit import Adding, ApplyUnit, Replacing, Staying
 from incremental_assets.adapters.delta.log.not_direct import readable
+from incremental_assets.adapters.spark.manifest import staged_files
 
 LEAST_ROWS = 256 * 1024
 """The fewest rows of a batch that is shared: below, more tasks cost more than they save."""
@@ -69,7 +70,7 @@ def spread(files: Sequence[Mapping[str, Any]], least: int | None = None, most: i
 
 
 def _groups(unit: ApplyUnit, key: int | None) -> Iterator[_Group]:
-    for name in staged_files(unit.staged):
+    for name in [each.name for each in staged_files(unit.staged)]:
         told = pq.read_metadata(Path(unit.staged) / name)
         names = [told.schema.column(place).path for place in range(len(told.schema))]
         column = None if key is None else names.index(staged_name(key))
