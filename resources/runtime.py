@@ -16,7 +16,7 @@ from incremental_assets.core.observers import Observers
 from incremental_assets.core.ports import Ports
 from resources.checkpoints import open_checkpoints
 from resources.contracts import with_sound_contracts
-from resources.lake import open_lake, open_stage
+from resources.lake import open_lake, open_ownership, open_stage
 from resources.session import session_of
 from resources.source import address, open_probe, open_reader
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
     from incremental_assets.adapters.databases.probe import SqlProbe
+    from incremental_assets.adapters.delta.ownership import Ownership
     from incremental_assets.adapters.spark.session import Work
     from incremental_assets.adapters.spark.session_provider import Session
     from incremental_assets.adapters.spark.tasks import Tasks
@@ -116,13 +117,18 @@ class Runtime:
                 self._ports[source] = Ports(
                     probe=probe,
                     source=open_reader(probe, where, session),
-                    stage=open_stage(root, session, tasks),
-                    lake=open_lake(root, session, where, tasks),
+                    stage=open_stage(root, session, tasks, self.ownership),
+                    lake=open_lake(root, session, where, tasks, self.ownership),
                     checkpoints=self.checkpoints,
                     observer=self.observer,
                     lost_engine=self._lost_engine,
                 )
             return self._ports[source]
+
+    @property
+    def ownership(self) -> Ownership:
+        """Which installation writes which table of the lake."""
+        return open_ownership(self.configuration.lake, self.checkpoints.installation)
 
     def held(self, spec: TableSpec) -> HeldRows | None:
         """Rows that a contract holds, by the lake alone: whether the source answers does not matter."""

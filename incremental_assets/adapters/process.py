@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +60,14 @@ class ProcessIdentity:
 
     def __str__(self) -> str:
         return f"pid {self.pid} on {self.host}"
+
+
+def machine_name() -> tuple[str, str]:
+    """The host's name, and with it what tells this machine from another one of the name: the identity that its system was given."""
+    host = socket.gethostname()
+    with suppress(OSError):
+        return host, f"{host}/{Path('/etc/machine-id').read_text(encoding='ascii').strip()}"
+    return host, host
 
 
 def _machine() -> str:

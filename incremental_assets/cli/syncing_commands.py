@@ -127,6 +127,11 @@ def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> An
     is_flag=True,
     help="Keep the watermark and continue with the database that answers now: after an upgrade that moved the same rows to a new server.",
 )
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Keep the watermark and make this installation the one that writes the tables: after another one that wrote them is gone.",
+)
 @yes
 def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:
     """Rewind watermarks, with a row in the audit trail.
@@ -135,6 +140,12 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
     """
     from incremental_assets.cli.commands import reset as command
 
+    if options["take_over"]:
+        from incremental_assets.cli.commands import take_over
+
+        if options["accept_source"]:
+            raise SelectionError("--take-over and --accept-source are two steps: give one after the other")
+        return take_over.run(config, select, to=to, yes=options["yes"])
     if options["accept_source"]:
         from incremental_assets.cli.commands import accept_source as other
 

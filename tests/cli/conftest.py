@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
@@ -99,6 +100,11 @@ class FakeRuntime:
         return replace(
             self._outside.world.ports(), probe=self.probe(source), checkpoints=self.checkpoints, observer=self.observer
         )
+
+    @property
+    def ownership(self) -> Ownership:
+        """Of the lake that the configuration names, in which the fakes put nothing."""
+        return Ownership(self.configuration.lake, self.checkpoints.installation)
 
     def held(self, spec: TableSpec) -> HeldRows | None:
         """What the lake's quarantine tells."""

@@ -207,6 +207,19 @@ def test_a_cluster_that_was_upgraded_is_accepted_and_the_sync_goes_on_from_its_w
     assert again["previous_watermark"] == before
 
 
+def test_a_table_of_the_lake_is_taken_over_and_its_watermark_stays(call: Call, synced: Outside) -> None:
+    before = call("status", "--json").tables["public.orders"]["watermark"]
+    asked = call("reset", "--select", "public.orders", "--take-over")
+    assert asked.code == 3
+    assert "any other one would be refused" in asked.err
+    for other in (("--to", "2024-01-29"), ("--accept-source",)):
+        assert call("reset", "--select", "public.orders", "--take-over", *other, "--yes").code == 2
+    said = call("reset", "--select", "public.orders", "--take-over", "--yes", "--json")
+    assert (said.code, said.tables["public.orders"]["status"]) == (0, "taken_over")
+    assert said.tables["public.orders"]["owner_before"] is None
+    assert call("status", "--json").tables["public.orders"]["watermark"] == before
+
+
 def test_a_reset_past_what_was_read_says_that_rows_would_never_be_read(call: Call, synced: Outside) -> None:
     past = call("reset", "--select", "public.orders", "--to", "2034-01-01")
     call("reset", "--select", "public.orders", "--yes")
@@ -216,7 +229,9 @@ def test_a_reset_past_what_was_read_says_that_rows_would_never_be_read(call: Cal
     assert "from nothing to 2024-01-29T00:00:00Z: rows between the two would never be read" in unread.err
 
 
-@pytest.mark.parametrize("how", [(), ("--accept-source",)], ids=["reset", "accept-source"])
+@pytest.mark.parametrize(
+    "how", [(), ("--accept-source",), ("--take-over",)], ids=["reset", "accept-source", "take-over"]
+)
 def test_a_reset_names_a_schema_that_is_not_there_and_a_source_that_never_answered(
     call: Call, synced: Outside, config: Path, how: tuple[str, ...]
 ) -> None:
@@ -234,7 +249,9 @@ def test_a_reset_names_a_schema_that_is_not_there_and_a_source_that_never_answer
     assert said.document["problems"] == [{"source": "archive", "sentence": str(synced.broken)}]
 
 
-@pytest.mark.parametrize("how", [(), ("--accept-source",)], ids=["reset", "accept-source"])
+@pytest.mark.parametrize(
+    "how", [(), ("--accept-source",), ("--take-over",)], ids=["reset", "accept-source", "take-over"]
+)
 def test_a_reset_that_was_not_confirmed_names_what_is_wrong_with_other_tables_and_sources(
     call: Call, synced: Outside, config: Path, how: tuple[str, ...]
 ) -> None:
@@ -251,7 +268,9 @@ def test_a_reset_that_was_not_confirmed_names_what_is_wrong_with_other_tables_an
     assert "nothing was changed; add --yes to confirm" in lines[-1]
 
 
-@pytest.mark.parametrize("how", [(), ("--accept-source",)], ids=["reset", "accept-source"])
+@pytest.mark.parametrize(
+    "how", [(), ("--accept-source",), ("--take-over",)], ids=["reset", "accept-source", "take-over"]
+)
 def test_where_no_table_can_be_reset_there_is_nothing_to_confirm(
     call: Call, synced: Outside, config: Path, how: tuple[str, ...]
 ) -> None:

@@ -51,6 +51,8 @@ _PATIENCE: dict[str, Any] = {  # libpq's defaults wait forever on a dead socket
     "application_name": "incremental-assets checkpoints",
 }
 
+_PORT = 5432
+"""PostgreSQL's, where the URL names none."""
 _NEEDED = 1 << 20
 """Bytes of a disk: with fewer, an I/O error of SQLite, which needs room even to read, is taken for the lack of them."""
 
@@ -122,6 +124,26 @@ class Database:
     def close(self) -> None:
         """Give back every connection; the next use opens again."""
         self._engine.dispose()
+
+    @property
+    def file(self) -> str | None:
+        """Of SQLite, the file; None of a server's database."""
+        return None if self.is_postgresql else str(self._file)
+
+    @property
+    def host(self) -> str:
+        """Of a server; a folder of sockets where its address names one, empty where it names none."""
+        return str(self._url.host or self._url.query.get("host") or "")
+
+    @property
+    def port(self) -> int:
+        """Of a server."""
+        return self._url.port or _PORT
+
+    @property
+    def database(self) -> str:
+        """Its name on the server."""
+        return self._url.database or self._url.username or ""
 
     @property
     def _file(self) -> Path:

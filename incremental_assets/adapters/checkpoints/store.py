@@ -28,6 +28,7 @@ from incremental_assets.adapters.checkpoints.events import (
     thin_out,
 )
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
+from incremental_assets.adapters.checkpoints.installation import installation_of
 from incremental_assets.adapters.checkpoints.leases import Leases, Pace
 from incremental_assets.adapters.checkpoints.positions import (
     all_positions,
@@ -41,6 +42,7 @@ from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats
 from incremental_assets.adapters.checkpoints.verifications import after_landing, known_of, remember, verified_of
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import Busy
+from incremental_assets.core.model.installation import Installation
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
@@ -73,6 +75,10 @@ class SqlCheckpoints:
         self._writes = GroupCommit(self._database)
         self._leases = Leases(self._database, self._writes, pace)
         self._keep_idle = keep_idle
+
+    def installation(self) -> Installation:
+        """Which database this is, as the lake knows who writes it."""
+        return installation_of(self._database)
 
     # --- the port ---------------------------------------------------------------------------------
 

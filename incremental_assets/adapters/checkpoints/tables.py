@@ -139,6 +139,10 @@ verifications = Table(
     Column("drifted", Text),
 )
 
+installation = Table(
+    "installation", metadata, Column("only", Integer, primary_key=True), Column("id", Text, nullable=False)
+)
+
 schema_changes = Table(
     "schema_changes",
     metadata,

@@ -26,8 +26,8 @@ from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
 from incremental_assets.adapters.delta.layout import layout
 from incremental_assets.adapters.delta.log.idle_look import last_version
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, open_log
+from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.renaming import Named, rename
-from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
 from incremental_assets.adapters.spark.manifest import check_rows
 from incremental_assets.adapters.spark.tasks import Tasks
@@ -61,8 +61,9 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         session: Callable[[], SparkSession],
         source: Reader | None = None,
         tasks: Tasks | None = None,
+        owner: Ownership | None = None,
     ) -> None:
-        super().__init__(lake, session, source, tasks)
+        super().__init__(lake, session, source, tasks, owner)
         self._seen: dict[TableId, int] = {}
         """The version of each table that `inspect` last returned: its caller knows what other writers did up to it."""
 
@@ -98,7 +99,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         session, path = self._session(), table_path(self._lake, spec.id)
         from incremental_assets.adapters.delta.commit import Write, empty, write
 
-        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+        with explained(spec.id, self._lake), self._committing(spec):
             log = opened(session, path, spec, commit_ids.app_id)
             newest = next(log.ours(), None)
             # What an unconfirmed commit did not see, the next look must still find.
@@ -124,7 +125,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
         from incremental_assets.adapters.delta import loading
 
-        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+        with explained(spec.id, self._lake), self._committing(spec):
             log = opened(session, path, spec, plan.commit_ids.app_id)
             batch, self._seen[spec.id] = loading.load(self._tasks, plan, snapshot, log, path)
         return batch
@@ -133,7 +134,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         """Quarantine first, then one commit, then its confirmation from the log."""
         check_names(plan.spec)
         staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
-        with explained(plan.spec.id, self._lake, staged), commit_lock(self._lake, plan.spec.id):
+        with explained(plan.spec.id, self._lake, staged), self._committing(plan.spec):
             if is_local(self._lake) and not batch.in_target:
                 check_rows(staged, batch.rows)
             log = opened(self._session(), table_path(self._lake, plan.spec.id), plan.spec, plan.commit_ids.app_id)
@@ -145,7 +146,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
     def rename(self, spec: TableSpec, renaming: Renaming, state: State) -> Commit:
         """One commit, confirmed from the log, that leaves every row as it is."""
         path, names = table_path(self._lake, spec.id), renaming.commit_ids
-        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+        with explained(spec.id, self._lake), self._committing(spec):
             log = open_log(path)
             if log is None or log.app_id != names.app_id:
                 raise TargetChanged(
@@ -160,10 +161,12 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
 
     def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
         """The rows and columns of an earlier version again, in one commit."""
+        self._owner.check(spec.id)
         return rollback.roll_back(self._session, self._lake, spec, back, state)
 
     def roll_back_quarantine(self, spec: TableSpec, commit_ids: CommitIds, to_seq: int) -> None:
         """The quarantine as it was after a sequence; does nothing where it is so already."""
+        self._owner.check(spec.id)
         rollback.roll_back_quarantine(self._session, self._lake, spec, commit_ids, to_seq)
 
     def _land(self, log: TableLog, plan: SyncPlan, batch: Batch, state: State) -> Commit:
@@ -215,7 +218,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         session, path = self._session(), table_path(self._lake, spec.id)
         from incremental_assets.adapters.delta import compaction
 
-        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+        with explained(spec.id, self._lake), self._committing(spec):
             log = open_log(path)
             if log is None or log.app_id != state.app_id:
                 raise TargetChanged(f"{spec.id}: the table at {path} is not the one that was just synced")

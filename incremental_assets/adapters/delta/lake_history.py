@@ -11,7 +11,6 @@ from incremental_assets.adapters.delta.history import following
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.layout import layout
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
-from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
@@ -34,7 +33,7 @@ class LakeHistory(LakePart):
         session = self._session()
         from incremental_assets.adapters.delta.history import table, writing
 
-        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id.history):
+        with explained(spec.id, self._lake), self._committing(spec, spec.id.history):
             copy, history = self._logs(spec)
             if copy is None or following.is_shown(step, copy, history):
                 return HistoryRows()
@@ -71,7 +70,7 @@ class LakeHistory(LakePart):
         session = self._session()
         from incremental_assets.adapters.delta import compaction
 
-        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id.history):
+        with explained(spec.id, self._lake), self._committing(spec, spec.id.history):
             _, history = self._logs(spec)
             if history is None:
                 raise TargetChanged(f"{spec.id}: its history is gone")

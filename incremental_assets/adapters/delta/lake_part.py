@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
+from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.site import Site
+from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import NameRefused
 from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.table import TableId, TableSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,13 +28,21 @@ class LakePart:
         session: Callable[[], SparkSession],
         source: Reader | None = None,
         tasks: Tasks | None = None,
+        owner: Ownership | None = None,
     ) -> None:
         if is_local(lake) and "%" in lake:
             raise NameRefused(
                 f"the lake {lake!r} cannot have a `%` in its path, which readers of Delta's log take for the beginning of a code; choose another folder"
             )
         self._lake, self._session, self._source = lake, session, source
-        self._tasks = tasks or Tasks(session)
+        self._tasks, self._owner = tasks or Tasks(session), owner or Ownership(lake)
+
+    @contextmanager
+    def _committing(self, spec: TableSpec, table: TableId | None = None) -> Iterator[None]:
+        """One process at a time commits to a copy, or to another table of it, and that of the installation that owns it. Raises Busy, LakeRefused."""
+        self._owner.check(spec.id)
+        with commit_lock(self._lake, table or spec.id):
+            yield
 
     def _site(self) -> Site:
         return Site(self._session(), self._tasks, self._lake)

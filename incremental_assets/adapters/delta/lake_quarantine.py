@@ -14,7 +14,6 @@ from incremental_assets.adapters.delta.holding.unit import Came
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
-from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.paths import quarantine_path, staging_path, table_path
 from incremental_assets.core.model.quarantine import HeldRows, Resolution, UnfitRows
@@ -60,7 +59,7 @@ class LakeQuarantine(LakePart):
         site = self._site()
         from incremental_assets.adapters.delta.holding import settling
 
-        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+        with explained(spec.id, self._lake), self._committing(spec):
             contents = self._keys(spec)
             gone = [content for text in keys for content in contents.get(text, ())]
             settling.resolve(site, spec, gone, Resolution.GONE)
@@ -86,7 +85,7 @@ class LakeQuarantine(LakePart):
         site = self._site()
         from incremental_assets.adapters.delta.holding import settling
 
-        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+        with explained(spec.id, self._lake), self._committing(spec):
             if holds_these(staged, spec):
                 came = Came(spec, staged, landed.kind is Kind.OVERWRITE, landed.seq)
                 settling.settle(site, came)

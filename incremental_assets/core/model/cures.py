@@ -43,6 +43,11 @@ def sync(table: TableId) -> str:
     return f"`incremental-assets sync --select {_quoted(table)}`"
 
 
+def take_over(table: TableId) -> str:
+    """Make this installation the one that writes a table of the lake."""
+    return f"`incremental-assets reset --select {_quoted(table)} --take-over --yes`"
+
+
 def check(table: TableId) -> str:
     """Compare the copy with its source."""
     return f"`incremental-assets check --select {_quoted(table)}`"

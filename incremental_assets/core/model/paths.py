@@ -44,6 +44,11 @@ def lock_path(lake: str, table: TableId) -> str:
     return _under(f"{_root(lake)}/_locks", table)
 
 
+def owner_path(lake: str, table: TableId) -> str:
+    """The file that says which installation writes a table."""
+    return f"{_under(f'{_root(lake)}/_owners', table)}.json"
+
+
 def is_local(lake: str) -> bool:
     """Whether the lake is a folder of this machine rather than a store with an address."""
     return "://" not in lake

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.staging.arrow_staging import can_stage, write_gone, write_parts
 from incremental_assets.adapters.delta.staging.breaches import answered, told
 from incremental_assets.adapters.delta.staging.staged import Staged
@@ -33,14 +34,22 @@ NO_DUPLICATES = Duplicates(0, 0)
 class ParquetStage:
     """Implements `core.ports.Stage`: one folder of Parquet per batch, under the lake."""
 
-    def __init__(self, lake: str, session: Callable[[], SparkSession], tasks: Tasks | None = None) -> None:
+    def __init__(
+        self,
+        lake: str,
+        session: Callable[[], SparkSession],
+        tasks: Tasks | None = None,
+        owner: Ownership | None = None,
+    ) -> None:
         self._lake, self._session, self._tasks = lake, session, tasks or Tasks(session)
+        self._owner = owner or Ownership(lake)
 
     def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
         """Write the snapshot's rows in one pass, and the keys that are gone, and check the count against the source's own."""
         table, batch_id = plan.spec.id, plan.commit_ids.batch_id
         path = staging_path(self._lake, table, batch_id)
         with explained(table, self._lake, path):
+            self._owner.check(table)
             self._sweep(table)
             make_own_folder(staging_path(self._lake, table))
             staged = self._staged(plan, snapshot, gone, path)
@@ -98,7 +107,7 @@ class ParquetStage:
         return repeated_keys(session, path, plan.spec)
 
     def _sweep(self, table: TableId) -> None:
-        """The run that writes here holds the table's lease, so that any other batch was left by a run that is over."""
+        """The run that writes here holds the table's lease, and its installation owns the table, so that any other batch was left by a run that is over."""
         for name in names_in(staging_path(self._lake, table), self._session):
             remove_folder(f"{staging_path(self._lake, table)}/{name}", self._session)
 
