@@ -1,0 +1,224 @@
+"""T20, an absence must never read as "nothing was there": what the lake and the stage show is compared with what is recorded of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.paths import staging_path
+from incremental_assets.core.planning.report import Status
+from incremental_assets.core.ports import Ports, Stage
+from tests.conformance.conftest import OpenStand
+from tests.conformance.meddling import assert_told
+from tests.conformance.scenario import scenario
+from tests.conformance.stand import Stand
+
+NAMES = ("orders", "readings")
+TABLES = '- "public.orders:at:timestamp!upsert"\n- "public.readings:at:timestamp!append"'
+COLUMNS = "id int PRIMARY KEY, note text, at timestamptz NOT NULL DEFAULT now()"
+FORGETS = "delta.setTransactionRetentionDuration"
+SCHEMA = (
+    *(f"CREATE TABLE {name} ({COLUMNS})" for name in NAMES),
+    *(f"INSERT INTO {name} SELECT i, 'a', '2024-01-10Z' FROM generate_series(1, 50) AS i" for name in NAMES),
+)
+
+
+@pytest.fixture(autouse=True)
+def new_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """What this process knows of logs is forgotten when the fixture's value is called, as a command of its own knows nothing."""
+
+    def forget() -> None:
+        monkeypatch.setattr(log_cache, "_cache", log_cache._Cache())
+
+    forget()
+    return forget
+
+
+@scenario(
+    "T20",
+    f"Somebody sets `{FORGETS}` and writes a checkpoint, so that the tables forget which syncs have landed; then one row comes",
+    holds="the next sync stops and names the property and the statement that removes it; once it is removed, the row lands beside all others",
+)
+def test_the_tables_forget_which_syncs_have_landed(stand: OpenStand, new_process: Callable[[], None]) -> None:
+    desk = _landed(stand)
+    for name in NAMES:
+        desk.spark.sql(f"ALTER TABLE {_delta(desk, name)} SET TBLPROPERTIES ('{FORGETS}' = 'interval 0 seconds')")
+        DeltaTable(desk.shop.lake(name)).create_checkpoint()
+    new_process()
+    desk.execute(*(f"INSERT INTO {name} VALUES (51, 'b')" for name in NAMES))
+    for report in desk.sync().values():
+        assert_told(report, FORGETS, "UNSET TBLPROPERTIES")
+    for name in NAMES:
+        desk.spark.sql(f"ALTER TABLE {_delta(desk, name)} UNSET TBLPROPERTIES ('{FORGETS}')")
+    desk.land()
+    for name in NAMES:
+        desk.assert_equal(name)
+    desk.assert_tidy(*NAMES)
+
+
+HARMS: dict[str, Callable[[Path, Path], object]] = {
+    "empty": lambda middle, _: middle.write_bytes(b""),
+    "cut": lambda middle, _: middle.write_bytes(middle.read_bytes()[:-30]),
+    "missing": lambda middle, _: middle.unlink(),
+    "cut between two actions": lambda middle, _: middle.write_bytes(
+        b"".join(middle.read_bytes().splitlines(True)[:-1])
+    ),
+    "empty, and it is the last": lambda _, last: last.write_bytes(b""),
+}
+
+
+@scenario(
+    "T20",
+    "A commit file in the log of a copy is emptied, cut, or removed, as a full disk, a power cut or a restore leaves it; nothing, or a row, is new in the source",
+    holds="the next sync stops, also of a table that stands still, and names the file and what helps; with the folder moved away `--full-refresh` makes the table equal",
+    long=True,
+)
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_commit_file_is_damaged(stand: OpenStand, harm: str, new_process: Callable[[], None]) -> None:
+    desk = _landed(stand)
+    desk.execute(*(f"UPDATE {name} SET note = 'b', at = now() WHERE id <= 3" for name in NAMES))
+    desk.land()
+    desk.execute(*(f"INSERT INTO {name} VALUES (51, 'c')" for name in NAMES))
+    desk.land()
+    for name in NAMES:
+        log = desk.shop.lake(name) / "_delta_log"
+        middle, last = (log / f"{version:020d}.json" for version in desk.versions(name)[-2:])
+        for checksum in log.glob(".*.crc"):
+            checksum.unlink()
+        HARMS[harm](middle, last)
+    new_process()
+    if harm != "cut between two actions":
+        for report in desk.sync().values():
+            assert_told(report, "_delta_log/0000", "restore that file", "--full-refresh")
+    desk.execute(*(f"INSERT INTO {name} VALUES (52, 'd')" for name in NAMES))
+    for report in desk.sync().values():
+        assert_told(report, "_delta_log/0000", "restore that file", "--full-refresh")
+
+
+@scenario(
+    "T20",
+    "The hint at the last checkpoint is lost from a log whose first commits have been cleaned away",
+    holds="the checkpoint is found by its name: the next sync lands what is new, and the copies are equal",
+)
+def test_the_hint_at_the_last_checkpoint_is_lost(stand: OpenStand, new_process: Callable[[], None]) -> None:
+    desk = _landed(stand)
+    for name in NAMES:
+        table, log = DeltaTable(desk.shop.lake(name)), desk.shop.lake(name) / "_delta_log"
+        table.create_checkpoint()
+        for version in desk.versions(name)[:-1]:
+            (log / f"{version:020d}.json").unlink()
+        (log / "_last_checkpoint").unlink()
+    new_process()
+    desk.execute(*(f"INSERT INTO {name} VALUES (51, 'b')" for name in NAMES))
+    desk.land()
+    for name in NAMES:
+        desk.assert_equal(name)
+    desk.assert_tidy(*NAMES)
+
+
+class _Robbed:
+    """A stage whose batches somebody removes before they land: the whole folder, its files, or one of them."""
+
+    def __init__(self, stage: Stage, lake: Path, harm: str) -> None:
+        self._stage, self._lake, self._harm = stage, lake, harm
+
+    def write(self, plan: Any, *rest: Any) -> Batch:
+        batch = self._stage.write(plan, *rest)
+        folder = Path(staging_path(str(self._lake), plan.spec.id, batch.batch_id))
+        files = sorted(folder.glob("*.parquet"))
+        if self._harm == "the folder":
+            shutil.rmtree(folder)
+        for file in files if self._harm == "its files" else files[:1] if self._harm == "one file" else ():
+            file.unlink()
+        return batch
+
+    def discard(self, *names: Any) -> None:
+        self._stage.discard(*names)
+
+
+@scenario(
+    "T20",
+    "The files of a staged batch vanish before it lands",
+    holds="nothing lands as nothing: the sync stops in one sentence and the watermark stays; the next one lands all rows",
+)
+@pytest.mark.parametrize("harm", ["the folder", "its files", "one file"])
+def test_the_files_of_a_staged_batch_vanish(stand: OpenStand, harm: str) -> None:
+    desk = _landed(stand)
+    desk.execute(*(f"INSERT INTO {name} SELECT i, 'b' FROM generate_series(51, 151) AS i" for name in NAMES))
+
+    def robbed(ports: Ports) -> Ports:
+        stage: Any = _Robbed(ports.stage, desk.lake, harm)
+        return replace(ports, stage=stage)
+
+    for report in desk.sync(through=robbed).values():
+        assert_told(report, "had staged, so nothing of its batch landed", "sync again")
+    desk.land()
+    for name in NAMES:
+        desk.assert_equal(name)
+    desk.assert_tidy(*NAMES)
+
+
+@scenario(
+    "T20",
+    "A second installation, with a copy of the configuration and a checkpoint database of its own, syncs into the same lake while the first has staged a batch",
+    holds="the second one is refused by the name of the first before it writes or removes anything, and the first lands its batch; "
+    "once the second has taken the tables over it goes on from where the first was, and the first one is refused",
+)
+def test_a_second_installation_syncs_into_the_same_lake(stand: OpenStand, tmp_path_factory: Any) -> None:
+    desk = _landed(stand)
+    second = _copied(desk, tmp_path_factory.mktemp("second"))
+    desk.execute(*(f"INSERT INTO {name} SELECT i, 'b' FROM generate_series(51, 151) AS i" for name in NAMES))
+
+    def meanwhile(ports: Ports) -> Ports:
+        class Pausing:
+            def write(self, plan: Any, *rest: Any) -> Batch:
+                batch = ports.stage.write(plan, *rest)
+                (told,) = second.sync(plan.spec.id.name).values()
+                assert_told(told, "another installation writes this table", str(desk.shop.folder), "--take-over")
+                return batch
+
+            def discard(self, *names: Any) -> None:
+                ports.stage.discard(*names)
+
+        stage: Any = Pausing()
+        return replace(ports, stage=stage)
+
+    desk.land(through=meanwhile)
+    for name in NAMES:
+        desk.assert_equal(name)
+    desk.execute(*(f"INSERT INTO {name} VALUES (152, 'c')" for name in NAMES))
+    with second.runtime() as runtime:
+        for name in NAMES:
+            assert runtime.ownership.take(desk.spec(name).id) is not None
+    assert {report.status for report in second.sync().values()} == {Status.LANDED}
+    for name in NAMES:
+        desk.assert_equal(name)
+    desk.execute(*(f"INSERT INTO {name} VALUES (153, 'd')" for name in NAMES))
+    for report in desk.sync().values():
+        assert_told(report, "another installation writes this table", "--take-over")
+
+
+def _landed(stand: OpenStand) -> Stand:
+    desk = stand(TABLES, *SCHEMA)
+    desk.land()
+    return desk
+
+
+def _copied(desk: Stand, folder: Path) -> Stand:
+    """The same source and lake, and a checkpoint database of its own."""
+    shop = replace(desk.shop, folder=folder)
+    text = desk.shop.config.read_text()
+    shop.config.write_text(text.replace("lake: ./lake", f"lake: {desk.lake}"))
+    return Stand(shop, desk.spark)
+
+
+def _delta(desk: Stand, name: str) -> str:
+    return f"delta.`{desk.shop.lake(name)}`"
