@@ -8,6 +8,7 @@ from pathlib import PurePath
 from urllib.parse import unquote
 
 from incremental_assets.adapters.databases.registry import java_packages
+from incremental_assets.adapters.delta.damaged_files import damaged_file
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
@@ -47,6 +48,9 @@ def explained(table: TableId, lake: str, staged: str = "") -> Iterator[None]:
         if ended is not None:
             raise ended from None
         known = explain(words(error), table, lake, staged)
+        if known is None or isinstance(known, TargetChanged):
+            # Whatever words it has for it: what Spark says of a file that is cut names no cure.
+            known = damaged_file(table, lake) or known
         if known is None:
             raise
         raise known from None

@@ -15,14 +15,15 @@ import pytest
 from deltalake import DeltaTable
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct.files import deletion_vector, z85
+from incremental_assets.adapters.delta.direct.files import deletion_vector
 from incremental_assets.adapters.delta.direct.files.unit import Replacing
-from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log import log_cache, z85
 from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
 from incremental_assets.adapters.delta.log.commit_text import ACTIONS
 from incremental_assets.adapters.delta.log.idle_look import last_version
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.vector_file import file_of
 from incremental_assets.core.errors import TargetChanged
 from tests.adapters.direct.tables import Table
 
@@ -264,7 +265,7 @@ def test_the_vectors_of_several_files_lie_in_one_file(tmp_path: Path) -> None:
     assert [each["storageType"] for each in described] == ["u", "i", "i", "u"], "few rows, or one run, are in the log"
     assert [deletion_vector.read(str(tmp_path), each) for each in described] == every
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    assert {deletion_vector.file_of(each) for each in described} == {name, None}
+    assert {file_of(each) for each in described} == {name, None}
 
 
 @pytest.mark.parametrize(

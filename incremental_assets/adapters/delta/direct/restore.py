@@ -9,12 +9,12 @@ from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.adapters.delta.direct.files import deletion_vector
 from incremental_assets.adapters.delta.direct.files.marked_file import has_same_rows, removed
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import column_mapping, log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.vector_file import file_of
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import TableSpec
 
@@ -82,6 +82,6 @@ def _metadata(now: LogState, then: LogState) -> Iterator[Action]:
 def _files(path: str, state: LogState) -> Iterator[Path]:
     for add in state.files.values():
         yield file_path(path, add["path"])
-        vector = deletion_vector.file_of(add.get("deletionVector"))
+        vector = file_of(add.get("deletionVector"))
         if vector is not None:
             yield Path(path) / vector

@@ -11,8 +11,9 @@ from typing import Any
 
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct.files import z85
+from incremental_assets.adapters.delta.log import z85
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.log.vector_file import name_of
 from incremental_assets.adapters.delta.new_file import new_file
 
 _MAGIC = struct.pack("<i", 1681511377)
@@ -20,7 +21,6 @@ _MAGIC = struct.pack("<i", 1681511377)
 _FORMAT = b"\x01"
 _INLINE_BYTES = 1024
 """The most bytes of a vector in the log: a larger one has a file of its own, as the log is read by everybody, and again in each checkpoint."""
-_UUID_SIGNS = 20
 
 
 def read(table: str, descriptor: Mapping[str, Any] | None) -> BitMap64:
@@ -56,19 +56,10 @@ def write(table: str, vectors: Sequence[BitMap64]) -> tuple[list[dict[str, Any]]
         size += len(stored[-1])
     if size == len(_FORMAT):
         return described, None
-    name = _file_of(text)
+    name = name_of(text)
     with new_file(Path(table) / name) as file:
         file.writelines(stored)
     return described, name
-
-
-def file_of(descriptor: Mapping[str, Any] | None) -> str | None:
-    """The name of the file that holds a vector; None for one that stands in the log itself. Raises NotDirect for one that is not known here."""
-    if descriptor is None or descriptor["storageType"] == "i":
-        return None
-    if descriptor["storageType"] != "u":
-        raise NotDirect("a deletion vector lies outside of the table")
-    return _file_of(descriptor["pathOrInlineDv"])
 
 
 def _bytes(table: str, descriptor: Mapping[str, Any]) -> bytes:
@@ -77,7 +68,7 @@ def _bytes(table: str, descriptor: Mapping[str, Any]) -> bytes:
         if descriptor["storageType"] == "i":
             return z85.decoded(text)[:size]
         if descriptor["storageType"] == "u":
-            return _stored(Path(table) / _file_of(text), descriptor.get("offset") or 0, size)
+            return _stored(Path(table) / name_of(text), descriptor.get("offset") or 0, size)
     except ValueError:
         raise NotDirect("a deletion vector is not written as Delta does") from None
     raise NotDirect("a deletion vector lies outside of the table")
@@ -94,9 +85,3 @@ def _stored(path: Path, offset: int, size: int) -> bytes:
     if zlib.crc32(raw) != checksum:
         raise NotDirect(f"the deletion vector in {path.name} is damaged")
     return raw
-
-
-def _file_of(text: str) -> str:
-    """`<folder><uuid>`: the folder's characters are drawn at random by writers that spread their files."""
-    folder, name = text[:-_UUID_SIGNS], uuid.UUID(bytes=z85.decoded(text[-_UUID_SIGNS:])[:16])
-    return f"{folder}/deletion_vector_{name}.bin" if folder else f"deletion_vector_{name}.bin"

@@ -1,0 +1,69 @@
+"""Files that a table's log names and that are gone or cut: asked once something could not be read, as to look at every file takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.log_state import LogState, file_path
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.vector_file import file_of
+from incremental_assets.core.errors import IncrementalAssetsError, TargetChanged
+from incremental_assets.core.model.cures import full_refresh_of
+from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
+from incremental_assets.core.model.table import TableId
+
+_FRAME = 8
+"""The bytes around a deletion vector in its file: its length and its checksum."""
+
+
+def damaged_file(table: TableId, lake: str) -> IncrementalAssetsError | None:
+    """The error that names the first such file of a copy, of its history or of its quarantine, and the cure; None where all files are as the log says."""
+    if not is_local(lake):
+        return None
+    tables = (
+        ("copy", table_path(lake, table), f"read everything again with {full_refresh_of(table)}"),
+        ("history", table_path(lake, table.history), "move the history away: a new one begins with the copy as it is"),
+        ("quarantine", quarantine_path(lake, table), "move the quarantine away, and have its rows read again with `incremental-assets replay`"),
+    )  # fmt: skip
+    for what, path, cure in tables:
+        found = _first(path)
+        if found is not None:
+            return TargetChanged(
+                f"{table}: a file of the {what} is {found}, and its rows with it; restore it from a backup, or {cure}"
+            )
+    return None
+
+
+def _first(path: str) -> str | None:
+    try:
+        seen = log_cache.latest(path)
+        return None if seen is None else next(_damages(path, seen.state), None)
+    except (NotDirect, IncrementalAssetsError):
+        # Of what is not known here, nothing can be told.
+        return None
+
+
+def _damages(path: str, state: LogState) -> Iterator[str]:
+    for add in state.files.values():
+        file = file_path(path, add["path"])
+        yield from _damage(file, int(add["size"]), exact=True)
+        vector: Mapping[str, Any] | None = add.get("deletionVector")
+        name = file_of(vector)
+        if vector is not None and name is not None:
+            least = int(vector.get("offset") or 0) + int(vector["sizeInBytes"]) + _FRAME
+            yield from _damage(Path(path) / name, least, exact=False)
+
+
+def _damage(file: Path, size: int, *, exact: bool) -> Iterator[str]:
+    try:
+        found = file.stat().st_size
+    except FileNotFoundError:
+        yield f"gone ({file})"
+    except OSError as error:
+        yield f"not to be read ({file}: {error.strerror})"
+    else:
+        if found < size or (exact and found != size):
+            yield f"cut ({file} has {found} bytes of {size})"
