@@ -42,7 +42,7 @@ def _first(path: str) -> str | None:
         seen = log_cache.latest(path)
         return None if seen is None else next(_damages(path, seen.state), None)
     except (NotDirect, IncrementalAssetsError):
-        # Of what is not known here, nothing can be told.
+        # Of what is not known here, nothing is said.
         return None
 
 
