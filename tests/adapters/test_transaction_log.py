@@ -14,11 +14,14 @@ from deltalake import DeltaTable
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind, read_commit_metadata
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
+from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.log.transaction_log import HARMLESS, Committed, TableLog, open_log
 from incremental_assets.core.errors import CommitMissing, TargetChanged
+from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.report import RowCounts
+from tests.adapters.batches import ORDERS
 from tests.waiting import until
 
 FIELDS = [
@@ -213,6 +216,24 @@ def test_a_version_that_was_removed_before_anybody_looked_is_told(tmp_path: Path
         (tmp_path / "_delta_log" / f"{version:020d}.json").unlink()
     log = opened(tmp_path)
     assert [log.lost(after) for after in range(6)] == [3, 3, 3, None, None, None]
+
+
+def test_what_was_removed_before_a_sync_looked_at_it_may_have_changed_rows(tmp_path: Path) -> None:
+    folder = Path(table_path(str(tmp_path), ORDERS.id))
+    begin(folder)
+    ours(folder, 1, 1)
+    commit(folder, 2, "WRITE", None)
+    commit(folder, 3, "OPTIMIZE", None)
+    DeltaTable(str(folder)).create_checkpoint()
+    for version in range(3):
+        (folder / "_delta_log" / f"{version:020d}.json").unlink()
+    lake = DeltaLake(str(tmp_path), lambda: pytest.fail("a session"))
+    found = [lake.inspect(ORDERS, since) for since in (1, 2, 3)]
+    assert [target.foreign if target else None for target in found] == [
+        "maybe: version 2 was removed from the log before anybody could see what it did",
+        "",
+        "",
+    ]
 
 
 def test_a_table_whose_property_makes_it_forget_its_sequences_is_refused_with_the_cure(tmp_path: Path) -> None:

@@ -99,6 +99,9 @@ def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: L
     if left is None:
         return position
     target = ports.reader.inspect(spec, position.target[1] if position.target else None)
+    if target is None:
+        # A fence would make a table where a lake is missing, such as a folder that is not mounted.
+        check_ours(spec, request, position, None)
     if target is not None and target.seq > position.last_seq:
         # An older copy of the checkpoint table. The lake has newer commits, and what landed there fences.
         position, _ = agree(spec, request, position, lease, ports)
