@@ -218,6 +218,15 @@ def test_a_version_that_was_removed_before_anybody_looked_is_told(tmp_path: Path
     assert [log.lost(after) for after in range(6)] == [3, 3, 3, None, None, None]
 
 
+@pytest.mark.parametrize("feature", ["catalogManaged", "coordinatedCommits-preview"])
+def test_a_table_whose_newest_commits_may_be_elsewhere_is_refused(tmp_path: Path, feature: str) -> None:
+    begin(tmp_path)
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["deletionVectors", feature]}
+    commit(tmp_path, 1, "UPGRADE PROTOCOL", None, {"protocol": protocol})
+    with pytest.raises(TargetChanged, match=f"the table has {feature}, by which a catalogue keeps its newest commits"):
+        opened(tmp_path).check_remembers(str(tmp_path))
+
+
 def test_what_was_removed_before_a_sync_looked_at_it_may_have_changed_rows(tmp_path: Path) -> None:
     folder = Path(table_path(str(tmp_path), ORDERS.id))
     begin(folder)

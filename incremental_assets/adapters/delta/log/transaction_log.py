@@ -40,6 +40,9 @@ HARMLESS = frozenset(
 )  # fmt: skip
 """Operations that leave every row as it is. Any other, known or not, may have changed some."""
 
+_ELSEWHERE = frozenset(
+    {"catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview", "managedCommit-preview"}
+)
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _IN_PLACE = frozenset({"changeDataFeed", "clustering", "rowTracking"})
 """Features of tables that suffer where rows that stay are written again: a feed tells of them, an order is given up, they get other numbers."""
@@ -105,7 +108,12 @@ class TableLog:
         return next((version for version in range(self.version, after, -1) if version not in found), None)
 
     def check_remembers(self, path: str) -> None:
-        """Raises TargetChanged for a table whose properties make it forget the sequences of its syncs."""
+        """Raises TargetChanged for a table whose properties make it forget the sequences of its syncs, or whose newest commits may be elsewhere than in its log."""
+        if elsewhere := sorted(_ELSEWHERE & self._table.writer_features):
+            raise TargetChanged(
+                f"{path}: the table has {', '.join(elsewhere)}, by which a catalogue keeps its newest commits and its log may lack them, so nothing was "
+                "written; drop that feature, or move the table away"
+            )
         if FORGETS in self.properties:
             raise TargetChanged(
                 f"{path}: somebody has set the table's property `{FORGETS}` ({self.properties[FORGETS]}), by which it forgets which syncs have landed, so "
