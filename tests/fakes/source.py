@@ -219,8 +219,11 @@ class FakeSource:
     @contextmanager
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[FakeSnapshot]:
         """One snapshot, whose rows that a copy can hold are shown first."""
-        shown = [row for row in self._database.rows(plan.spec.id) if is_fit(row)]
-        sought = seek(FakePlacedRows(plan.spec, shown, shown))
+        spec, everything = plan.spec, plan.compared_windows == (Window(None, None),)
+        shown = [row for row in self._database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
+        if not everything:
+            shown = [row for row in shown if any(inside(spec, each, row, nulls=False) for each in plan.compared_windows)]
+        sought = seek(FakePlacedRows(spec, shown, shown))
         with self.snapshot(plan.at(sought.places)) as snapshot:
             yield replace(snapshot, sought=sought)
 

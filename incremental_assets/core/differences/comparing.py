@@ -9,19 +9,15 @@ from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.landed_state import Shown
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import PlacedRows, Ports, Snapshot
-
-_EVERYTHING = (Window(None, None),)
-
 
 def snapshot_of(plan: SyncPlan, ports: Ports) -> AbstractContextManager[Snapshot]:
     """The snapshot that a plan reads. The copy's version is chosen before it is opened."""
     if not plan.compares_rows:
         return ports.source.snapshot(plan)
-    copy = ports.by_key.placed_rows(plan.spec, _EVERYTHING)
+    copy = ports.by_key.placed_rows(plan.spec, plan.compared_windows)
     return ports.source.compared(plan, lambda source: rows_to_read(plan.spec, copy, source))
 
 

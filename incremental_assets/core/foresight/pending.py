@@ -101,13 +101,16 @@ def _looked(
     decision = plan(spec, request, state, _UNUSED, seen)
     if isinstance(decision, SyncPlan):
         news = None if decision.noticed is None else IdleTable(spec, position, _put_back(decision), is_news=True)
-        return Pending(spec, decision.window, seen, reached=_reached(state)), news
+        # A comparison looks at every row, and is no news of every partition.
+        ordinary = decision.compares_rows and spec.is_incremental
+        window = reading(spec, _REQUEST, state, seen) if ordinary else decision.window
+        return Pending(spec, window, seen, reached=_reached(state)), news
     unfilled = state is not None and state.unfilled is not None
     if position.open is not None or is_changed or unfilled or decision.renames:
         # What a killed run left open, or another writer did, must be checked in the lake, even if nothing else changed; new columns are still to be read, or to be renamed.
         window = reading(spec, request, state, seen) if spec.is_incremental else Window(None, None)
         return Pending(spec, window, seen, reached=_reached(state)), None
-    return None, IdleTable(spec, position, decision, is_news(spec, seen, decision))
+    return None, IdleTable(spec, position, decision, is_news(spec, seen, decision, state))
 
 
 def _put_back(decision: SyncPlan) -> NothingToDo:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.model.clock_reading import ClockReading, PutBack, moment
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
+from incremental_assets.core.model.definition import Definition
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.fingerprint import Fingerprint, LastRead
 from incremental_assets.core.model.position import UNREAD, Position
@@ -69,6 +70,8 @@ class State:
     """When keys were last compared, where deletes are followed; None where that is due."""
     unfilled: Unfilled | None = None
     """Columns whose values rows that landed before still lack."""
+    definition: Definition | None = None
+    """What the source's catalogue said of the table for which the copy was last brought up to date; None: not known."""
 
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
         """Windows from `start` up to `upper` that no sync has read, ascending."""
@@ -98,6 +101,7 @@ class State:
             compared=None,
             # What is read again brings its values along.
             unfilled=self.unfilled if same and watermark is not None else None,
+            definition=self.definition if watermark is not None else None,
         )
 
     def moved_to_another_cluster(self) -> State:
@@ -146,6 +150,7 @@ class State:
             "last_read": self.last_read and self.last_read.to_json(),
             "compared": self.compared and self.compared.to_json(),
             "unfilled": self.unfilled and self.unfilled.to_json(),
+            "definition": None if self.definition is None else dict(self.definition),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -180,6 +185,7 @@ class State:
             last_read=_read(LastRead.from_json, document.get("last_read")),
             compared=_read(KeysCompared.from_json, document.get("compared")),
             unfilled=Unfilled.from_json(document["unfilled"]) if document.get("unfilled") else None,
+            definition=None if document.get("definition") is None else tuple(document["definition"].items()),
         )
 
 

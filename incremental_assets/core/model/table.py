@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
+from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.strategies import Strategy, Traits, traits_of
@@ -136,6 +137,8 @@ class TableShape:
     """Columns of the source that are not read, and do not count."""
     numbering: Column | None = None
     """The number of the transaction that wrote a row: what the source can show beside its columns, or one of them; None where it shows none."""
+    facts: tuple[Fact, ...] | None = None
+    """What the catalogue says of how its rows are stored and shown; None where the database was not asked."""
 
     def without(self, names: Collection[str]) -> TableShape:
         """The table as if it had none of these columns."""

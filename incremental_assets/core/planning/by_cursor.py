@@ -7,6 +7,7 @@ from dataclasses import replace
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec, cursor_of
+from incremental_assets.core.planning.altered import compared_if_altered
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.comparing import compares_keys
@@ -65,7 +66,7 @@ def plan_by_cursor(
         *discarded_warning(spec, known),
         *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
     )
-    return SyncPlan(
+    plan = SyncPlan(
         spec=spec,
         request=request,
         commit_ids=commit_ids,
@@ -83,6 +84,7 @@ def plan_by_cursor(
         put_back=put_back(known, bound),
         compares_keys=compares_keys(spec, request, state, bound),
     )
+    return compared_if_altered(plan)
 
 
 def _only_the_clock(state: State | None, bound: Bound) -> State | None:

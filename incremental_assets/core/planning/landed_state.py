@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.definition import Definition
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.planning.altered import definition_of
 from incremental_assets.core.planning.last_read import remembered
 from incremental_assets.core.planning.new_columns import unfilled_after
 from incremental_assets.core.planning.plan import Mode, SyncPlan, covered_below
@@ -63,6 +65,7 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
         last_read=remembered(plan, shown.visible),
         compared=_compared(plan, shown),
         unfilled=unfilled_after(plan, shown.changed),
+        definition=_definition(plan),
     )
     if not plan.request.mode.reads_again or whole:
         return state
@@ -93,6 +96,14 @@ def _compared(plan: SyncPlan, shown: Shown) -> KeysCompared | None:
     if plan.overwrites:
         return KeysCompared(plan.bound.clock) if plan.spec.deletes.compares else None
     return shown.compared or (plan.previous.compared if plan.previous else None)
+
+
+def _definition(plan: SyncPlan) -> Definition | None:
+    """What is read of a window again leaves the other rows as they were."""
+    before = plan.previous
+    if plan.request.mode.reads_again and before is not None and not plan.overwrites:
+        return before.definition
+    return definition_of(plan.spec, None if plan.overwrites else before)
 
 
 def _columns(plan: SyncPlan) -> tuple[tuple[str, str], ...]:

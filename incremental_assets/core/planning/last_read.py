@@ -24,7 +24,7 @@ def read_already(plan: SyncPlan) -> LastRead | None:
     """What this plan need not read again; None if it reads all."""
     state = plan.previous
     kept = state.last_read if state else None
-    if state is None or kept is None or not plan.goes_on or not _tells_rows_apart(plan):
+    if state is None or kept is None or not plan.goes_on or plan.compares_rows or not _tells_rows_apart(plan):
         return None
     was, now = state.identity, plan.bound.identity
     if was is None or now is None or not now.is_of(was) or now.timeline != was.timeline:

@@ -24,7 +24,8 @@ def new_columns(spec: TableSpec, state: State) -> tuple[str, ...]:
 def unfilled_after(plan: SyncPlan, changed: tuple[SchemaChange, ...]) -> Unfilled | None:
     """What is left to be filled once a plan has landed that changed these columns."""
     before = plan.previous.unfilled if plan.previous else None
-    if plan.overwrites or not plan.spec.fills or plan.previous is None:
+    if plan.overwrites or not plan.spec.fills or plan.previous is None or plan.compares_rows:
+        # A comparison reads every row in which a value is missing.
         return None
     here = {name.lower() for name in plan.spec.shape.names}
     if before is not None and plan.request.mode is Mode.FILL:

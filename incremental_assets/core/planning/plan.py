@@ -14,7 +14,7 @@ from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.local_readings import highest_reading
@@ -181,6 +181,14 @@ class SyncPlan:
     def at(self, places: KeyParts | None) -> SyncPlan:
         """The same, of the rows with keys at these places alone; None: of all."""
         return replace(self, request=replace(self.request, places=places))
+
+    @property
+    def compared_windows(self) -> tuple[Window, ...]:
+        """The rows that are compared: those of the window, or all where some have no cursor, which lie in no other."""
+        cursor = self.spec.cursor
+        if cursor is None or not self.spec.is_incremental or cursor.nulls is NullPolicy.ALWAYS:
+            return (Window(None, None),)
+        return (self.window,)
 
     @property
     def of_new_columns(self) -> SyncPlan | None:

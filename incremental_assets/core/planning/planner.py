@@ -8,6 +8,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.planning.altered import definition_of
 from incremental_assets.core.planning.by_cursor import plan_by_cursor
 from incremental_assets.core.planning.new_columns import new_columns
 from incremental_assets.core.planning.plan import (
@@ -77,12 +78,13 @@ def _planned(
 
 
 def _stands_still(planned: SyncPlan, state: State, observation: Observation) -> bool:
-    """Whether there is nothing to read: no other rows, none whose time has come, no deletes to look for, no new column."""
+    """Whether there is nothing to read: no other rows, none whose time has come, no deletes to look for, no new column, no table that was altered."""
     window = planned.window
     shows_others = not window.is_empty and (
         _differs(state, window, observation) or _is_due(state, planned.future_above)
     )
-    return not (shows_others or planned.compares_keys or new_columns(planned.spec, state))
+    asked = planned.compares_keys or planned.compares_rows
+    return not (shows_others or asked or new_columns(planned.spec, state))
 
 
 def _nothing_changed(planned: SyncPlan, state: State, observation: Observation) -> NothingToDo:
@@ -99,10 +101,12 @@ def _nothing_changed(planned: SyncPlan, state: State, observation: Observation) 
         coverage=merge((*covered, planned.window.clamp_upper(settled.value))) if settled.value is not None else covered,
         members=planned.members,
         zones=planned.zones,
+        definition=definition_of(planned.spec, state),
     )
     changed = (
         (idle.position.watermark, idle.position.settling) != (previous.watermark, previous.settling)
         or idle.members != state.members
+        or idle.definition != state.definition
         or observation.narrowed is not None
     )
     return NothingToDo(

@@ -2,7 +2,8 @@
 
 A look keeps only what is news. The watermark of a time cursor moves with the clock and is no news: the kept one is lower, so that a clock
 which is put back loses nothing by it. That it went back with the clock is news, that numbers have settled, and that a fingerprint may begin
-higher: else the next sync would read again, and every look count again, all that the last sync read.
+higher: else the next sync would read again, and every look count again, all that the last sync read; and that the catalogue says something else
+of the table.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.planning.plan import NothingToDo, Observation, Request
@@ -44,14 +46,15 @@ class IdleTable:
         return Unmoved(table, self.position, event)
 
 
-def is_news(spec: TableSpec, seen: Observation, found: NothingToDo) -> bool:
+def is_news(spec: TableSpec, seen: Observation, found: NothingToDo, state: State | None) -> bool:
     """Whether the finding deserves a row of the checkpoint table."""
     if found.state is None:
         return False
     numbers = spec.cursor is not None and not spec.cursor.type.is_time
     before, after = found.previous_watermark, found.state.position.watermark
     went_back = before is not None and after is not None and after < before
-    return numbers or went_back or seen.narrowed is not None
+    is_other = state is None or state.definition != found.state.definition
+    return numbers or went_back or is_other or seen.narrowed is not None
 
 
 def keep(tables: Iterable[IdleTable], checkpoints: Checkpoints) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.altered import of_comparison
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns, check_shrink
@@ -65,9 +66,9 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     unmoved = batch.rows == 0 and target is not None and target.landed and not plan.overwrites
     commit = None if unmoved else ports.writer.apply(plan, batch, state)
     at = commit or target
-    warnings = (*batch.warnings, *(commit.warnings if commit else ()))
-    history = follow_commit(plan, ports.historian, phases) if commit else None
     rows, version = commit.rows if commit else RowCounts(), at.version if at else None
+    warnings = (*batch.warnings, *(commit.warnings if commit else ()), *of_comparison(plan, rows))
+    history = follow_commit(plan, ports.historian, phases) if commit else None
     report = SyncReport.landed(plan, state.position.watermark, rows, version, warnings)
     report = replace(phases.timed(report), history=history, schema_changes=state.changed, unfilled=state.lacking)
     # Discarded first: once the sequence is closed, nobody would look for its batch again.

@@ -61,7 +61,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
             tally = _Tally(spec)
             # Its rows may take longer than any question.
             connection.limit(None)
-            sought = seek(placed_rows(connection, spec, ())) if seek else None
+            sought = seek(placed_rows(connection, spec, plan.compared_windows)) if seek else None
             plan = plan.at(sought.places) if sought else plan
             window = plan.fingerprint_window
             _write(folder / "rows.parquet", plan, connection, tally)

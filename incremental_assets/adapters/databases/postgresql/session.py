@@ -52,7 +52,6 @@ from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek
 
-_EVERYTHING = (Window(None, None),)
 
 
 class Session:
@@ -164,7 +163,7 @@ class Session:
         """One exported snapshot likewise, whose rows are shown before they are counted."""
         begun = begin_snapshot(self._asked)
         check_shown(self._asked, plan)
-        sought = seek(PlacedRows(self._asked, plan.spec, _EVERYTHING))
+        sought = seek(PlacedRows(self._asked, plan.spec, plan.compared_windows))
         (numbers,) = snapshot_numbers(self._asked, [plan.at(sought.places)], begun)
         with self._held():
             yield replace(numbers, sought=sought)

@@ -41,7 +41,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
         connection.execute("BEGIN")
         try:
             check_unaltered(spec, read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name))
-            differing = seek(placed(connection, spec, ())) if seek else None
+            differing = seek(placed(connection, spec, plan.compared_windows)) if seek else None
             plan = plan.at(differing.places) if differing else plan
             tally, window = Tally(plan, comparable), plan.fingerprint_window
             rows = with_kept_out(connection, spec, sought(plan, read_rows(connection, spec, rows_of(plan))))

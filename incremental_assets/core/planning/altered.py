@@ -1,0 +1,69 @@
+"""A table whose definition has changed since its rows landed: no stamp moves with it, so that all rows are compared once with the copy. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.definition import Definition, alterations, remembered, told
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import Mode, SyncPlan
+from incremental_assets.core.planning.report import RowCounts
+from incremental_assets.core.words import counted
+
+
+def altered(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    """What the source's catalogue says of rows that have landed, and did not say when they did; empty where that is not known."""
+    if state is None or state.definition is None or spec.shape.facts is None:
+        return ()
+    return alterations(state.definition, spec.shape.facts)
+
+
+def definition_of(spec: TableSpec, state: State | None) -> Definition | None:
+    """What is kept of the catalogue from now on; what was kept where the source does not tell."""
+    kept = state.definition if state else None
+    return kept if spec.shape.facts is None else remembered(kept, spec.shape.facts)
+
+
+def compared_if_altered(plan: SyncPlan) -> SyncPlan:
+    """The same plan, of all rows that have landed and by a comparison, where the table was altered and would not be read whole anyway."""
+    changed, lowest = altered(plan.spec, plan.previous), _lowest(plan)
+    if plan.request.mode is not Mode.SYNC or not changed or plan.window.lower in (None, lowest):
+        return plan
+    return replace(
+        plan,
+        window=replace(plan.window, lower=lowest),
+        # What an alteration brings was not committed late.
+        late_below=None,
+        compares_rows=True,
+        warnings=(*plan.warnings, _announced(plan.spec, changed)),
+    )
+
+
+def of_comparison(plan: SyncPlan, rows: RowCounts) -> tuple[str, ...]:
+    """What a comparison after an alteration came to."""
+    if not (plan.compares_rows and plan.spec.is_incremental):
+        return ()
+    return (
+        f"the comparison read {counted(rows.read, 'row')}, of which {rows.updated:,} had other values in the copy and "
+        f"{rows.inserted:,} were not in it",
+    )
+
+
+def _lowest(plan: SyncPlan) -> CursorValue | None:
+    """Below it nothing has ever been read; None where anything may have been."""
+    lowers = [window.lower for window in plan.previous.coverage] if plan.previous else []
+    return plan.spec.start if not lowers else None if None in lowers else min(filter(None, lowers))
+
+
+def _announced(spec: TableSpec, changed: tuple[str, ...]) -> str:
+    does = (
+        "versions that are not in the copy are added"
+        if spec.traits.keeps_versions
+        else "those that differ are read again"
+    )
+    return (
+        f"the table was altered in the source ({told(changed)}), which moves no stamp: "
+        f"all rows are compared once with the copy, by hashes, and {does}"
+    )
