@@ -86,7 +86,8 @@ def _in(spec: TableSpec, windows: Sequence[Window], rows: Sequence[Row]) -> list
     return [
         row
         for row in rows
-        if not spec.is_incremental or any(inside(spec, window, row, nulls=window == Window(None, None)) for window in windows)
+        if not spec.is_incremental
+        or any(inside(spec, window, row, nulls=window == Window(None, None)) for window in windows)
     ]
 
 

@@ -222,7 +222,9 @@ class FakeSource:
         spec, everything = plan.spec, plan.compared_windows == (Window(None, None),)
         shown = [row for row in self._database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
         if not everything:
-            shown = [row for row in shown if any(inside(spec, each, row, nulls=False) for each in plan.compared_windows)]
+            shown = [
+                row for row in shown if any(inside(spec, each, row, nulls=False) for each in plan.compared_windows)
+            ]
         sought = seek(FakePlacedRows(spec, shown, shown))
         with self.snapshot(plan.at(sought.places)) as snapshot:
             yield replace(snapshot, sought=sought)

@@ -13,6 +13,7 @@ from incremental_assets.core.planning.landed_state import Shown
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import PlacedRows, Ports, Snapshot
 
+
 def snapshot_of(plan: SyncPlan, ports: Ports) -> AbstractContextManager[Snapshot]:
     """The snapshot that a plan reads. The copy's version is chosen before it is opened."""
     if not plan.compares_rows:

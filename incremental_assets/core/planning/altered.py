@@ -45,10 +45,11 @@ def of_comparison(plan: SyncPlan, rows: RowCounts) -> tuple[str, ...]:
     """What a comparison after an alteration came to."""
     if not (plan.compares_rows and plan.spec.is_incremental):
         return ()
-    return (
+    sentence = (
         f"the comparison read {counted(rows.read, 'row')}, of which {rows.updated:,} had other values in the copy and "
-        f"{rows.inserted:,} were not in it",
+        f"{rows.inserted:,} were not in it"
     )
+    return (sentence,)
 
 
 def _lowest(plan: SyncPlan) -> CursorValue | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import collections.abc
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.definition import COLUMNS, VIEWED, facts_of, of_column
 from incremental_assets.adapters.databases.postgresql.settled.bound import known_zone
 from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
+from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.table import Arrival, Column, RoleZone, Sequence, TableId, TableShape
 
 # Row-level security filters nothing where one policy shows every row and none takes some away. Without an expression a restrictive policy takes none
@@ -39,9 +41,10 @@ WITH RECURSIVE {_POLICIES}, branches (root, relid) AS (
     UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
 ), kinds AS (
     SELECT b.root, bool_or(k.relkind = 'f') AS is_foreign, bool_or(k.relpersistence = 'u') AS is_unlogged,
-           bool_or(k.oid IN (SELECT u.srrelid FROM pg_subscription_rel AS u)) AS is_subscribed
+           bool_or(k.oid IN (SELECT u.srrelid FROM pg_subscription_rel AS u)) AS is_subscribed,
+           coalesce(array_agg(k.oid || ' ' || k.relfilenode ORDER BY k.oid) FILTER (WHERE k.relkind = 'r' AND k.relfilenode <> k.oid), '{{}}') AS files
     FROM branches AS b JOIN pg_class AS k ON k.oid = b.relid GROUP BY b.root
-)
+), {VIEWED}
 SELECT c.oid, n.nspname, c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''), s.rows, s.bytes,
        c.relkind IN ('r', 'm') AND g.granted,
        CASE WHEN c.relkind IN ('r', 'm') THEN coalesce(pg_relation_size(c.oid) / current_setting('block_size')::bigint, 0) ELSE 0 END,
@@ -49,14 +52,14 @@ SELECT c.oid, n.nspname, c.relname, coalesce(obj_description(c.oid, 'pg_class'),
        {_HIDES},
        array_remove(ARRAY[CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized' END,
                           CASE WHEN b.is_foreign THEN 'foreign' END, CASE WHEN b.is_subscribed THEN 'subscription' END], NULL),
-       NOT b.is_unlogged
+       NOT b.is_unlogged, b.files, v.made_of
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT has_table_privilege(c.oid, 'SELECT') AS granted) AS g
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(greatest(k.reltuples, 0)), 0)::bigint AS rows, coalesce(sum(pg_table_size(k.oid)), 0)::bigint AS bytes
     FROM branches AS f JOIN pg_class AS k ON k.oid = f.relid WHERE f.root = c.oid AND k.relkind <> 'p' AND (c.relkind = 'p' OR k.oid = c.oid)
 ) AS s
-JOIN kinds AS b ON b.root = c.oid
+JOIN kinds AS b ON b.root = c.oid LEFT JOIN viewed AS v ON v.root = c.oid
 WHERE n.nspname = ANY($1) AND (cardinality($2::name[]) = 0 OR c.relname = ANY($2)) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
   AND (g.granted OR has_any_column_privilege(c.oid, 'SELECT')) AND has_schema_privilege(n.oid, 'USAGE')
 ORDER BY n.nspname, c.relname
@@ -101,34 +104,6 @@ WHERE r.rolcanlogin AND has_any_column_privilege(r.oid, o, 'INSERT, UPDATE')
 ORDER BY r.rolname
 """
 
-# A domain stands for its base type, however many domains lie between; its own NOT NULL is left out, as PostgreSQL lets a NULL slip past it.
-# Since PostgreSQL 18 a NOT NULL may not be valid yet, and then it proves nothing; nor does one that children need not keep, or that nobody enforces
-# on the other server of a foreign table.
-_COLUMNS = """
-WITH RECURSIVE bases AS (
-    SELECT t.oid AS domain, t.typbasetype AS type, t.typtypmod AS typmod FROM pg_type AS t WHERE t.typtype = 'd'
-    UNION ALL
-    SELECT b.domain, t.typbasetype, CASE WHEN b.typmod = -1 THEN t.typtypmod ELSE b.typmod END
-    FROM bases AS b JOIN pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd'
-), resolved AS (
-    SELECT b.* FROM bases AS b JOIN pg_type AS t ON t.oid = b.type WHERE t.typtype <> 'd'
-), branches (root, relid) AS (
-    SELECT o, o FROM unnest($1::oid[]) AS o
-    UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
-), nullable AS (
-    SELECT DISTINCT b.root, k.attname
-    FROM branches AS b JOIN pg_class AS c ON c.oid = b.relid JOIN pg_attribute AS k ON k.attrelid = b.relid
-    WHERE k.attnum > 0 AND NOT k.attisdropped AND (NOT k.attnotnull OR c.relkind = 'f' OR EXISTS (
-        SELECT FROM pg_constraint AS x WHERE x.conrelid = b.relid AND x.contype = 'n' AND NOT x.convalidated AND k.attnum = ANY(x.conkey)))
-)
-SELECT a.attrelid, a.attname, format_type(t.oid, coalesce(r.typmod, a.atttypmod)), t.typtype::text, t.typname, n.attname IS NOT NULL,
-       coalesce(col_description(a.attrelid, a.attnum), ''), a.attrelid || '.' || a.attnum
-FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
-LEFT JOIN nullable AS n ON n.root = a.attrelid AND n.attname = a.attname
-WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
-ORDER BY a.attrelid, a.attnum
-"""
-
 # Of unique keys those that hold for every row at every moment; a primary key may be deferred, as a snapshot shows committed rows only.
 # A table that others inherit from shows their rows too, which its own keys know nothing of; of partitions the parent's keys do.
 _KEYS = """
@@ -161,7 +136,11 @@ def read_catalogue(
     for oid, role, zone in asked.execute(_ZONES, (oids,)).fetchall():
         zones[oid].append(RoleZone(role, known_zone(zone)))
     columns: dict[int, list[Column]] = {oid: [] for oid in oids}
-    for oid, name, text, kind, type_name, nullable, comment, identity in asked.execute(_COLUMNS, (oids,)).fetchall():
+    facts: dict[int, list[Fact]] = {oid: [] for oid in oids}
+    for oid, name, text, kind, type_name, nullable, comment, identity, shows in asked.execute(
+        COLUMNS, (oids,)
+    ).fetchall():
+        facts[oid].append(of_column(name, shows))
         spark, fidelity = spark_type(SourceType(text, kind, type_name))
         sequence = sequences.get((oid, name))
         columns[oid].append(Column(name, text, spark, fidelity, nullable, comment, identity, sequence))
@@ -197,8 +176,9 @@ def read_catalogue(
             zones=tuple(zones[oid]),
             logged=logged,
             numbering=NUMBERING if row_versions and Arrival.FOREIGN not in arrivals else None,
+            facts=(*facts_of(oid, files, viewed), *facts[oid]),
         )
-        for oid, schema, name, comment, rows, size, splits, pages, row_versions, filtered, arrivals, logged in tables
+        for oid, schema, name, comment, rows, size, splits, pages, row_versions, filtered, arrivals, logged, files, viewed in tables
     )
 
 

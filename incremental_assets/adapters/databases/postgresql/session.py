@@ -53,7 +53,6 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek
 
 
-
 class Session:
     """Implements `databases.dialect.Session` on one connection in autocommit."""
 
