@@ -9,8 +9,10 @@ from dataclasses import replace
 import pymysql
 
 from incremental_assets.adapters.databases.mysql.connect import Connection, Text
+from incremental_assets.adapters.databases.mysql.definition import FILES, MADE, VIEWS, facts
 from incremental_assets.adapters.databases.mysql.errors import LOCK_WAIT, NO_TABLE, parts_of
 from incremental_assets.adapters.databases.mysql.sql import relation
+from incremental_assets.adapters.databases.mysql.transactions import NO_PRIVILEGE
 from incremental_assets.adapters.databases.mysql.types import spark_type
 from incremental_assets.adapters.databases.sentences import LOCKED, UNDESCRIBED
 from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
@@ -18,15 +20,16 @@ from incremental_assets.core.model.table import Sequence as Numbers
 
 _MOMENT = 1
 """Seconds for which a table is waited for that another session is altering, or making: the server would wait as long as a question may take, and no table would be described."""
+_KINDS = ("BASE TABLE", "SYSTEM VERSIONED", "VIEW")
 _FOREIGN = ("FEDERATED", "CONNECT", "SPIDER")
-_TABLES = """
-SELECT table_schema, table_name, table_type, engine, IF(table_type = 'VIEW', '', table_comment), COALESCE(table_rows, 0), COALESCE(data_length, 0)
+_TABLES = f"""
+SELECT table_schema, table_name, table_type, engine, IF(table_type = 'VIEW', '', table_comment), COALESCE(table_rows, 0), COALESCE(data_length, 0), {MADE}
 FROM information_schema.tables
-WHERE table_schema IN ({}) AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND (%s = '' OR table_name = BINARY %s)
-ORDER BY table_schema, table_name
+WHERE table_schema IN ({{}}) AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND (%s = '' OR table_name = BINARY %s)
 """
 _COLUMNS = """
-SELECT table_schema, table_name, column_name, column_type, is_nullable, column_comment, extra FROM information_schema.columns
+SELECT table_schema, table_name, column_name, column_type, is_nullable, column_comment, extra,
+       ordinal_position, generation_expression FROM information_schema.columns
 WHERE table_schema IN ({}) AND (%s = '' OR table_name = BINARY %s) ORDER BY table_schema, table_name, ordinal_position
 """
 _KEYS = """
@@ -49,10 +52,30 @@ def read_catalogue(
     for schema, table, index, column_name in _ask(connection, _KEYS, schemas, name):
         before = keys[schema, table].get(str(index), ())
         keys[schema, table][str(index)] = (*before, str(column_name))
+    listed = _listed(connection, schemas, name)
+    known = facts(listed, columns)
     return tuple(
-        _shape(TableId(source, str(schema), str(table)), tuple(rest), columns[schema, table], keys[schema, table])
-        for schema, table, *rest in _ask(connection, _TABLES, schemas, name)
+        replace(
+            _shape(TableId(source, str(schema), str(table)), tuple(rest), columns[schema, table], keys[schema, table]),
+            facts=known[schema, table],
+        )
+        for schema, table, *rest, _ in sorted(row for row in listed if (row[0], row[1]) in known)
+        if rest[0] in _KINDS
     )
+
+
+def _listed(connection: Connection, schemas: Sequence[str], name: str) -> list[tuple[Text, ...]]:
+    """The tables, and behind those of all names the definitions of views and InnoDB's numbers, where this user may see them."""
+    if name or not schemas:
+        return _ask(connection, _TABLES, schemas, name)
+    marks, values = _marks(schemas), (*schemas, name, name, *schemas)
+    tables = _TABLES.format(marks) + VIEWS.format(marks)
+    try:
+        return connection.rows(tables + FILES.format(connection.flavour.files), values)
+    except pymysql.OperationalError as error:
+        if error.args[0] != NO_PRIVILEGE:
+            raise
+        return connection.rows(tables, values)
 
 
 def described(connection: Connection, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
@@ -103,7 +126,7 @@ def _shape(table: TableId, rest: tuple[Text, ...], declared: Sequence[tuple[Text
 
 
 def _column(table: TableId, declared: tuple[Text, ...]) -> Column:
-    name, kind, nullable, comment, extra = (each or "" for each in declared)
+    name, kind, nullable, comment, extra, *_ = (each or "" for each in declared)
     numbered = "auto_increment" in extra.lower()
     return Column(
         name,

@@ -19,6 +19,8 @@ class Flavour:
     """Which server it is."""
     positions: str
     """What tells how far InnoDB's log is written, and how far it is on disk."""
+    files: str
+    """Where InnoDB lists its tables and partitions."""
 
 
 MARIADB = Flavour(
@@ -27,6 +29,7 @@ MARIADB = Flavour(
     elapsed="CAST(time_ms * 1000 AS SIGNED)",
     server="@@server_id",
     positions="SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_lsn_current', 'Innodb_lsn_flushed')",
+    files="INNODB_SYS_TABLES",
 )
 MYSQL = Flavour(
     limit="max_execution_time",
@@ -35,6 +38,7 @@ MYSQL = Flavour(
     elapsed="(time + 1) * 1000000",
     server="@@server_uuid",
     positions="SHOW ENGINE INNODB STATUS",
+    files="INNODB_TABLES",
 )
 
 

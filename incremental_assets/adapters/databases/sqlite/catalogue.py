@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from sqlite3 import SQLITE_ERROR
 
 from incremental_assets.adapters.databases.sentences import UNDESCRIBED
 from incremental_assets.adapters.databases.sqlite.damaged_schema import unread
+from incremental_assets.adapters.databases.sqlite.definition import FileSchema
 from incremental_assets.adapters.databases.sqlite.types import is_unicode, spark_type
 from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
 from incremental_assets.core.model.table import Sequence as Numbers
@@ -29,9 +31,12 @@ def read_catalogue(
     if SCHEMA not in schemas:
         return ()
     counted = {table for (table,) in _ask(connection, "SELECT name FROM sqlite_schema WHERE name = 'sqlite_sequence'")}
-    damaged = unread(connection, name)
+    damaged, schema = unread(connection, name), None if name else FileSchema.of(connection)
     found = [
-        _described(connection, TableId(source, SCHEMA, table), kind, rowid=not without_rowid, counts=bool(counted))
+        _with_facts(
+            _described(connection, TableId(source, SCHEMA, table), kind, rowid=not without_rowid, counts=bool(counted)),
+            schema,
+        )
         for table, kind, without_rowid in _ask(connection, _TABLES, (name,))
         if table not in damaged
     ]
@@ -51,6 +56,12 @@ def _described(connection: sqlite3.Connection, table: TableId, kind: str, *, row
             raise
         return _undescribed(table, str(error))
     return shape if all(map(is_unicode, shape.names)) else _undescribed(table, "the name of a column is not UTF-8")
+
+
+def _with_facts(shape: TableShape, schema: FileSchema | None) -> TableShape:
+    if shape.undescribed or schema is None:
+        return shape
+    return replace(shape, facts=schema.facts(shape.id.name, shape.names))
 
 
 def _undescribed(table: TableId, why: str) -> TableShape:

@@ -1,0 +1,81 @@
+"""What the server says of how the rows of a table are stored and shown: a time, InnoDB's numbers, expressions and types of columns.
+
+A server has no number for a column, and of a whole table one time that every `ALTER TABLE` moves: some alter no row, and nothing tells which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from incremental_assets.adapters.databases.mysql.connect import Text
+from incremental_assets.core.model.definition import COLUMN, Fact
+
+# The time is cut to its second, in which there may be another change after it was read.
+MADE = "CONCAT(create_time, IF(create_time >= NOW() - INTERVAL 1 SECOND, ' or later', ''))"
+VIEWS = """
+UNION ALL
+SELECT table_schema, table_name, 'DEFINITION', security_type, view_definition, '', '', '' FROM information_schema.views WHERE table_schema IN ({})
+"""
+FILES = "UNION ALL SELECT '', name, 'FILE', '', '', '', '', table_id FROM information_schema.{}"
+"""Asked with the privilege PROCESS alone: partitions are exchanged and emptied under the time that their table had."""
+_VIEW, _FILE = "DEFINITION", "FILE"
+_ESCAPED = re.compile(r"@([0-9a-f]{4})")
+_PARTITION = re.compile(r"#p#", re.IGNORECASE)
+
+Name = tuple[Text, Text]
+
+
+def facts(
+    listed: Iterable[Sequence[Text]], columns: Mapping[Name, Sequence[Sequence[Text]]]
+) -> dict[Name, tuple[Fact, ...]]:
+    """Of each table or view of a list that may be followed by the definitions of views and InnoDB's numbers."""
+    tables = {(row[0], row[1]): row for row in listed if row[2] not in (_VIEW, _FILE)}
+    views = {(row[0], row[1]): (_view(row),) for row in listed if row[2] == _VIEW}
+    files = _files(listed, tables)
+    return {
+        name: (*_made(row), *views.get(name, ()), *files.get(name, ()), *map(_column, columns.get(name, ())))
+        for name, row in tables.items()
+    }
+
+
+def _made(row: Sequence[Text]) -> tuple[Fact, ...]:
+    """The time at which it was made, or altered last."""
+    kind, made = row[2], row[-1]
+    means = "its definition was altered, or it was made anew or renamed"
+    return () if kind == "VIEW" else (Fact("made", tuple(str(made or "").split(" or ")), means),)
+
+
+def _view(row: Sequence[Text]) -> Fact:
+    """Without a text where the user may not see it."""
+    _, _, _, safety, text, *_ = row
+    return Fact("view", (f"{safety} {text}",), "the view is defined anew")
+
+
+def _files(listed: Iterable[Sequence[Text]], tables: Mapping[Name, object]) -> Mapping[Name, list[Fact]]:
+    """InnoDB's number of each table or partition, which one that is made anew does not keep."""
+    found: dict[Name, list[Fact]] = defaultdict(list)
+    odd = [name for name in tables if not all(str(part).isascii() for part in name)]
+    for _, stored, kind, *_, number in listed:
+        if kind != _FILE:
+            continue
+        schema, _, rest = str(stored).partition("/")
+        name = (_plain(schema), _plain(_PARTITION.split(rest, maxsplit=1)[0]))
+        # Letters that InnoDB writes in ways of its own may be those of any table that has such.
+        owners = [name] if name in tables else odd if "@" in "".join(name) else []
+        for owner in owners:
+            means = "it, or a part of it, was rewritten, emptied or exchanged"
+            found[owner].append(Fact(f"file {rest}", (str(number),), means))
+    return found
+
+
+def _column(declared: Sequence[Text]) -> Fact:
+    """By its name: its type with the labels of an enum, its place among the columns, and what it is computed from."""
+    name, kind, *_, place, expression = declared
+    values = (str(place), str(kind), str(expression or ""))
+    return Fact(f"{COLUMN}{str(name).lower()}", values, f"what {name!r} shows is defined anew")
+
+
+def _plain(stored: str) -> str:
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), stored)

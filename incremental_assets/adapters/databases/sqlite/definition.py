@@ -1,0 +1,82 @@
+"""What a SQLite file says of how the rows of a table are stored and shown: the words in which its columns were declared, where its rows begin, and how often the schema has changed."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from incremental_assets.core.model.definition import COLUMN, Fact
+
+_SCHEMA = "SELECT type, name, rootpage, sql, rowid FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
+_TOKENS = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/|[(),]|\s+|[^\s'"`\[(),/-]+|.""",
+    re.DOTALL,
+)
+_QUOTES = {'"': '"', "`": "`", "[": "]", "'": "'"}
+_SHOWN = ("table", "view")
+
+
+@dataclass(frozen=True, slots=True)
+class FileSchema:
+    """The schema of a file at one moment."""
+
+    version: int
+    entries: tuple[tuple[str, str, int, str, int], ...]
+
+    @classmethod
+    def of(cls, connection: sqlite3.Connection) -> FileSchema:
+        """As the connection's transaction shows it."""
+        (version,) = connection.execute("PRAGMA schema_version").fetchone()
+        return cls(version, tuple(connection.execute(_SCHEMA)))
+
+    def facts(self, table: str, columns: Collection[str]) -> tuple[Fact, ...] | None:
+        """Of one table or view; None where the file does not list it."""
+        entry = next((entry for entry in self.entries if entry[0] in _SHOWN and entry[1] == table), None)
+        if entry is None:
+            return None
+        kind, _, root, sql, rowid = entry
+        if kind == "view":
+            made_of = tuple(text for of, *_, text, _ in self.entries if of in _SHOWN)
+            return (Fact("view", made_of, "a view or a table of the file is defined anew"),)
+        # Each object that is made counts one, and so does each change: where only the first has happened, nothing else has.
+        changes = self.version - len(self.entries)
+        declared = dict(_declared(sql))
+        return (
+            Fact("root", (str(root), str(rowid)), "it was made anew, moved within its file"),
+            Fact("schema", (str(changes),), "something of the file's schema was dropped, altered or made anew"),
+            *(
+                Fact(
+                    f"{COLUMN}{name.lower()}", (declared.get(name.lower(), ""),), f"what {name!r} shows is defined anew"
+                )
+                for name in columns
+            ),
+        )
+
+
+def _declared(sql: str) -> Iterator[tuple[str, str]]:
+    """The parts of a CREATE TABLE by the first word of each, without spaces and comments."""
+    for part in _parts(sql):
+        if part:
+            first = part[0]
+            end = _QUOTES.get(first[0], "")
+            name = first[1:-1].replace(end * 2, end) if end else first
+            yield name.lower(), " ".join(part)
+
+
+def _parts(sql: str) -> Iterator[list[str]]:
+    """What stands between the outermost brackets, cut at its commas."""
+    depth, part = 0, list[str]()
+    for token in (found[0] for found in _TOKENS.finditer(sql)):
+        if token.isspace() or token.startswith(("--", "/*")):
+            continue
+        depth += (token == "(") - (token == ")")
+        if depth == 0 and token == ")":
+            break
+        if depth == 1 and token in "(,":
+            yield part
+            part = []
+        elif depth:
+            part.append(token)
+    yield part
