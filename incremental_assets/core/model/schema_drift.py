@@ -116,19 +116,24 @@ def check_columns_kept(spec: TableSpec, landed: Mapping[str, str]) -> None:
     Two columns of one type that exchange their names look as they did, and rows that did not move would go on to show the one's values
     under the other's name. For a recreated table nothing can be concluded.
     """
-    others = sorted(
-        column.name
-        for column in spec.columns
-        if (was := landed.get(column.name))
-        and column.identity not in ("", was)
-        and _table_of(column.identity) == _table_of(was)
-    )
+    others = other_columns(spec, landed)
     if others:
         raise SchemaChanged(
             f"{spec.id}: in the source, {' and '.join(repr(name) for name in others)} now {'names' if len(others) == 1 else 'name'} "
             f"another column than the one that landed under that name, so that old and new values would be mixed: give the columns their names back, "
             f"or read everything again with {full_refresh(spec)}"
         )
+
+
+def other_columns(spec: TableSpec, landed: Mapping[str, str]) -> list[str]:
+    """Names that belong to another column of the same table than the one that landed under them."""
+    return sorted(
+        column.name
+        for column in spec.columns
+        if (was := landed.get(column.name))
+        and column.identity not in ("", was)
+        and _table_of(column.identity) == _table_of(was)
+    )
 
 
 def check_names(spec: TableSpec) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.definition import Definition, alterations, remembered, told
+from incremental_assets.core.model.schema_drift import other_columns
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode, SyncPlan
@@ -15,9 +16,11 @@ from incremental_assets.core.words import counted
 
 def altered(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """What the source's catalogue says of rows that have landed, and did not say when they did; empty where that is not known."""
-    if state is None or state.definition is None or spec.shape.facts is None:
+    if state is None:
         return ()
-    return alterations(state.definition, spec.shape.facts)
+    others = tuple(f"{name!r} is another column" for name in other_columns(spec, dict(state.columns)))
+    known = state.definition is not None and spec.shape.facts is not None
+    return (*others, *(alterations(state.definition or (), spec.shape.facts or ()) if known else ()))
 
 
 def definition_of(spec: TableSpec, state: State | None) -> Definition | None:
@@ -27,13 +30,13 @@ def definition_of(spec: TableSpec, state: State | None) -> Definition | None:
 
 
 def compared_if_altered(plan: SyncPlan) -> SyncPlan:
-    """The same plan, of all rows that have landed and by a comparison, where the table was altered and would not be read whole anyway."""
-    changed, lowest = altered(plan.spec, plan.previous), _lowest(plan)
-    if plan.request.mode is not Mode.SYNC or not changed or plan.window.lower in (None, lowest):
+    """The same plan, of all rows that have landed and by a comparison, where the table was altered."""
+    changed = altered(plan.spec, plan.previous)
+    if plan.request.mode is not Mode.SYNC or not changed:
         return plan
     return replace(
         plan,
-        window=replace(plan.window, lower=lowest),
+        window=replace(plan.window, lower=_lowest(plan)),
         # What an alteration brings was not committed late.
         late_below=None,
         compares_rows=True,

@@ -60,20 +60,19 @@ WITH RECURSIVE bases AS (
     CROSS JOIN LATERAL (SELECT t.typelem UNION SELECT t.typbasetype UNION SELECT x.atttypid FROM pg_attribute AS x WHERE x.attrelid = t.typrelid AND x.attnum > 0
                         UNION SELECT g.rngsubtype FROM pg_range AS g WHERE t.oid IN (g.rngtypid, g.rngmultitypid)) AS p (type)
     WHERE p.type >= 16384
-), made_of AS (
-    SELECT p.root, array_agg(p.part ORDER BY p.type, p.place) AS made_of FROM (
-        SELECT s.root, s.type, l.oid::bigint AS place, l.enumlabel::text AS part FROM types AS s JOIN pg_enum AS l ON l.enumtypid = s.type
-        UNION ALL
-        SELECT s.root, s.type, x.attnum, x.attnum || ' ' || x.atttypid || x.attisdropped
-        FROM types AS s JOIN pg_type AS t ON t.oid = s.type JOIN pg_attribute AS x ON x.attrelid = t.typrelid WHERE x.attnum > 0
-    ) AS p GROUP BY p.root
+), labels AS (
+    SELECT s.root, array_agg(l.enumlabel::text ORDER BY s.type, l.oid) AS labels
+    FROM types AS s JOIN pg_enum AS l ON l.enumtypid = s.type GROUP BY s.root
+), parts AS (
+    SELECT s.root, string_agg(concat_ws(' ', x.attrelid, x.attnum, x.atttypid, x.attisdropped), ',' ORDER BY x.attrelid, x.attnum) AS parts
+    FROM types AS s JOIN pg_type AS t ON t.oid = s.type JOIN pg_attribute AS x ON x.attrelid = t.typrelid WHERE x.attnum > 0 GROUP BY s.root
 )
 SELECT a.attrelid, a.attname, format_type(t.oid, coalesce(r.typmod, a.atttypmod)), t.typtype::text, t.typname, n.attname IS NOT NULL,
        coalesce(col_description(a.attrelid, a.attnum), ''), a.attrelid || '.' || a.attnum,
-       ARRAY[a.attnum::text, CASE t.typcategory WHEN 'S' THEN 'S' ELSE t.oid::text END, coalesce(e.digest, '')] || coalesce(m.made_of, '{}')
+       ARRAY[a.attnum::text, CASE t.typcategory WHEN 'S' THEN 'S' ELSE t.oid::text END, coalesce(e.digest, ''), coalesce(p.parts, '')] || coalesce(l.labels, '{}')
 FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
 LEFT JOIN computed AS e ON e.root = a.attrelid AND e.attname = a.attname
-LEFT JOIN made_of AS m ON m.root = t.oid
+LEFT JOIN labels AS l ON l.root = t.oid LEFT JOIN parts AS p ON p.root = t.oid
 LEFT JOIN nullable AS n ON n.root = a.attrelid AND n.attname = a.attname
 WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
 ORDER BY a.attrelid, a.attnum

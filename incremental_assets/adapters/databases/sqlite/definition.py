@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from incremental_assets.core.model.definition import COLUMN, Fact
 
 _SCHEMA = "SELECT type, name, rootpage, sql, rowid FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
-_TOKENS = re.compile(
+_WORDS = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/|[(),]|\s+|[^\s'"`\[(),/-]+|.""",
     re.DOTALL,
 )
@@ -68,15 +68,15 @@ def _declared(sql: str) -> Iterator[tuple[str, str]]:
 def _parts(sql: str) -> Iterator[list[str]]:
     """What stands between the outermost brackets, cut at its commas."""
     depth, part = 0, list[str]()
-    for token in (found[0] for found in _TOKENS.finditer(sql)):
-        if token.isspace() or token.startswith(("--", "/*")):
+    for word in (found[0] for found in _WORDS.finditer(sql)):
+        if word.isspace() or word.startswith(("--", "/*")):
             continue
-        depth += (token == "(") - (token == ")")
-        if depth == 0 and token == ")":
+        depth += (word == "(") - (word == ")")
+        if depth == 0 and word == ")":
             break
-        if depth == 1 and token in "(,":
+        if depth == 1 and word in "(,":
             yield part
             part = []
         elif depth:
-            part.append(token)
+            part.append(word)
     yield part
