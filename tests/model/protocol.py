@@ -3,7 +3,7 @@
 A source whose transactions stamp early and commit late, draw numbers out of order, abort, are prepared, stamp by a statement that is older
 than they are, hide their start, stand still before they show it; a clock that is put back, by a moment or by an hour, while they are open and
 while syncs run; syncs that are killed or err at any moment, or sleep past their lease and wake; backfills, resets, full refreshes; files that
-are put together in between; partitions that come and go; rows that change to what no lake can hold, and back; a checkpoint table that is lost or an older copy of itself.
+are put together in between; partitions that come and go; a table that is altered, so that rows show something else under their stamps; rows that change to what no lake can hold, and back; a checkpoint table that is lost or an older copy of itself.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class Protocol(Invariants):
     @initialize(terms=st.sampled_from(sorted(TERMS)))
     def choose(self, terms: str) -> None:
         self.spec = TERMS[terms]
+        self.define()
 
     # --- a clock that goes back and forward --------------------------------------------------------
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.settled_bound import Guarantee, settle
 from tests.fakes import Locked, Statement, Transaction, World
+from tests.fakes.rows import is_fit
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, orders
 
 PUT_BACK = timedelta(seconds=1)
@@ -31,7 +34,7 @@ class SourceMoves(RuleBasedStateMachine):
         self.world.database.clock = self.latest = MONDAY
         self.spec = orders(Strategy.UPSERT)
         self.drawn: dict[Transaction, list[int]] = {}
-        self.numbers = itertools.count(1)
+        self.numbers, self.definitions = itertools.count(1), itertools.count(1)
         self.committed: list[dict[str, object]] = []
         self.lost_seconds = 0.0
         """By how much the clock was put back in all: what is held back waits for it to come there again."""
@@ -239,6 +242,24 @@ class SourceMoves(RuleBasedStateMachine):
             (ORDERS, each) in other.pending for other in self.world.database.open for each in held
         ):
             self.world.database.detach(ORDERS, member)
+
+    # --- its definition ----------------------------------------------------------------------------
+
+    @precondition(lambda self: not any(each.pending for each in self.world.database.open))
+    @rule(which=st.integers(0, 2))
+    def the_table_is_altered(self, which: int) -> None:
+        """It waits for all who write to it. Some rows show something else then, and neither stamp nor version tells of it."""
+        rows = self.world.database.tables[ORDERS].rows
+        for number, (identity, stored) in enumerate(list(rows.items())):
+            if number % 3 == which and is_fit(stored.values):
+                rows[identity] = replace(stored, values={**stored.values, "status": self.version()})
+                self.committed.append(dict(rows[identity].values))
+        self.define()
+
+    def define(self) -> None:
+        """As the catalogue has it from now on."""
+        fact = Fact("table", (str(next(self.definitions)),), "it was made anew")
+        self.spec = replace(self.spec, shape=replace(self.spec.shape, facts=(fact,)))
 
     # --- how ---------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import Mode
 from tests.core import (
+    test_altered,
     test_bound,
     test_clocks,
     test_column_identity,
@@ -65,6 +66,15 @@ STORIES: dict[str, Callable[[], None]] = {
     "a fingerprint outlives a reset": test_plan_idle.test_a_fingerprint_that_does_not_reach_down_to_what_would_be_read_says_nothing,
     "keys are compared with =": test_unfit_rows.test_a_row_without_a_key_goes_to_quarantine_once_and_the_others_land,
     "what goes to quarantine leaves the copy as it is": test_unfit_rows.test_a_row_that_can_no_longer_land_leaves_an_upsert_copy_and_lands_again_when_it_can,
+    "what the catalogue says of a table is not asked for": (
+        test_altered.test_after_an_alteration_what_differs_is_read_in_one_commit_and_the_run_says_so
+    ),
+    "an alteration is known once it was seen, and not once the rows were compared": (
+        test_altered.test_what_was_altered_while_a_window_was_read_again_is_found_by_the_next_sync
+    ),
+    "a comparison reads what was written since the last read alone": (
+        test_altered.test_after_an_alteration_what_differs_is_read_in_one_commit_and_the_run_says_so
+    ),
     "columns are known by their names alone": lambda: (
         test_column_identity.test_a_column_with_the_name_of_one_that_is_gone_stops_the_table_until_all_is_read_again(
             back=True

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.planning import planner, preflight, settled_bound, windows
+from incremental_assets.core.planning import (
+    altered,
+    landed_state,
+    last_read,
+    planner,
+    preflight,
+    settled_bound,
+    windows,
+)
 from incremental_assets.core.upkeep import reset
 from tests.fakes import lake, rows, source, stage
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
@@ -51,6 +59,21 @@ MUTANTS = [
         "columns are known by their names alone",
         "mixes the values of two columns of which one took the other's name",
         instead(preflight, "check_columns_kept", lambda *_: None),
+    ),
+    Mutant(
+        "what the catalogue says of a table is not asked for",
+        "goes on to show what rows showed before the table was altered",
+        instead(altered, "altered", lambda *_: ()),
+    ),
+    Mutant(
+        "an alteration is known once it was seen, and not once the rows were compared",
+        "forgets it with a run that reads a window again",
+        instead(landed_state, "_definition", lambda plan: altered.definition_of(plan.spec, plan.previous)),
+    ),
+    Mutant(
+        "a comparison reads what was written since the last read alone",
+        "leaves rows as they were that an alteration changed under their versions",
+        without_the_thought(last_read, "read_already", ("or plan.compares_rows ", "")),
     ),
     Mutant(
         "what goes to quarantine leaves the copy as it is",
