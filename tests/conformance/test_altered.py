@@ -1,0 +1,135 @@
+"""T16: a table's definition changes so that rows show something else under the stamps that they have."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.core.planning.report import Status
+from incremental_assets.core.planning.settled_bound import Guarantee
+from tests.conformance.conftest import OpenStand, OpenWorld
+from tests.conformance.killing import killed
+from tests.conformance.points import Point
+from tests.conformance.scenario import played_on, scenario
+from tests.conformance.worlds import ALL, World
+
+RECREATED = {
+    "postgresql": ("ALTER TYPE {t}_kind RENAME VALUE 'a' TO 'z'",),
+    "mariadb": ("ALTER TABLE {t} DROP COLUMN kind, ADD COLUMN kind varchar(9) DEFAULT 'z'",),
+    "mysql": ("ALTER TABLE {t} DROP COLUMN kind, ADD COLUMN kind varchar(9) DEFAULT 'z'",),
+    "sqlite": ("ALTER TABLE {t} DROP COLUMN kind", "ALTER TABLE {t} ADD COLUMN kind varchar(9) DEFAULT 'z'"),
+}
+"""What makes every row show 'z' where it showed 'a', by the name of the database."""
+
+
+def kinds(world: World, *tables: str) -> tuple[str, ...]:
+    """The types that the tables are made with."""
+    return tuple(f"CREATE TYPE {name}_kind AS ENUM ('a')" for name in tables) if world.title == "PostgreSQL" else ()
+
+
+def made(world: World, name: str) -> tuple[str, str]:
+    """One of the tables, with three rows."""
+    kind = f"{name.removesuffix('_new')}_kind" if world.title == "PostgreSQL" else "varchar(9)"
+    return (
+        f"CREATE TABLE {name} (id integer PRIMARY KEY, v int, at {world.words.stamp}, kind {kind} DEFAULT 'a')",
+        f"INSERT INTO {name} (id, v) SELECT n, n FROM {world.many(3)}",
+    )
+
+
+@scenario(
+    "T16",
+    "Under their stamps rows show something else: an enum's label is renamed or a column dropped and added again with a default, a table is emptied and filled again, "
+    "another table takes its name; of upserts and of an append",
+    holds="the next sync is `settled` and says that the table was altered; the copy equals the source, an append has what its rows show now beside what they showed; "
+    "the sync after it reads nothing",
+)
+@played_on(*ALL)
+def test_tables_are_altered_without_a_stamp(world: World, open_world: OpenWorld) -> None:
+    names = ("labels", "versions", "refilled", "swapped")
+    desk = open_world(
+        '- "{s}.labels:at:{c}!upsert"\n- "{s}.versions:at:{c}!append"\n- "{s}.refilled:at:{c}!upsert"\n- "{s}.swapped:at:{c}!upsert"',
+        *kinds(world, *names),
+        *(statement for name in names for statement in made(world, name)),
+    )
+    desk.land()
+    rename = RECREATED[world.title.lower()]
+    empty = "DELETE FROM refilled" if world.title == "SQLite" else "TRUNCATE TABLE refilled"
+    desk.execute(
+        *(each.replace("{t}", name) for name in ("labels", "versions") for each in rename),
+        "CREATE TABLE spare AS SELECT * FROM refilled",
+        *(("DROP TABLE refilled", made(world, "refilled")[0]) if world.title == "SQLite" else (empty,)),
+        "INSERT INTO refilled (id, v, at) SELECT id, v * 10, at FROM spare",
+        made(world, "swapped_new")[0],
+        "INSERT INTO swapped_new (id, v, at) SELECT id, v + 100, at FROM swapped",
+        "ALTER TABLE swapped RENAME TO swapped_old",
+        "ALTER TABLE swapped_new RENAME TO swapped",
+    )
+    reports = desk.land()
+
+    assert {name: report.guarantee for name, report in reports.items()} == dict.fromkeys(names, Guarantee.SETTLED)
+    assert all("was altered in the source" in " ".join(report.warnings) for report in reports.values())
+    for name in ("labels", "refilled", "swapped"):
+        desk.assert_equal(name)
+    assert desk.copy("versions", "id", "kind") == [(n, kind) for n in (1, 2, 3) for kind in ("a", "z")]
+    assert {name: report.rows.read for name, report in desk.land().items()} == dict.fromkeys(names, 0)
+
+
+@scenario(
+    "T16",
+    "An index comes, statistics and comments are made anew, an enum gets a label, a text becomes longer, a column without values and a partition are added; "
+    "a table is written anew (VACUUM FULL)",
+    holds="nothing is compared, but for the table that was written anew, once, of which nothing is read",
+)
+def test_what_alters_no_row_is_not_compared(stand: OpenStand) -> None:
+    desk = stand(
+        '- "public.orders:at:timestamp!upsert"\n- "public.parts:at:timestamp!upsert"\n- "public.full:at:timestamp!upsert"',
+        "CREATE TYPE kind AS ENUM ('a', 'b')",
+        "CREATE TABLE orders (id int PRIMARY KEY, k kind, w varchar(9), at timestamptz NOT NULL DEFAULT now())",
+        "INSERT INTO orders VALUES (1, 'a', 'x'), (2, 'b', 'y')",
+        "CREATE TABLE parts (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (id)",
+        "CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (10)",
+        "INSERT INTO parts VALUES (1), (2)",
+        'CREATE TABLE "full" (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())',
+        'INSERT INTO "full" VALUES (1), (2)',
+    )
+    desk.land()
+    desk.execute(
+        "CREATE INDEX ON orders (w)",
+        "ANALYZE orders",
+        "COMMENT ON TABLE orders IS 'of the shop'",
+        "ALTER TYPE kind ADD VALUE 'c' BEFORE 'b'",
+        "ALTER TABLE orders ALTER COLUMN w TYPE varchar(20)",
+        "ALTER TABLE orders ADD COLUMN more int",
+        "VACUUM orders",
+        "CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (10) TO (20)",
+        'VACUUM FULL "full"',
+    )
+    reports = desk.land()
+
+    told = {name: "was altered in the source" in " ".join(report.warnings) for name, report in reports.items()}
+    assert told == {"orders": False, "parts": False, "full": True}
+    assert reports["full"].rows.read == 0
+    assert {report.status for report in desk.land().values()} == {Status.IDLE}
+
+
+@scenario(
+    "T16",
+    "kill -9 of the whole process while what differs after an alteration is read, before its commit and after it",
+    holds="the next sync brings the copy to what the source shows; nothing is left over",
+    long=True,
+)
+@pytest.mark.parametrize("point", [Point.STAGED, Point.BEFORE_COMMIT, Point.AFTER_COMMIT], ids=str)
+def test_a_killed_comparison_is_made_good_by_the_next_sync(stand: OpenStand, point: Point) -> None:
+    desk = stand(
+        '- "public.orders:at:timestamp!upsert"',
+        "CREATE TYPE kind AS ENUM ('a', 'b')",
+        "CREATE TABLE orders (id int PRIMARY KEY, k kind, at timestamptz NOT NULL DEFAULT now())",
+        "INSERT INTO orders VALUES (1, 'a'), (2, 'b')",
+    )
+    desk.land()
+    desk.execute("ALTER TYPE kind RENAME VALUE 'a' TO 'z'")
+    killed(desk, point, "orders", "incremental")
+
+    desk.land()
+    desk.assert_equal("orders")
+    desk.assert_tidy("orders")
+    assert desk.land()["orders"].status is Status.IDLE
