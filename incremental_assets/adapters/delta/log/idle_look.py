@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from incremental_assets.adapters.delta.log.checkpoint import check_whole
 from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.listing import Listing, commit_name, listed
-from incremental_assets.adapters.delta.log.plain_file import check_plain
+from incremental_assets.adapters.delta.log.plain_file import plain_end
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 
@@ -35,11 +33,7 @@ def last_version(path: str) -> int | None:
 
 
 def _check_end(names: Listing, version: int) -> None:
-    file = names.log / commit_name(version)
-    check_plain(file)
-    with file.open("rb") as opened:
-        size = opened.seek(0, os.SEEK_END)
-        opened.seek(max(0, size - _END))
-        end = opened.read().rstrip()
-    if not end.endswith(b"}"):
-        raise damaged(names.log, file.name, f"this version of the log is {'cut' if end else 'empty'}")
+    name = commit_name(version)
+    _, end = plain_end(names.log / name, _END)
+    if not end.rstrip().endswith(b"}"):
+        raise damaged(names.log, name, f"this version of the log is {'cut' if end.strip() else 'empty'}")

@@ -21,6 +21,16 @@ def plain_bytes(file: Path) -> bytes:
         return opened.read()
 
 
+def plain_end(file: Path, count: int) -> tuple[int, bytes]:
+    """The file's size, and the last of its bytes. Raises as `plain_text`."""
+    descriptor = _opened(file)
+    try:
+        size = os.fstat(descriptor).st_size
+        return size, os.pread(descriptor, count, max(0, size - count))
+    finally:
+        os.close(descriptor)
+
+
 def check_plain(file: Path) -> None:
     """Checks a file that a library is about to open. Raises FileNotFoundError, and TargetChanged for what is no regular file or may not be read."""
     os.close(_opened(file))
