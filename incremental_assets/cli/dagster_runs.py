@@ -31,6 +31,7 @@ from incremental_assets.defs.partitions import Scheme, offer
 from incremental_assets.defs.repair import TABLES, repair_job, repair_op
 from incremental_assets.defs.sensors import run_requests
 from incremental_assets.defs.tables import View
+from resources.creation import alone, opened
 from resources.migrations import read_once
 
 if TYPE_CHECKING:
@@ -193,7 +194,9 @@ def dagster_instance() -> Iterator[DagsterInstance]:
     home = dagster_home()
     read_once()
     try:
-        with DagsterInstance.get() as instance:
+        with alone(home):
+            opening = opened(DagsterInstance.get)
+        with opening as instance:
             yield instance
     except OperationalError as error:  # those of the checkpoint table are explained where it is read
         raise SetupError(

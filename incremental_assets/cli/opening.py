@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,7 +96,10 @@ def _link_settings(home: Path, settings: Path) -> None:
     there = home / "dagster.yaml"
     if there.exists() or there.is_symlink():
         return
-    if settings.is_file():
-        there.symlink_to(settings)
-    else:
-        there.write_text("telemetry:\n  enabled: false\n", encoding="utf-8")
+    # Another command may be quicker at this moment.
+    with suppress(FileExistsError):
+        if settings.is_file():
+            there.symlink_to(settings)
+        else:
+            with there.open("x", encoding="utf-8") as file:
+                file.write("telemetry:\n  enabled: false\n")
