@@ -27,7 +27,7 @@ def test_rows_without_a_cursor_stop_a_sync_that_was_not_told_what_to_do_with_the
         world.sync(UPSERT)
     assert world.lake.tables == {}
     assert world.stage.batches == {}
-    assert world.checkpoints.kinds(ORDERS) == ["intent", "failed"]
+    assert world.checkpoints.kinds(ORDERS) == ["intent", "abandoned", "failed"]
 
 
 @pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])

@@ -38,15 +38,29 @@ def recorded_on_failure(spec: TableSpec, request: Request, lease: Lease, phases:
 
 
 @contextmanager
-def discarded_on_failure(plan: SyncPlan, stage: Stage) -> Iterator[None]:
-    """Remove what the block staged if it fails."""
+def discarded_on_failure(plan: SyncPlan, stage: Stage, lease: Lease) -> Iterator[None]:
+    """Remove what the block staged if it fails, and close its intent: nothing of it will land."""
     try:
         yield
     except BaseException:
-        # The next run removes what is left; the error that matters is the first one.
+        # The next run removes and closes what is left; the error that matters is the first one.
         with suppress(Exception):
             stage.discard(plan.spec.id, plan.commit_ids.batch_id)
+            lease.record(_abandoned(plan))
         raise
+
+
+def _abandoned(plan: SyncPlan) -> Event:
+    names = plan.commit_ids
+    return Event(
+        plan.spec.id,
+        EventKind.ABANDONED,
+        plan.request.run_id,
+        names.seq,
+        names.batch_id,
+        names.app_id,
+        detail="its run failed before it could land",
+    )
 
 
 def record_failure(report: SyncReport, checkpoints: Checkpoints) -> None:

@@ -57,7 +57,7 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     )
     lease.record(replace(intent, state=plan.noticed))
     phases.enter("read")
-    with discarded_on_failure(plan, ports.stage):
+    with discarded_on_failure(plan, ports.stage, lease):
         batch, state = read(plan, target, ports)
         check_shrink(plan, batch.rows)
         check_untouched(spec, plan.request, target, ports.reader.inspect(spec, target.version) if target else None)
