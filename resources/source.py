@@ -12,6 +12,7 @@ from incremental_assets.core.config.addresses import absolute, checked_host, che
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.settings import REFERABLE, Reference, SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
+from resources.home import home_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +94,7 @@ def address(source: SourceConfig, file: Path) -> Address:
         schemas=tuple(dict.fromkeys((*source.schemas, *(table.schema for table in source.tables)))),
         fetch_size=source.fetch_size,
         connections=source.parallel.connections,
+        counted_in=str(home_folder() / "connections"),
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
 from typing import Protocol, TypeVar
@@ -20,6 +21,8 @@ class Rank(IntEnum):
 
     SNAPSHOT = 0
     JOB = 1
+    ROOM = 2
+    """Not a place to meet: who waits here for what others hold is waited for by nobody."""
 
 
 class Meeting(Protocol):
@@ -109,3 +112,31 @@ def go_apart() -> None:
         _here.set(None)
         with LOCK:
             left.changed(-1)
+
+
+class _Room:
+    """Where works wait for what works in a meeting may hold."""
+
+    rank = Rank.ROOM
+
+    def look(self) -> None:
+        """Nothing begins here."""
+
+
+_room = _Room()
+
+
+@contextmanager
+def held_up() -> Iterator[None]:
+    """In the block this thread waits for what others hold: no meeting waits for it, as its works may be those others."""
+    here = _here.get()
+    if here is None:
+        yield
+        return
+    with LOCK:
+        here.came(_room)
+    try:
+        yield
+    finally:
+        with LOCK:
+            here.went(_room)

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from incremental_assets.core.errors import Interrupted
-from incremental_assets.core.model.table import TableId
 
 GRACE = 3.5
 """Seconds for cancelled work to record its failure and release its lease."""
@@ -51,10 +50,10 @@ class Interruption:
         self._lasts = False
         self._asked.clear()
 
-    def refuse(self, table: TableId) -> None:
-        """Raises Interrupted if nothing may begin."""
+    def refuse(self, subject: object) -> None:
+        """Raises Interrupted if nothing may begin for this table, or source."""
         if self.asked:
-            raise Interrupted(table)
+            raise Interrupted(subject)
 
     @contextmanager
     def cancelling(self, cancel: Cancel) -> Iterator[None]:

@@ -86,7 +86,7 @@ def test_what_comes_while_a_job_runs_is_one_job_more(monkeypatch: pytest.MonkeyP
     jobs: list[int] = []
     begun, gate = threading.Event(), threading.Event()
 
-    def job(session: object, units: Sequence[tuple[str, Number]]) -> list[tuple[bool, int]]:
+    def job(session: object, units: Sequence[tuple[str, Number]], *_: object) -> list[tuple[bool, int]]:
         jobs.append(len(units))
         begun.set()
         gate.wait(60)
@@ -110,7 +110,7 @@ def test_workers_without_this_package_are_not_asked_again(
 ) -> None:
     jobs: list[int] = []
 
-    def job(session: object, units: Sequence[tuple[str, Number]]) -> list[tuple[bool, int]]:
+    def job(session: object, units: Sequence[tuple[str, Number]], *_: object) -> list[tuple[bool, int]]:
         jobs.append(len(units))
         raise RuntimeError("PythonException: ModuleNotFoundError: No module named 'incremental_assets'")
 
@@ -126,7 +126,7 @@ def test_workers_without_this_package_are_not_asked_again(
 def test_a_large_unit_is_a_job_of_its_own_for_which_no_other_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, gate = threading.Event(), threading.Event()
 
-    def job(session: object, units: Sequence[tuple[str, Number]]) -> list[tuple[bool, int]]:
+    def job(session: object, units: Sequence[tuple[str, Number]], *_: object) -> list[tuple[bool, int]]:
         if any(unit.size for _, unit in units):
             begun.set()
             assert gate.wait(60)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from incremental_assets.adapters.budget import Budget
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.config.settings import ConnectionOptions
@@ -52,6 +53,15 @@ class Address:
     schemas: tuple[str, ...] = ("public",)
     fetch_size: int = 1000
     connections: int = 4
+    """The most sessions at once, of all who ask this source."""
+    counted_in: str = ""
+    """The folder in which processes count them together; empty: this one alone."""
+
+    @property
+    def budget(self) -> Budget:
+        """The sessions that may be open at once."""
+        place = f"{self.user}@{self.host}:{self.port}/{self.database}" if self.host else self.database
+        return Budget(place, self.connections, self.counted_in)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +255,20 @@ class ReadPart(Protocol):
     def size(self) -> int:
         """Bytes that are expected, so that the largest part begins first."""
 
+    @property
+    def budget(self) -> Budget | None:
+        """That of the source which is asked while it is read; None where none is."""
+
     def batches(self) -> Iterator[pa.Table]:
         """The rows, some thousands at a time: `c0`, `c1`, … of the types that `spark/arrow_types.py` has for them, then the four flags of `staged.py`."""
 
 
 class Reader(Protocol):
     """A source's rows as Spark takes them."""
+
+    @property
+    def address(self) -> Address:
+        """The address of the source."""
 
     def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
         """The rows of the plan's window in disjoint parts; None where they come as a frame alone."""

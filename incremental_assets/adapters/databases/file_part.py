@@ -41,6 +41,10 @@ class FilePart:
             cls(str(path), spec.id, types, range(first, end), size // count) for first, end in itertools.pairwise(ends)
         )
 
+    @property
+    def budget(self) -> None:
+        """The file asks nobody."""
+
     def batches(self) -> Iterator[pa.Table]:
         """The rows, some thousands at a time. Raises SourceRefused where the file is another machine's."""
         names = [f"c{place}" for place in range(len(self.types))]

@@ -29,10 +29,20 @@ class FileReader:
     @contextmanager
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:
         """The file that the snapshot has left, under the source's own names."""
-        from incremental_assets.adapters.spark.staged import FLAGS
-
-        yield session.read.parquet(str(numbers.handle)).toDF(*plan.spec.shape.names, *FLAGS)
+        yield left_in(Path(numbers.handle), session, plan)
 
     def explain(self, words: str, table: TableId) -> IncrementalAssetsError | None:
         """A Spark on other machines does not see the file that was written here."""
-        return of_another_machine(table) if "rows.parquet" in words else None
+        return of_rows_elsewhere(words, table)
+
+
+def left_in(file: Path, session: SparkSession, plan: SyncPlan) -> DataFrame:
+    """The rows that a snapshot has left in a file, under the source's own names."""
+    from incremental_assets.adapters.spark.staged import FLAGS
+
+    return session.read.parquet(str(file)).toDF(*plan.spec.shape.names, *FLAGS)
+
+
+def of_rows_elsewhere(words: str, table: TableId) -> IncrementalAssetsError | None:
+    """The error of a Spark that does not see such a file, by its words; None for any other."""
+    return of_another_machine(table) if "rows.parquet" in words else None

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 
+from incremental_assets.adapters.budget import patiently
 from incremental_assets.adapters.databases import observe
 from incremental_assets.adapters.databases.dialect import (
     Address,
@@ -43,7 +44,7 @@ class SqlProbe:
     """Implements `core.ports.Probe` over a dialect's connections. Opens nothing before the first question."""
 
     def __init__(self, address: Address, source: str) -> None:
-        self._source, self._schemas = source, address.schemas
+        self._source, self._schemas, self._budget = source, address.schemas, address.budget
         self._connections = dialect_of(address.dialect).connections(address)
         self._shared = SharedSnapshots(self._shared_snapshot) if self._connections.shares_snapshots else None
 
@@ -96,7 +97,7 @@ class SqlProbe:
     @contextmanager
     def keys(self, spec: TableSpec) -> Iterator[SourceKeys]:
         """The table's keys, in a snapshot of their own that is held until the block ends."""
-        with self._connections.session() as session, ExitStack() as held:
+        with self._looking() as session, ExitStack() as held:
             with self._connections.explained(spec.id):
                 found = held.enter_context(session.keys(spec))
             yield ExplainedKeys(found, partial(self._connections.explained, spec.id))
@@ -109,7 +110,7 @@ class SqlProbe:
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows | None]:
         """The rows of the windows, in a snapshot of their own that is held until the block ends; None where the source cannot tell."""
-        with self._connections.session() as session, ExitStack() as held:
+        with self._looking() as session, ExitStack() as held:
             if not isinstance(session, Placing):
                 yield None
                 return
@@ -178,7 +179,7 @@ class SqlProbe:
 
     @contextmanager
     def _held(self, plan: SyncPlan, opened: Callable[[Session], AbstractContextManager[Numbers]]) -> Iterator[Numbers]:
-        with self._connections.session() as session, ExitStack() as held:
+        with self._holding() as session, ExitStack() as held:
             # What is raised while it is held is the readers' own error, and explained by them.
             with self._connections.explained(plan.spec.id):
                 numbers = held.enter_context(opened(session))
@@ -187,7 +188,7 @@ class SqlProbe:
 
     @contextmanager
     def _shared_snapshot(self) -> Iterator[Ask]:
-        with self._connections.session() as session, ExitStack() as held:
+        with self._holding() as session, ExitStack() as held:
             if not isinstance(session, Sharing):
                 raise TypeError("a session of connections that share snapshots has one to share")
             with self._connections.explained():
@@ -201,8 +202,24 @@ class SqlProbe:
 
     @contextmanager
     def _session(self, table: TableId | None = None) -> Iterator[Session]:
-        with self._connections.session() as session, self._connections.explained(table):
+        with self._looking() as session, self._connections.explained(table):
             yield session
+
+    @contextmanager
+    def _looking(self) -> Iterator[Session]:
+        with self._budget.look(), self._opened() as session:
+            yield session
+
+    @contextmanager
+    def _holding(self) -> Iterator[Session]:
+        with self._budget.snapshot(), self._opened() as session:
+            yield session
+
+    @contextmanager
+    def _opened(self) -> Iterator[Session]:
+        """The only place where a session for light queries is opened: by who has a place in the budget."""
+        with ExitStack() as opened:
+            yield patiently(lambda: opened.enter_context(self._connections.session()), self._budget)
 
 
 def _only(looks: Sequence[ObserveRequest]) -> TableId | None:

@@ -15,7 +15,10 @@ ANOTHER_KIND = (
     "what answers there is no server of this dialect, or is too busy to greet ({}); check `dialect`, `host` and `port`"
 )
 BUSY = "another session holds a lock on it"
-FULL = "the server has no connection left ({}); try again, or lower `parallel: {{connections: …}}`"
+FULL = (
+    "the server has no connection left for us ({}), and was asked again for a while; "
+    "raise its limit or that of the user, or lower `parallel: {{connections: …}}` below what it has"
+)
 LOST = "the connection was lost ({}); the next sync resumes where this one stopped"
 NO_COLUMN = "a column disappeared while the table was queried ({}); run the sync again, it reads the catalogue again"
 LOCKED = (

@@ -14,7 +14,7 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
-from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.errors import IncrementalAssetsError, SourceFull
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
@@ -97,11 +97,23 @@ def read_explained(reader: Reader, table: TableId) -> Iterator[None]:
     """Turn what Spark raises inside into an error of the family, where its JVM is gone or its cause is the source's."""
     try:
         yield
+    except SourceFull:
+        reader.address.budget.narrow()
+        raise
     except IncrementalAssetsError:
         raise
     except Exception as error:
         known = lost(error, table) or reader.explain(words(error), table)
         if known is None:
             raise
+        if isinstance(known, SourceFull):
+            reader.address.budget.narrow()
         # Without the cause: the driver's own error may quote anything.
         raise known from None
+
+
+@contextmanager
+def one_reader(reader: Reader, table: TableId) -> Iterator[None]:
+    """The same, with a place for the one session by which the frames of a reader are read."""
+    with reader.address.budget.readers(1), read_explained(reader, table):
+        yield

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.databases.measure import readable_parts
-from incremental_assets.adapters.databases.spark_source import read_explained
+from incremental_assets.adapters.databases.spark_source import one_reader
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
@@ -57,7 +57,7 @@ class LakeAudit(LakePart):
         held, source = self._held_and_source(spec)
         from incremental_assets.adapters.delta.audit import checksums
 
-        with explained(spec.id, self._lake), read_explained(source, spec.id):
+        with explained(spec.id, self._lake), one_reader(source, spec.id):
             return checksums.compare(held, windows, source, places)
 
     def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
@@ -65,7 +65,7 @@ class LakeAudit(LakePart):
         held, source = self._held_and_source(spec)
         from incremental_assets.adapters.delta.audit import checksums
 
-        with explained(spec.id, self._lake), read_explained(source, spec.id):
+        with explained(spec.id, self._lake), one_reader(source, spec.id):
             return checksums.outdated(held, windows, source)
 
     def duplicates(self, spec: TableSpec) -> Duplicates:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import importlib
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.session import is_remote
 from incremental_assets.core.cohort import Rank, go_apart
 from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.errors import IncrementalAssetsError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +41,15 @@ class Unit(Protocol):
     @property
     def size(self) -> int:
         """The bytes that it reads, about: by them units are spread over tasks, the largest first, and large ones are a job of their own."""
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """A unit that may ask a source while it works."""
+
+    @property
+    def budget(self) -> Budget | None:
+        """That of the source; None where it asks none after all."""
 
 
 class TaskFailed(Exception):
@@ -87,8 +100,12 @@ class Tasks:
     def _play(self, taken: Round[tuple[str, Unit], Any]) -> None:
         if self._lacking:
             raise TasksUnavailable("its workers lack this package")
+        units = [unit for unit, _ in taken]
         try:
-            answers = _job(self.session(), [unit for unit, _ in taken])
+            with reading([unit for _, unit in units]) as limits:
+                answers = _job(self.session(), units, limits)
+        except IncrementalAssetsError:
+            raise
         except Exception as error:
             raise self._explained(error) from error
         for (_, answer), (fine, found) in zip(taken, answers, strict=True):
@@ -121,10 +138,27 @@ def _nothing(_: Iterable[int]) -> None:
     """Do nothing; a worker knows this function by its name."""
 
 
-def _job(session: SparkSession, units: Sequence[tuple[str, Unit]]) -> list[tuple[bool, Any]]:
-    payload = [
-        [(place, pickle.dumps(units[place])) for place in places] for places in packed([unit.size for _, unit in units])
-    ]
+@contextmanager
+def reading(units: Sequence[Unit]) -> Iterator[Mapping[Budget, int]]:
+    """For each source that is asked while the units work, the sessions that may be open at once. Sources in one order, so that no two jobs wait for each other."""
+    asking = Counter(budget for unit in units if (budget := budget_of(unit)) is not None)
+    with ExitStack() as held:
+        yield {
+            budget: held.enter_context(budget.readers(count))
+            for budget, count in sorted(asking.items(), key=lambda each: each[0].place)
+        }
+
+
+def budget_of(unit: Unit) -> Budget | None:
+    """That of the source which a unit asks; None for one that asks none."""
+    return unit.budget if isinstance(unit, Asking) else None
+
+
+def _job(
+    session: SparkSession, units: Sequence[tuple[str, Unit]], limits: Mapping[Budget, int]
+) -> list[tuple[bool, Any]]:
+    bins = packed([unit.size for _, unit in units], [budget_of(unit) for _, unit in units], limits)
+    payload = [[(place, pickle.dumps(units[place])) for place in places] for places in bins]
 
     def answers(numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         # Inside of it nothing of this module is named: what a worker cannot import, it is sent.
@@ -158,16 +192,29 @@ def _over_connect(session: SparkSession, tasks: int, answers: _Answers) -> Itera
     return [(row["place"], row["answer"]) for row in rows]
 
 
-def packed(sizes: Sequence[int]) -> list[list[int]]:
-    """Places of the units of each task: a large one has a task of its own, small ones share some, as a task costs more than they do. Pure."""
+def packed(
+    sizes: Sequence[int], asking: Sequence[Budget | None] = (), limits: Mapping[Budget, int] | None = None
+) -> list[list[int]]:
+    """Places of the units of each task: a large one has a task of its own, small ones share some, as a task costs more than they do. Pure.
+
+    A task works at one unit at a time: those that ask a source are in so many tasks at the most as sessions may be open.
+    """
     wanted = sum(size + _TASK_BYTES for size in sizes) / _SHARE_BYTES
     bins = min(len(sizes), max(_TASKS, round(wanted)))
     loads, tasks = [0] * bins, [list[int]() for _ in range(bins)]
+    used: dict[Budget, set[int]] = {}
     for place in sorted(range(len(sizes)), key=lambda place: sizes[place], reverse=True):
-        lightest = loads.index(min(loads))
+        budget = asking[place] if asking else None
+        open_to: Iterable[int] = range(bins)
+        if budget is not None and limits is not None:
+            theirs = used.setdefault(budget, set())
+            open_to = theirs if len(theirs) >= limits[budget] else open_to
+        lightest = min(open_to, key=lambda each: (loads[each], each))
+        if budget is not None:
+            used.setdefault(budget, set()).add(lightest)
         loads[lightest] += sizes[place] + _TASK_BYTES
         tasks[lightest].append(place)
-    return tasks
+    return [each for each in tasks if each]
 
 
 def played(payload: bytes) -> bytes:

@@ -3,8 +3,9 @@
 IncrementalAssetsError
 ├── fix the file        ConfigurationError, TooManyPartitions, SelectionError    exit 2
 ├── fix the machine     SetupError, CheckpointsUnreadable                        exit 1
-├── wait and retry      Busy, SourceBusy (exit 4), SourceUnreachable, CheckpointsUnreachable,
-│                       LeaseLost, EngineLost, SparkEnded                        exit 1
+├── wait and retry      Busy, SourceBusy (exit 4), SourceUnreachable, SourceFull,
+│                       CheckpointsUnreachable, LeaseLost, EngineLost,
+│                       SparkEnded                                               exit 1
 ├── it was ended        Interrupted                                              exit 130, 143
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
 │                       CursorIsNull, NoPrimaryKey, NameRefused, ZoneUnknown,
@@ -59,6 +60,7 @@ from incremental_assets.core.errors.to_retry import (
     Interrupted,
     LeaseLost,
     SourceBusy,
+    SourceFull,
     SourceUnreachable,
     SparkEnded,
 )
@@ -89,6 +91,7 @@ __all__ = [
     "SetupError",
     "SourceBusy",
     "SourceExchanged",
+    "SourceFull",
     "SourceRefused",
     "SourceUnreachable",
     "SparkEnded",

@@ -34,6 +34,10 @@ class SourceUnreachable(IncrementalAssetsError):
     """The database does not answer, or refuses the connection."""
 
 
+class SourceFull(SourceUnreachable):
+    """The database answers, and has no connection left; or other processes hold all that `parallel` allows."""
+
+
 class CheckpointsUnreachable(IncrementalAssetsError):
     """The checkpoint database does not answer, is locked, or refuses. `where` is its address without a password."""
 

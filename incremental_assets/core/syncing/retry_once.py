@@ -1,11 +1,11 @@
-"""Retry once if the engine is lost, or another writer committed first."""
+"""Retry once if the engine is lost, another writer committed first, or the source had no connection for a reader."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from incremental_assets.core.errors import EngineLost, IncrementalAssetsError, Overtaken
+from incremental_assets.core.errors import EngineLost, IncrementalAssetsError, Overtaken, SourceFull
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.ports import Ports
 
@@ -15,11 +15,11 @@ Answer = TypeVar("Answer")
 def retry_once(work: Callable[[], Answer], table: TableId, ports: Ports) -> Answer:
     """Call it, and call it again if the engine is lost, or another commit comes between: half-finished work of a dead attempt is found.
 
-    Once is enough. An engine ends once. And a run that was killed leaves an engine one operation of a table to end, which commits once.
+    Once is enough. An engine ends once. A source that had no connection for a reader is read by one session from then on. And a run that was killed leaves an engine one operation of a table to end, which commits once.
     """
     try:
         return _or_engine_lost(work, ports)
-    except (EngineLost, Overtaken) as error:
+    except (EngineLost, Overtaken, SourceFull) as error:
         ports.observer.on_retry(table, error)
         return work()
 

@@ -311,6 +311,36 @@ def test_what_is_read_is_what_was_counted_whatever_is_written_meanwhile(
     assert found == ["row 0", "row 1", "row 2"]
 
 
+def test_a_source_that_allows_one_session_is_read_by_the_one_that_counts(world: World, spark: SparkSession) -> None:
+    spec, address = orders(world), replace(world.address, connections=1)
+    probe = SqlProbe(address, "shop")
+    with SparkSource(probe, address, lambda: spark).snapshot(planned(probe, spec)) as seen:
+        world.execute("INSERT INTO orders (note) VALUES ('meanwhile')", "DELETE FROM orders WHERE id = 1")
+        assert seen.parts is not None
+        assert [part.budget for part in seen.parts] == [None] * len(seen.parts)
+        found = sorted(note for part in seen.parts for rows in part.batches() for note in rows.column("c1").to_pylist())
+        assert sorted(row.note for row in seen.frame.select("note").collect()) == found
+    probe.close()
+    assert seen.rows == len(found)
+    assert found == ["row 0", "row 1", "row 2"]
+
+
+def test_every_session_has_a_place_in_the_budget_while_it_is_open(world: World) -> None:
+    spec = orders(world)
+    budget = world.address.budget
+    probe = SqlProbe(world.address, "shop")
+    decision = planned(probe, spec)
+    assert budget.open == 0
+    with probe.snapshot(decision):
+        assert budget.open == 1
+        probe.catalogue()
+        assert budget.open == 1
+    with probe.keys(spec):
+        assert budget.open == 1
+    assert budget.open == 0
+    probe.close()
+
+
 def test_both_sides_count_and_hash_alike(world: World, probe: SqlProbe, spark: SparkSession) -> None:
     spec = orders(world)
     world.execute("UPDATE orders SET note = NULL WHERE id = 1", "UPDATE orders SET note = 'naïve, 🎉' WHERE id = 2")

@@ -33,6 +33,10 @@ _SETTINGS = (
 
 _LOST = 2013
 """No whole answer came."""
+_QUIT = b"\x01\x00\x00\x00\x01"
+"""The protocol's COM_QUIT, as a packet."""
+_ENDED_WITHIN = 2.0
+"""Seconds for which the end of a session is waited for."""
 _AT_ONCE = 1 << 18
 """Bytes that are received together."""
 
@@ -42,6 +46,8 @@ class Connection:
 
     def __init__(self, address: Address) -> None:
         self._address = address
+        self._unread = False
+        """Whether an answer is still to come, which may be long."""
         self._line = _reached(address)
         # From here on the line has the server's own deadlines: a question may take as long as it is allowed to.
         self._driver = pymysql.connections.Connection(
@@ -130,12 +136,14 @@ class Connection:
         try:
             with self._driver.cursor() as cursor:
                 asked = cursor.mogrify(sql, tuple(values))
+            self._unread = True
             self._driver.query(asked, unbuffered=True)
             result = self._driver._result
             # Its rows go past the driver, which would wait for them.
             result.unbuffered_active = False
             for found in packets(self._filled, size):
                 yield found.columns(result.field_count)
+            self._unread = False
         except BaseException:
             # Whoever gives up would otherwise wait until the rest has arrived.
             self.close()
@@ -165,6 +173,7 @@ class Connection:
 
     def abort(self) -> None:
         """Abort from another thread: whatever waits for an answer fails at once."""
+        self._unread = True
         with suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
 
@@ -181,9 +190,20 @@ class Connection:
         return len(received)
 
     def close(self) -> None:
-        """Close the line without telling the server, which may no longer listen."""
+        """Close the line, and see the server end the session where it has nothing to do: until then it takes one of the server's connections."""
+        with suppress(OSError, ValueError):
+            self._quit()
         self._driver._force_close()
         self._line.close()
+
+    def _quit(self) -> None:
+        line = self._driver._sock
+        if line is None or self._unread:
+            return  # the server is in the middle of an answer, or no longer there
+        line.settimeout(_ENDED_WITHIN)
+        line.sendall(_QUIT)
+        while line.recv(_AT_ONCE):
+            """What was still on its way."""
 
 
 def _reached(address: Address) -> socket.socket:

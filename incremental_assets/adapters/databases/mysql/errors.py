@@ -22,7 +22,13 @@ from incremental_assets.adapters.databases.sentences import (
     unknown_host,
     untrusted,
 )
-from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.errors import (
+    IncrementalAssetsError,
+    SourceFull,
+    SourceRefused,
+    SourceUnreachable,
+    TableMissing,
+)
 from incremental_assets.core.model.table import TableId
 
 _PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE = 1045, 1049, 1044
@@ -56,7 +62,9 @@ def explain(error: pymysql.Error, address: Address, table: TableId | None) -> In
         return SourceRefused(
             f"{table}: the server lets nobody read this view, as its DEFINER is no user of its own ({words}); make that user, or the view anew by another"
         )
-    if number in (_PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE, _TLS, _NO_HOST, *_CUT, *_NO_ROOM, 0):
+    if number in _NO_ROOM:
+        return SourceFull(f"{place}: {FULL.format(words)}")
+    if number in (_PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE, _TLS, _NO_HOST, *_CUT, 0):
         return SourceUnreachable(f"{place}: {_unreachable(number, words, address)}")
     subject = table or place
     if number == _NO_COLUMN:
@@ -85,8 +93,6 @@ def _unreachable(number: int, words: str, address: Address) -> str:
         return f"the password of {address.user} is refused, or this user may not come from here; check `user` and the secret that `password` refers to"
     if number in (_NO_DATABASE, _NOT_IN_DATABASE):
         return no_database(address)
-    if number in _NO_ROOM:
-        return FULL.format(words)
     if number == _TLS or "ssl" in low or "certificate" in low:
         return untrusted(words, address)
     if number in _CUT:

@@ -10,13 +10,20 @@ from incremental_assets.adapters.databases.oracle.words import relation
 from incremental_assets.adapters.databases.sentences import (
     ALTERED,
     BUSY,
+    FULL,
     NO_COLUMN,
     REFUSED,
     place_of,
     unconnected,
     unreachable,
 )
-from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.errors import (
+    IncrementalAssetsError,
+    SourceFull,
+    SourceRefused,
+    SourceUnreachable,
+    TableMissing,
+)
 from incremental_assets.core.model.table import TableId
 
 _NO_LOGIN = (1005, 1017, 1045, 28000, 28001)
@@ -31,7 +38,7 @@ _LOCKED = (54, 4021, 30006)
 _DRIVERS, _SERVERS = re.compile(r"DPY-\d{4}"), re.compile(r"ORA-(\d{5})")
 _ATTEMPT = re.compile(r"DPY-6005: cannot connect to database \(CONNECTION_ID=[^)]*\)\.?")
 _QUOTED = re.compile(r'"[^"]*"')
-_FULL = (18, 20, 2391, 12516, 12519, 12520)
+_NO_ROOM = (18, 20, 2391, 12516, 12519, 12520)
 
 
 def explain(error: BaseException, address: Address, table: TableId | None) -> IncrementalAssetsError | None:
@@ -58,8 +65,8 @@ def explain(error: BaseException, address: Address, table: TableId | None) -> In
         return SourceUnreachable(
             f"{place}: the listener knows no service {address.database!r}; check `database`, which is a name of a service (`lsnrctl services` lists them)"
         )
-    if number in _FULL:
-        return SourceUnreachable(f"{place}: the server has no session left ({words}); try again later")
+    if number in _NO_ROOM:
+        return SourceFull(f"{place}: {FULL.format(words)}")
     if kinds & _NOT_CONNECTED:
         return SourceUnreachable(f"{place}: {unconnected(words, address)}")
     if kinds & _NO_LINE:

@@ -23,7 +23,13 @@ from incremental_assets.adapters.databases.sentences import (
     unanswered,
     unknown_host,
 )
-from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.errors import (
+    IncrementalAssetsError,
+    SourceFull,
+    SourceRefused,
+    SourceUnreachable,
+    TableMissing,
+)
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.words import age
@@ -41,6 +47,13 @@ POOLED_OUT = (
     "the sync need together, or lower `parallel: {{connections: …}}`"
 )
 
+_NO_ROOM = (
+    "remaining connection slots are reserved",
+    "too many connections for",
+    "too many clients already",
+    "no more connections allowed",
+)
+"""The words of a server, or of PgBouncer, that takes no more connections: of all, of a role or of a database."""
 _QUOTED = re.compile(r'"[^"]*"')
 _TLS = ("ssl error", "certificate", "does not support ssl")
 
@@ -64,7 +77,7 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
     if isinstance(error, errors.QueryCanceled):
         return SourceRefused(f"{table or place}: {cancelled(words, address)}")
     if isinstance(error, errors.TooManyConnections):
-        return SourceUnreachable(f"{place}: {FULL.format(words)}")
+        return SourceFull(f"{place}: {FULL.format(words)}")
     if isinstance(error, errors.ProtocolViolation) and _POOLER_FULL in words:
         return SourceUnreachable(f"{place}: {POOLED_OUT.format(words)}")
     if state.startswith(("08", "57P")):
@@ -80,6 +93,8 @@ def explain_read(text: str, address: Address, table: TableId) -> IncrementalAsse
     words = found[1].strip().rstrip(".") if found else "it takes no new connection"
     if "permission denied" in words:
         return SourceRefused(f"{table}: {_grant(address, table)} ({words})")
+    if any(told in words for told in _NO_ROOM):
+        return SourceFull(f"{table}: {FULL.format(words)}")
     # The snapshot went with the connection that held it.
     if words.startswith("ERROR:") and "snapshot" not in words:
         return _read_refused(table, words)
@@ -95,6 +110,8 @@ def copying_explained(address: Address, table: TableId) -> Iterator[None]:
         raise SourceRefused(f"{table}: {_grant(address, table)} ({_first_line(error)})") from None
     except psycopg.Error as error:
         words, state = _first_line(error), error.sqlstate or ""
+        if isinstance(error, errors.TooManyConnections) or any(told in words for told in _NO_ROOM):
+            raise SourceFull(f"{table}: {FULL.format(words)}") from None
         if words.startswith(SILENT):
             raise _silent(address, table) from None
         if isinstance(error, errors.ProtocolViolation) and _POOLER_FULL in words:
@@ -139,6 +156,8 @@ def _not_connected(address: Address, place: str, words: str) -> IncrementalAsset
     # libpq gives no SQLSTATE for a connection that never was; the server's words may be in any language, so the rest is quoted.
     # Quoted are names and files, which may be called anything.
     low = _QUOTED.sub('""', words).lower()
+    if any(told in low for told in _NO_ROOM):
+        return SourceFull(f"{place}: {FULL.format(words)}")
     if "no password supplied" in low and not address.password:
         return SourceUnreachable(
             f"{place}: the server asks {address.user} for a password, and the source has none; write `password: {{env: NAME}}` or `{{file: path}}`"

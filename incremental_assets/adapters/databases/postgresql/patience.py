@@ -14,11 +14,15 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
+from psycopg import pq
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 
 SILENT = "silent for"
 """How the words of its error begin."""
+_CLOSED_WITHIN = 2.0
+"""Seconds for which the end of a session is waited for."""
+_AT_ONCE = 2**16
 _CANCELLED_WITHIN = 1.0
 """Seconds; a living server answers in a few milliseconds."""
 
@@ -55,6 +59,19 @@ class Patient(psycopg.Connection[Any]):
             self.cancel_safe(timeout=_CANCELLED_WITHIN)
         with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.fileno())) as line:
             line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close it, and see the server's session end where it has nothing to do: until then it takes one of the server's slots."""
+        if self.closed or self.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
+            super().close()
+            return
+        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.fileno())) as line:
+            super().close()
+            line.settimeout(_CLOSED_WITHIN)
+            while line.recv(_AT_ONCE):
+                """What was still on its way."""
+            return
+        super().close()
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """What every question of the driver ends in."""

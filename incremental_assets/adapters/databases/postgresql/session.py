@@ -1,9 +1,9 @@
-"""A small pool of connections, and the light queries that one of them runs."""
+"""Connections that are opened when they are asked for, and the light queries that one of them runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import cast
@@ -25,6 +25,7 @@ from incremental_assets.adapters.databases.postgresql.described import described
 from incremental_assets.adapters.databases.postgresql.errors import explain
 from incremental_assets.adapters.databases.postgresql.greeting import greet
 from incremental_assets.adapters.databases.postgresql.numbers import (
+    Begun,
     begin_snapshot,
     check_shown,
     open_keys,
@@ -36,6 +37,7 @@ from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte
 from incremental_assets.adapters.databases.postgresql.rows.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.rows.measure import measure, row_hash
 from incremental_assets.adapters.databases.postgresql.rows.places import PlacedRows, key_ends
+from incremental_assets.adapters.databases.postgresql.rows.spooling import Spooling
 from incremental_assets.adapters.databases.postgresql.settled.bound import local_times, take_bound
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
@@ -56,8 +58,9 @@ from incremental_assets.core.ports import Seek
 class Session:
     """Implements `databases.dialect.Session` on one connection in autocommit."""
 
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+    def __init__(self, asked: Asked, spooling: Spooling | None = None) -> None:
+        """`spooling`: reads the rows of a snapshot by this very session, where no other may be opened beside it."""
+        self._asked, self._spooling = asked, spooling
 
     def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
         """Every table of the schemas, those that this user may not read after the others."""
@@ -153,7 +156,7 @@ class Session:
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
         """One exported snapshot, which parallel readers import until the block ends."""
         begun = begin_snapshot(self._asked)
-        (numbers,) = snapshot_numbers(self._asked, [plan], begun)
+        (numbers,) = self._numbers([plan], begun)
         with self._held():
             yield numbers
 
@@ -163,7 +166,7 @@ class Session:
         begun = begin_snapshot(self._asked)
         check_shown(self._asked, plan)
         sought = seek(PlacedRows(self._asked, plan.spec, plan.compared_windows))
-        (numbers,) = snapshot_numbers(self._asked, [plan.at(sought.places)], begun)
+        (numbers,) = self._numbers([plan.at(sought.places)], begun)
         with self._held():
             yield replace(numbers, sought=sought)
 
@@ -174,15 +177,22 @@ class Session:
 
         def numbers(plans: Sequence[SyncPlan]) -> Sequence[Numbers]:
             with self._asked.attempt():
-                return snapshot_numbers(self._asked, plans, begun)
+                return self._numbers(plans, begun)
 
         with self._held():
             yield numbers
 
+    def _numbers(self, plans: Sequence[SyncPlan], begun: Begun) -> list[Numbers]:
+        numbers = snapshot_numbers(self._asked, plans, begun)
+        if self._spooling is None:
+            return numbers
+        return [self._spooling.read(self._asked, *each) for each in zip(plans, numbers, strict=True)]
+
     @contextmanager
     def _held(self) -> Iterator[None]:
         try:
-            yield
+            with self._spooling or nullcontext():
+                yield
         except BaseException:
             # It may well be silent, too: closed, it gives the snapshot back without an answer.
             self._asked.connection.close()
@@ -208,17 +218,13 @@ class Connections:
             isolation_level="AUTOCOMMIT",
             # Else it looks for a type by a name that a role's own path may lead elsewhere.
             use_native_hstore=False,
-            # One connection per table that syncs at the same time, which the caller limits: kept, as each begins with a handshake.
-            pool_size=max(1, address.connections),
-            max_overflow=-1,
-            pool_pre_ping=True,
-            pool_recycle=300,
+            # None is kept: a session that nobody uses would take a place in the budget, and a slot of the server's, from those who ask.
+            poolclass=sqlalchemy.NullPool,
         )
         event.listen(self._pool, "connect", self._begin_session, insert=True)
 
     def close(self) -> None:
-        """Close what the pool holds."""
-        self._pool.dispose()
+        """Nothing is kept."""
 
     def explained(self, table: TableId | None = None) -> AbstractContextManager[None]:
         """Turns whatever the driver raises inside into an error of the family."""
@@ -226,14 +232,15 @@ class Connections:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """A connection of the pool."""
+        """A connection of its own."""
         with self.explained():
             pooled = self._pool.connect()
         driver = cast(Patient, pooled.connection.driver_connection)
         with pooled:
             try:
                 with this_process.cancelling(driver.abort):
-                    yield Session(Asked(driver, self._address))
+                    spooling = Spooling(self._address) if self._address.budget.is_single else None
+                    yield Session(Asked(driver, self._address), spooling)
             finally:
                 # A signal may have interrupted a query whose answer is no longer wanted.
                 if driver.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:

@@ -17,7 +17,13 @@ from incremental_assets.adapters.databases.sentences import (
 )
 from incremental_assets.adapters.databases.sqlserver.connect import Lost, NotReached
 from incremental_assets.adapters.databases.sqlserver.words import relation
-from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.errors import (
+    IncrementalAssetsError,
+    SourceFull,
+    SourceRefused,
+    SourceUnreachable,
+    TableMissing,
+)
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.words import age
 
@@ -50,7 +56,7 @@ def explain(error: BaseException, address: Address, table: TableId | None) -> In
     if number in _NO_DATABASE:
         return SourceUnreachable(f"{place}: {no_database(address)}")
     if number in _NO_ROOM:
-        return SourceUnreachable(f"{place}: {FULL.format(words)}")
+        return SourceFull(f"{place}: {FULL.format(words)}")
     if table is not None and number == _NO_TABLE and table.name in words:
         return TableMissing(table)
     return SourceRefused(f"{table or place}: {_refused(number, words, address, table)}")

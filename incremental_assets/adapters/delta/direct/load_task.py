@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.delta.direct.files.data_file import file_name, schema, shaped
 from incremental_assets.adapters.delta.direct.files.file_statistics import Told
@@ -37,6 +38,11 @@ class LoadUnit:
     def size(self) -> int:
         """The bytes that its part is expected to have, by which units are spread over tasks."""
         return self.part.size
+
+    @property
+    def budget(self) -> Budget | None:
+        """That of the source which its part asks."""
+        return self.part.budget
 
 
 @dataclass(frozen=True, slots=True)

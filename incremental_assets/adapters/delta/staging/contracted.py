@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.contracts.judge import Breach, Judge, breaches, reasons
 from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.spark.own_names import BREACH, BREACH_COLUMN, OPERATION, REJECT_REASON
@@ -34,6 +35,11 @@ class Joined:
     def size(self) -> int:
         """Bytes that are expected."""
         return sum(part.size for part in self.parts)
+
+    @property
+    def budget(self) -> Budget | None:
+        """That of the source: the parts are of one table."""
+        return self.parts[0].budget
 
     def batches(self) -> Iterator[pa.Table]:
         """The rows of each."""

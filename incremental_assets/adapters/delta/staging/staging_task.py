@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.staging.counting import Counting, StagedPart, count_rows, with_operation
@@ -60,6 +61,11 @@ class StageUnit:
     def size(self) -> int:
         """The bytes that its part is expected to have, by which units are spread over tasks."""
         return self.part.size
+
+    @property
+    def budget(self) -> Budget | None:
+        """That of the source which its part asks."""
+        return self.part.budget
 
 
 def apply(unit: StageUnit) -> StagedPart:

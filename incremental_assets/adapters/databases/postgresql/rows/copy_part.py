@@ -16,6 +16,7 @@ from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGconn
 from psycopg.waiting import Wait
 
+from incremental_assets.adapters.budget import Budget, patiently
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql import connect
 from incremental_assets.adapters.databases.postgresql.asked import trusted
@@ -49,22 +50,37 @@ class CopyPart:
         """The rows, some thousands at a time. Raises SourceUnreachable, SourceRefused."""
         with (
             copying_explained(self.address, self.table),
-            closing(self._connected()) as connection,
-            psycopg.RawCursor(connection) as asked,
+            closing(patiently(self._connected, self.budget)) as connection,
         ):
-            with asked.copy(f"COPY ({self.sql}) TO STDOUT (FORMAT csv)"):
-                text = bytearray()
-                for row in _received(connection):
-                    text += row
-                    if len(text) >= _CHUNK:
-                        yield self._parsed(text)
-                        text = bytearray()
-                if text:
-                    yield self._parsed(text)
+            yield from self.copied(connection)
             # A pooler closes a connection that it is given back in the middle of a transaction.
             connection.execute(END)
 
+    @property
+    def budget(self) -> Budget:
+        """That of the source: a part has a session of its own."""
+        return self.address.budget
+
+    def copied(self, connection: Patient) -> Iterator[pa.Table]:
+        """The rows, by a session that sees the snapshot already."""
+        with (
+            psycopg.RawCursor(connection) as asked,
+            asked.copy(f"COPY ({self.sql}) TO STDOUT (FORMAT csv)"),
+        ):
+            text = bytearray()
+            for row in _received(connection):
+                text += row
+                if len(text) >= _CHUNK:
+                    yield self._parsed(text)
+                    text = bytearray()
+            if text:
+                yield self._parsed(text)
+
     def _connected(self) -> Patient:
+        with copying_explained(self.address, self.table):
+            return self._opened()
+
+    def _opened(self) -> Patient:
         connection = Patient.connect(**connect.driver_arguments(self.address))  # type: ignore[arg-type]
         # What is silent for that long is no server any more, as for the JDBC driver.
         connection.patience = self.address.socket_timeout.total_seconds()

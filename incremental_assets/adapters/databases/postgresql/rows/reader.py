@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
+from incremental_assets.adapters.databases.file_part import FilePart
+from incremental_assets.adapters.databases.file_reader import left_in, of_rows_elsewhere
 from incremental_assets.adapters.databases.jdbc import Jdbc, ReadQuery, arrived, bytes_of, parts_for
 from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
 from incremental_assets.adapters.databases.postgresql.errors import explain_read
@@ -35,16 +38,23 @@ class JdbcReader:
 
     @contextmanager
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:
-        """The plan's window in disjoint parts; the connection that counted holds the snapshot."""
-        query = self._query(plan, numbers)
-        read = self._jdbc(numbers.handle.snapshot_id, marked=numbers.handle.marked).read(
-            session, query.sql, query.parts
-        )
-        yield arrived(read, query.transports)
+        """The plan's window in disjoint parts; the connection that counted holds the snapshot, or has read it."""
+        if isinstance(numbers.handle, Path):
+            yield left_in(numbers.handle, session, plan)
+            return
+        wanted = max(1, len(self._query(plan, numbers, self.address.connections).parts))
+        with self.address.budget.readers(wanted) as connections:
+            query = self._query(plan, numbers, connections)
+            read = self._jdbc(numbers.handle.snapshot_id, marked=numbers.handle.marked).read(
+                session, query.sql, query.parts
+            )
+            yield arrived(read, query.transports)
 
     def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
-        """The parts by COPY, each on a connection of its own that imports the snapshot."""
-        query = self._query(plan, numbers)
+        """The parts by COPY, each on a connection of its own that imports the snapshot; those of a file where the snapshot's own has read it."""
+        if isinstance(numbers.handle, Path):
+            return FilePart.of(numbers.handle, plan.spec)
+        query = self._query(plan, numbers, self.address.connections)
         types = tuple(column.spark_type for column in plan.spec.columns)
         size = bytes_of(plan.spec.shape, numbers.rows) // max(1, len(query.parts))
         names = ", ".join([*(each.alias for each in query.transports), *READ_FLAGS])
@@ -66,11 +76,13 @@ class JdbcReader:
         return self._jdbc().read(session, sql) if sql else None
 
     def explain(self, words: str, table: TableId) -> IncrementalAssetsError | None:
-        """What the JDBC driver raised."""
+        """What the JDBC driver raised, or Spark on another machine that does not see a file of this one."""
+        if unseen := of_rows_elsewhere(words, table):
+            return unseen
         return explain_read(words, self.address, table)
 
-    def _query(self, plan: SyncPlan, numbers: Numbers) -> ReadQuery:
-        most = min(self.address.connections, plan.request.connections or self.address.connections)
+    def _query(self, plan: SyncPlan, numbers: Numbers, connections: int) -> ReadQuery:
+        most = min(connections, plan.request.connections or connections)
         parts = parts_for(plan.spec.shape, numbers.rows, most)
         return read_query(plan, parts, clean=numbers.rejected == 0, since=numbers.handle.since)
 
