@@ -134,7 +134,7 @@ def test_the_driver_itself_refuses_a_certificate_that_the_mode_does_not_trust(
     ("error", "kind", "said"),
     [
         (refusal(1017), SourceUnreachable, "check `user`"),
-        (refusal(20), SourceUnreachable, "no session left"),
+        (refusal(20), SourceUnreachable, "no connection left"),
         (refusal(3113), SourceUnreachable, "does not answer"),
         (refusal(942), TableMissing, "SHOP.ORDERS"),
         (refusal(904), SourceRefused, "a column disappeared"),
@@ -162,7 +162,7 @@ def test_a_service_that_the_listener_does_not_know_is_a_sentence() -> None:
     found = explain(oracledb.OperationalError(_Error(message=text)), ADDRESS, None)
     assert "check `database`" in str(found)
     full = "DPY-6000: Listener refused connection. (Similar to ORA-12516)"
-    assert "no session left" in str(explain(oracledb.OperationalError(_Error(message=full)), ADDRESS, None))
+    assert "no connection left" in str(explain(oracledb.OperationalError(_Error(message=full)), ADDRESS, None))
 
 
 def test_a_connection_that_the_driver_gives_up_names_the_deadline_of_connections_and_a_query_its_own() -> None:
