@@ -111,6 +111,25 @@ def test_rows_below_the_start_are_not_read_by_it() -> None:
     assert {row["id"] for row in world.rows(ORDERS)} == {3, 4, 5}
 
 
+def test_a_table_whose_numbers_begin_again_is_read_on_from_where_they_are() -> None:
+    world, spec = World(shop()), orders(Strategy.UPSERT, cursor="id")
+    for number in range(101, 106):
+        order(world.database, "old", world.database.stamp(), number=number)
+    world.sync(defined(spec))
+    world.database.tick(60)
+    world.sync(defined(spec))
+    world.database.truncate(ORDERS)
+    order(world.database, "new", world.database.stamp(), number=1)
+    world.database.tick(60)
+    assert world.sync(defined(spec, 2)).rows == RowCounts(read=1, inserted=1)
+    for number in (2, 3):
+        order(world.database, "new", world.database.stamp(), number=number)
+        world.database.tick(60)
+        report = world.sync(defined(spec, 2))
+        assert (report.rows.inserted, report.rows.late, report.warnings) == (1, 0, ())
+    assert {row["id"] for row in world.rows(ORDERS)} == {1, 2, 3, *range(101, 106)}
+
+
 def test_whatever_moment_it_is_killed_at_the_next_sync_brings_what_differs() -> None:
     for moment in itertools.count():
         world = five()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.definition import Definition, alterations, remembered, told
 from incremental_assets.core.model.schema_drift import other_columns
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
+from incremental_assets.core.planning.settled_bound import settle
+from incremental_assets.core.planning.windows import lower_end
 from incremental_assets.core.words import counted
 
 
@@ -29,18 +31,36 @@ def definition_of(spec: TableSpec, state: State | None) -> Definition | None:
     return kept if spec.shape.facts is None else remembered(kept, spec.shape.facts)
 
 
-def compared_if_altered(plan: SyncPlan) -> SyncPlan:
-    """The same plan, of all rows that have landed and by a comparison, where the table was altered."""
+def compared_if_altered(plan: SyncPlan, highest: CursorValue | None) -> SyncPlan:
+    """The same plan, of all rows that have landed and by a comparison, where the table was altered. `highest`: of an integer cursor, as the source shows it."""
     changed = altered(plan.spec, plan.previous)
     if plan.request.mode is not Mode.SYNC or not changed:
         return plan
     return replace(
-        plan,
+        _counting_anew(plan, highest),
         window=replace(plan.window, lower=_lowest(plan)),
         # What an alteration brings was not committed late.
         late_below=None,
         compares_rows=True,
         warnings=(*plan.warnings, _announced(plan.spec, changed)),
+    )
+
+
+def _counting_anew(plan: SyncPlan, highest: CursorValue | None) -> SyncPlan:
+    """The same plan, where numbers begin again below those that were read: what comes from now on is read, as all that is there has been compared."""
+    cursor, previous = plan.spec.cursor, plan.previous
+    if cursor is None or cursor.by_transaction or cursor.type is not CursorType.INTEGER or previous is None:
+        return plan
+    read = previous.position.max_cursor_read
+    if read is None or (highest is not None and highest >= read):
+        return plan
+    settled = settle(plan.spec, cursor, plan.bound, highest, None)
+    return replace(
+        plan,
+        settled=settled,
+        previous=replace(previous, position=replace(previous.position, max_cursor_read=highest)),
+        new_watermark=settled.value,
+        fingerprint_lower=lower_end(plan.spec, settled.value),
     )
 
 

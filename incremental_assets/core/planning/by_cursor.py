@@ -84,7 +84,7 @@ def plan_by_cursor(
         put_back=put_back(known, bound),
         compares_keys=compares_keys(spec, request, state, bound),
     )
-    return compared_if_altered(plan)
+    return compared_if_altered(plan, observation.highest)
 
 
 def _only_the_clock(state: State | None, bound: Bound) -> State | None:
