@@ -11,6 +11,7 @@ from incremental_assets.core.errors import SchemaChanged
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
+from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.databases import mysql_contract, test_postgresql, test_sqlite
 from tests.adapters.databases.contract import decided, spec_of, synced
@@ -302,6 +303,12 @@ MARIADB = [
 
 def test_mariadb_tells_of_changes_after_which_rows_show_something_else(mariadb: EmbeddedMariaDB) -> None:
     world = mysql_contract.made(mariadb)
+    assert outcomes(world, MARIADB) == wanted(MARIADB)
+
+
+@pytest.mark.acceptance
+def test_mysql_tells_of_changes_after_which_rows_show_something_else(mysql: EmbeddedMySQL) -> None:
+    world = mysql_contract.made(mysql)
     assert outcomes(world, MARIADB) == wanted(MARIADB)
 
 
