@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import psycopg
 import pytest
 
 from incremental_assets.adapters.databases.postgresql.advice.doctor import missing_sql
@@ -370,3 +371,13 @@ def test_a_key_that_inheriting_tables_do_not_share_is_remembered_as_the_tables_o
     assert (found["cities"].primary_key, found["cities"].own_key) == ((), ("id",))
     assert (found["capitals"].primary_key, found["capitals"].own_key) == ((), ())
     assert found["bare"].columns == ()
+
+
+def test_what_a_role_may_still_open_is_told_by_its_own_limit(source: Source) -> None:
+    source.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 3", f"GRANT pg_read_all_stats TO {READER}")
+    try:
+        assert source.open(READER).facts(()).room == 3
+        with psycopg.connect(source.postgres.dsn(source.database, READER)):
+            assert source.open(READER).facts(()).room == 2
+    finally:
+        source.execute(f"ALTER ROLE {READER} CONNECTION LIMIT -1", f"REVOKE pg_read_all_stats FROM {READER}")

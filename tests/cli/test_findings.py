@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import pytest
+
+from incremental_assets.cli.commands.doctor import read_by_others
 from incremental_assets.cli.findings.finding import Health
 from incremental_assets.cli.findings.of_source import of_source
 from incremental_assets.cli.findings.of_table import of_trouble
@@ -58,3 +62,40 @@ def test_a_table_that_is_not_in_the_source_is_named_once(tmp_path: Path) -> None
     (terms,) = load(tmp_path / "sources.yaml").sources[0].tables
     found = of_trouble(Trouble(ORDERS, terms, SelectionError("shop.public.orders: there is no such table")))
     assert (found.subject, found.health, found.detail) == (str(ORDERS), Health.FAIL, "there is no such table")
+
+
+@pytest.mark.parametrize(
+    ("room", "health", "said"),
+    [
+        (6, Health.OK, "at most 4, and the server has room for 6"),
+        (4, Health.OK, "room for 4"),
+        (3, Health.WARN, "`parallel` allows 4 connections, and the server has room for 3 of reader now"),
+        (1, Health.WARN, "room for 1 of reader"),
+    ],
+)
+def test_fewer_connections_than_a_sync_may_open_are_told(tmp_path: Path, room: int, health: Health, said: str) -> None:
+    (tmp_path / "sources.yaml").write_text(CONFIG)
+    (source,) = load(tmp_path / "sources.yaml").sources
+    now = datetime(2024, 1, 31, tzinfo=UTC)
+    facts = SourceFacts("PostgreSQL 18.4", "reader", "UTF8", False, True, True, True, False, "UTC", now, room=room)
+
+    (found,) = (each for each in of_source(source, facts) if each.topic == "connections")
+
+    assert found.health is health
+    assert said in found.detail
+
+
+def test_a_folder_that_every_user_may_enter_is_told_and_one_behind_a_closed_door_is_not() -> None:
+    with TemporaryDirectory() as shared:
+        home = Path(shared) / "dagster"
+        home.mkdir()
+        home.chmod(0o755)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("DAGSTER_HOME", str(home))
+            Path(shared).chmod(0o755)
+            (told,) = read_by_others("s3://lake")
+            Path(shared).chmod(0o700)
+            behind = list(read_by_others("s3://lake"))
+    assert (told.subject, told.health) == ("dagster", Health.WARN)
+    assert told.cure == f"chmod o-rwx {home}"
+    assert behind == []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
-from incremental_assets.cli.findings.finding import Finding, Health
+from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.lateness import of_lateness
 from incremental_assets.cli.findings.of_source import of_source
 from incremental_assets.cli.findings.of_table import of_table, of_trouble, wanted_of
@@ -113,6 +115,7 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
         f"{configuration.path}: {counted(len(configuration.sources), 'source')}, {counted(tables, 'listed table')}",
     )
     yield _lake(configuration.lake)
+    yield from read_by_others(configuration.lake)
     try:
         count = len(runtime.checkpoints.positions())
         yield Finding(
@@ -120,6 +123,26 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
         )
     except IncrementalAssetsError as error:
         yield Finding("checkpoints", "reachable", Health.FAIL, str(error))
+
+
+def read_by_others(lake: str) -> Iterator[Finding]:
+    """Folders of ours that every user of the machine may enter: Dagster's history tells what was read and what failed, the lake has the rows."""
+    from resources.home import home_folder
+
+    places = {"dagster": home_folder()} | ({} if "://" in lake else {"lake": Path(lake)})
+    for subject, folder in places.items():
+        if folder.is_dir() and _is_open(folder):
+            yield warn(
+                subject,
+                "permissions",
+                f"every user of this machine may enter {folder} (mode {stat.S_IMODE(folder.stat().st_mode):04o})",
+                f"chmod o-rwx {shlex.quote(str(folder))}",
+            )
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether others get there: each folder above has to let them through, too."""
+    return all(each.stat().st_mode & stat.S_IXOTH for each in (folder.resolve(), *folder.resolve().parents))
 
 
 def _lake(lake: str) -> Finding:

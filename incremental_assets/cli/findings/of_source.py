@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from incremental_assets.cli.findings.finding import SQL, TRY_IT, Finding, Health, warn
 from incremental_assets.core.checks.doctor import SourceFacts
 from incremental_assets.core.config.settings import SourceConfig
+from incremental_assets.core.words import counted
 
 
 def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
@@ -49,6 +50,7 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
         )
     if facts.encoding not in ("UTF8", "SQL_ASCII"):
         yield Finding(name, "encoding", Health.OK, f"{facts.encoding}, converted to UTF-8 by the server")
+    yield from _of_room(source, facts)
     yield from _of_sessions(name, facts)
     writable = [facts_of for facts_of in facts.tables if facts_of.writable]
     if facts.is_superuser:
@@ -67,6 +69,22 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
         )
     else:
         yield Finding(name, "privileges", Health.OK, f"{facts.user} may read and not write")
+
+
+def _of_room(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
+    """Whether the server has as many sessions for this user as a sync may open."""
+    allowed, room = source.parallel.connections, facts.room
+    if room is None:
+        return
+    if room >= allowed:
+        yield Finding(source.name, "connections", Health.OK, f"at most {allowed}, and the server has room for {room}")
+        return
+    yield warn(
+        source.name,
+        "connections",
+        f"`parallel` allows {counted(allowed, 'connection')}, and the server has room for {room} of {facts.user} now",
+        f"write `parallel: {{connections: {max(1, room)}}}`, or raise the limit of the server or the user",
+    )
 
 
 def _of_sessions(name: str, facts: SourceFacts) -> Iterator[Finding]:

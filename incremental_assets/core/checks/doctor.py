@@ -89,6 +89,8 @@ class SourceFacts:
     """Whether a connection pooler answers at the address, and not the server."""
     shared_with: str = ""
     """Other clients that are logged in as this user; empty if none was there."""
+    room: int | None = None
+    """The sessions that this user may have now, this one included, by the limits of the server, the database and the user; None where it is not asked."""
     put_aside: tuple[str, ...] = ()
     """Settings of this user's sessions that would change what a query answers, and that a sync replaces by its own."""
     tables: tuple[TableFacts, ...] = ()

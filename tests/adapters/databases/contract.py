@@ -341,6 +341,11 @@ def test_every_session_has_a_place_in_the_budget_while_it_is_open(world: World) 
     probe.close()
 
 
+def test_the_sessions_that_are_left_are_told_or_there_are_none(probe: SqlProbe) -> None:
+    room = probe.facts(()).room
+    assert room is None or room >= 1
+
+
 def test_both_sides_count_and_hash_alike(world: World, probe: SqlProbe, spark: SparkSession) -> None:
     spec = orders(world)
     world.execute("UPDATE orders SET note = NULL WHERE id = 1", "UPDATE orders SET note = 'naïve, 🎉' WHERE id = 2")

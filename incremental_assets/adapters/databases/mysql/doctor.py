@@ -27,6 +27,11 @@ _TABLE = """
 SELECT table_type, COALESCE(table_rows, 0), COALESCE(data_length, 0), COALESCE(create_options, '') LIKE '%%partitioned%%'
 FROM information_schema.tables WHERE table_schema = %s AND table_name = %s
 """
+_ROOM = """
+SELECT COUNT(*), @@max_connections, @@max_user_connections,
+       COUNT(CASE WHEN user = SUBSTRING_INDEX(CURRENT_USER(), '@', 1) THEN 1 END)
+FROM information_schema.processlist WHERE command NOT IN ('Daemon', 'Binlog Dump')
+"""
 _INDEXED = """
 SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s AND column_name = %s AND seq_in_index = 1
 """
@@ -53,9 +58,19 @@ def read_facts(connection: Connection, wanted: Sequence[Wanted]) -> SourceFacts:
         is_replica=connection.row(_REPLICA)[0] != "0",
         zone=server_zone(zone, machine),
         clock=datetime.fromisoformat(clock).replace(tzinfo=UTC),
+        room=_room(connection),
         tables=tuple(_facts(connection, each, privileges) for each in wanted),
         cures=_CURES,
     )
+
+
+def _room(connection: Connection) -> int | None:
+    """What the server has left, and what this user's own limit leaves; None where this user does not see the others."""
+    if not sees_transactions(connection):
+        return None
+    everybody, allowed, limit, ours = connection.row(_ROOM)
+    left = int(allowed) - int(everybody)
+    return max(0, min(left, int(limit) - int(ours)) if int(limit) else left) + 1
 
 
 def sees_transactions(connection: Connection) -> bool:

@@ -23,6 +23,23 @@ SELECT current_setting('server_version'), current_user, current_setting('server_
        pg_is_in_recovery(), clock_timestamp(), {LOGIN_TRIGGER}
 """
 
+# The limits and what is taken of each: by all clients, by those of this database, and by those of this user in all databases. A superuser has no limit but the server's.
+_ROOM = """
+SELECT least(
+    current_setting('max_connections')::int - n.everybody - CASE WHEN r.rolsuper THEN 0
+        ELSE current_setting('superuser_reserved_connections')::int
+             + CASE WHEN r.reserved THEN 0 ELSE coalesce(current_setting('reserved_connections', true), '0')::int END END,
+    CASE WHEN d.datconnlimit < 0 OR r.rolsuper THEN NULL ELSE d.datconnlimit - n.here END,
+    CASE WHEN r.rolconnlimit < 0 OR r.rolsuper THEN NULL ELSE r.rolconnlimit - n.ours END) + 1
+FROM (SELECT rolsuper, rolconnlimit,
+             EXISTS (SELECT FROM pg_roles AS u WHERE u.rolname = 'pg_use_reserved_connections' AND pg_has_role(u.oid, 'USAGE')) AS reserved
+      FROM pg_roles WHERE rolname = current_user) AS r,
+     (SELECT datconnlimit FROM pg_database WHERE datname = current_database()) AS d,
+     (SELECT count(*)::int AS everybody, count(*) FILTER (WHERE datname = current_database())::int AS here,
+             count(*) FILTER (WHERE usename = current_user)::int AS ours
+      FROM pg_stat_activity WHERE backend_type IN ('client backend', 'walsender') OR backend_type IS NULL) AS n
+"""
+
 # Asked of pg_class by name, as a cast to regclass fails on what may not be seen. For the size of a table that is being altered the function would wait.
 _TABLES = """
 SELECT w.place, has_schema_privilege(n.oid, 'USAGE'), has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'),
@@ -80,6 +97,8 @@ def read_facts(asked: Asked, wanted: Sequence[Wanted]) -> SourceFacts:
         login_trigger=login_trigger or "",
         pooled=asked.connection.pooled,
         shared_with=shared_with(asked),
+        # A pooler has limits of its own, which it does not tell.
+        room=None if asked.connection.pooled or not sees else max(0, one_row(asked, _ROOM)[0]),
         put_aside=settings_put_aside(asked),
         tables=tuple(tables),
         cures=CURES,
