@@ -47,6 +47,18 @@ def test_values_that_landed_stay_under_the_new_name_though_no_row_has_moved(open
     desk.assert_tidy("orders")
 
 
+def test_a_key_that_is_renamed_by_case_alone_is_renamed_in_the_copy_and_rows_go_on_to_land(opened: Open) -> None:
+    desk = opened(BY_TIME)
+    desk.execute(*renames(("id", "ID")))
+    report = desk.land()["orders"]
+    assert told(report) == ["ID: renamed (id -> ID), by schema_changes: evolve"]
+    desk.execute("UPDATE orders SET note = 'moved', at = clock_timestamp() WHERE \"ID\" IN (3, 20)")
+    second = desk.land()["orders"]
+    assert (second.rows.updated, second.rows.inserted) == (2, 0)
+    desk.assert_equal("orders", 'SELECT "ID", note, rate, at FROM orders')
+    assert desk.check("orders") == 0
+
+
 @pytest.mark.parametrize("entry", [BY_TIME, APPEND], ids=["upsert", "append"])
 def test_ticks_after_it_land_through_our_own_commit_as_before(opened: Open, entry: str) -> None:
     desk = opened(entry)

@@ -59,6 +59,23 @@ def test_a_name_is_followed_by_the_sources_own_number() -> None:
     assert renames_of(NUMBERED, landed()) == ()
 
 
+@pytest.mark.parametrize("spec", [NUMBERED, UPSERT], ids=["by a number", "by a source that tells none"])
+def test_a_key_that_is_renamed_by_case_alone_is_followed_and_asks_for_nothing(spec: TableSpec) -> None:
+    world, now = opened(), called(spec, id="ID")
+    world.sync(spec)
+    rename(world, "id", "ID")
+    report = world.sync(now)
+    assert [str(change) for change in report.schema_changes] == ["ID: renamed (id -> ID), by schema_changes: evolve"]
+    world.database.update(ORDERS, {"customer": "grace"}, status="moved", updated_at=world.database.stamp())
+    world.sync(now)
+    assert_equal(world)
+    assert world.sync(now).status is Status.IDLE
+
+
+def test_another_column_under_the_keys_name_in_other_letters_is_no_rename() -> None:
+    assert renames_of(identified(called(UPSERT, id="ID"), ID="7.9"), landed()) == ()
+
+
 @pytest.mark.parametrize(
     "now",
     [

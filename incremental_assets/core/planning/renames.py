@@ -24,7 +24,10 @@ def renames_of(spec: TableSpec, state: State | None) -> tuple[Rename, ...]:
     new_names = {before.lower(): after for before, after in spec.renamed}
     names = {name.lower(): name for name in spec.shape.names}
     # Of two that lead to one name, the configuration's is meant.
-    found = {each.after.lower(): each for each in (*_identified(spec, state, new_names), *_configured(new_names, left))}
+    found = {
+        each.after.lower(): each
+        for each in (*_recased(spec, state), *_identified(spec, state, new_names), *_configured(new_names, left))
+    }
     renames = tuple(replace(each, after=names[after]) for after, each in found.items() if after in names)
     return _possible(renames, {name.lower() for name, _ in state.columns})
 
@@ -40,6 +43,15 @@ def _configured(new_names: dict[str, str], left: dict[str, str]) -> Iterator[Ren
     for before, after in new_names.items():
         if before in left:
             yield Rename(left[before], after, configured=True)
+
+
+def _recased(spec: TableSpec, state: State) -> Iterator[Rename]:
+    """Key and cursor under names that differ from those that landed by case alone: no copy can hold two such columns, so that they are the same."""
+    here, terms, landed = {column.name.lower(): column for column in spec.columns}, state.terms, dict(state.columns)
+    for name in (*terms.key, terms.cursor.rpartition(":")[0], terms.fallback or ""):
+        now, was = here.get(name.lower()), landed.get(name, "")
+        if now is not None and now.name != name and (not was or now.identity in ("", was)):
+            yield Rename(name, now.name)
 
 
 def _identified(spec: TableSpec, state: State, new_names: dict[str, str]) -> Iterator[Rename]:
