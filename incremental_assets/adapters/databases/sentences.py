@@ -20,6 +20,8 @@ FULL = (
     "raise its limit or that of the user, or lower `parallel: {{connections: …}}` below what it has"
 )
 LOST = "the connection was lost ({}); the next sync resumes where this one stopped"
+COLUMN_NOT_UTF8 = "the name of a column is not UTF-8"
+NAME_NOT_UTF8 = "its name is not UTF-8"
 NO_COLUMN = "a column disappeared while the table was queried ({}); run the sync again, it reads the catalogue again"
 LOCKED = (
     "another session holds a lock on it (ALTER TABLE, TRUNCATE, VACUUM FULL, CREATE TABLE … SELECT or the like), "

@@ -48,8 +48,6 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
             "the database does not say which one it is, so that a restored or exchanged one would not be noticed",
             f"{facts.cures.no_identity}; {SQL}",
         )
-    if facts.encoding not in ("UTF8", "SQL_ASCII"):
-        yield Finding(name, "encoding", Health.OK, f"{facts.encoding}, converted to UTF-8 by the server")
     yield from _of_room(source, facts)
     yield from _of_sessions(name, facts)
     writable = [facts_of for facts_of in facts.tables if facts_of.writable]
@@ -88,7 +86,11 @@ def _of_room(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
 
 
 def _of_sessions(name: str, facts: SourceFacts) -> Iterator[Finding]:
-    """Who else uses the sessions, and what is set in them."""
+    """In which encoding texts come, who else uses the sessions, and what is set in them."""
+    if facts.encoding == "SQL_ASCII":
+        yield Finding(name, "encoding", Health.OK, "SQL_ASCII: a row with a text that is not UTF-8 goes to quarantine")
+    elif facts.encoding != "UTF8":
+        yield Finding(name, "encoding", Health.OK, f"{facts.encoding}, converted to UTF-8 by the server")
     if facts.pooled:
         yield Finding(
             name, "pooler", Health.OK, "a pooler answers at this address: a sync leaves nothing in its connections"

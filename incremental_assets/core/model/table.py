@@ -93,6 +93,8 @@ class Column:
     """What the source knows the column by, whatever it is called (PostgreSQL: numbers of table and column); empty where it has none."""
     sequence: Sequence | None = None
     """The one sequence from which its default, or its identity, draws: in the table and in every partition or child of it."""
+    encoding: str = ""
+    """The source's name of the encoding of its texts, where one of them may be no UTF-8; empty where none can."""
 
 
 @dataclass(frozen=True, slots=True)

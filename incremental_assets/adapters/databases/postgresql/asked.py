@@ -122,6 +122,11 @@ class Asked:
         return self._terms
 
     @property
+    def encoding(self) -> str:
+        """The database's, as the server says it at the beginning of a session."""
+        return self.connection.info.parameter_status("server_encoding") or ""
+
+    @property
     def marked(self) -> bool:
         """Whether the transactions are marked as ours."""
         return self._limits.marked

@@ -6,6 +6,7 @@ import collections.abc
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.definition import COLUMNS, VIEWED, facts_of, of_column
+from incremental_assets.adapters.databases.postgresql.encodings import legible, may_be_other, shown
 from incremental_assets.adapters.databases.postgresql.settled.bound import known_zone
 from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
@@ -45,7 +46,7 @@ WITH RECURSIVE {_POLICIES}, branches (root, relid) AS (
            coalesce(array_agg(k.oid || ' ' || k.relfilenode ORDER BY k.oid) FILTER (WHERE k.relkind = 'r' AND k.relfilenode <> k.oid), '{{}}') AS files
     FROM branches AS b JOIN pg_class AS k ON k.oid = b.relid GROUP BY b.root
 ), {VIEWED}
-SELECT c.oid, n.nspname, c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''), s.rows, s.bytes,
+SELECT c.oid, n.nspname, c.relname, {legible("coalesce(obj_description(c.oid, 'pg_class'), '')")}, s.rows, s.bytes,
        c.relkind IN ('r', 'm') AND g.granted,
        CASE WHEN c.relkind IN ('r', 'm') THEN coalesce(pg_relation_size(c.oid) / current_setting('block_size')::bigint, 0) ELSE 0 END,
        g.granted AND (c.relkind IN ('r', 'm') OR c.relkind = 'p' AND NOT b.is_foreign),
@@ -66,7 +67,7 @@ ORDER BY n.nspname, c.relname
 """
 
 # What a default is but the next number of one sequence proves nothing, nor does a partition that draws from a sequence of its own.
-_SEQUENCES = """
+_SEQUENCES = f"""
 WITH RECURSIVE branches (root, relid) AS (
     SELECT o, o FROM unnest($1::oid[]) AS o
     UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
@@ -83,7 +84,7 @@ WITH RECURSIVE branches (root, relid) AS (
          AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum AND d.objid IN (SELECT q.seqrelid FROM pg_sequence AS q)
     WHERE a.attidentity <> ''
 )
-SELECT f.root, f.attname, format('%I.%I', n.nspname, c.relname), q.seqincrement, q.seqcache, q.seqcycle, c.relpersistence <> 'u', f.always
+SELECT f.root, f.attname, {legible("format('%I.%I', n.nspname, c.relname)")}, q.seqincrement, q.seqcache, q.seqcycle, c.relpersistence <> 'u', f.always
 FROM (SELECT root, attname, min(sequence) AS sequence, bool_and(always) AS always FROM sources GROUP BY root, attname
       HAVING bool_and(is_plain) AND count(DISTINCT sequence) = 1 AND count(sequence) = count(*)) AS f
 JOIN pg_sequence AS q ON q.seqrelid = f.sequence JOIN pg_class AS c ON c.oid = f.sequence JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -91,7 +92,7 @@ JOIN pg_sequence AS q ON q.seqrelid = f.sequence JOIN pg_class AS c ON c.oid = f
 _NEXT_NUMBER = r"^nextval\('([^']|'')+'::regclass\)$"
 
 # Of a role's own settings that for the database counts more than that for all of them.
-_ZONES = """
+_ZONES = f"""
 WITH settings AS (
     SELECT DISTINCT ON (d.setrole) d.setrole, split_part(c, '=', 2) AS zone
     FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c
@@ -99,7 +100,7 @@ WITH settings AS (
       AND d.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
     ORDER BY d.setrole, d.setdatabase DESC
 )
-SELECT o, r.rolname, s.zone FROM settings AS s JOIN pg_roles AS r ON r.oid = s.setrole CROSS JOIN unnest($1::oid[]) AS o
+SELECT o, {shown("r.rolname")}, s.zone FROM settings AS s JOIN pg_roles AS r ON r.oid = s.setrole CROSS JOIN unnest($1::oid[]) AS o
 WHERE r.rolcanlogin AND has_any_column_privilege(r.oid, o, 'INSERT, UPDATE')
 ORDER BY r.rolname
 """
@@ -137,13 +138,14 @@ def read_catalogue(
         zones[oid].append(RoleZone(role, known_zone(zone)))
     columns: dict[int, list[Column]] = {oid: [] for oid in oids}
     facts: dict[int, list[Fact]] = {oid: [] for oid in oids}
-    for oid, name, text, kind, type_name, nullable, comment, identity, shows in asked.execute(
+    for oid, name, text, kind, type_name, nullable, comment, identity, shows, encoding in asked.execute(
         COLUMNS, (oids,)
     ).fetchall():
         facts[oid].append(of_column(name, shows))
         spark, fidelity = spark_type(SourceType(text, kind, type_name))
+        other = encoding if spark == "string" and may_be_other(encoding, text) else ""
         sequence = sequences.get((oid, name))
-        columns[oid].append(Column(name, text, spark, fidelity, nullable, comment, identity, sequence))
+        columns[oid].append(Column(name, text, spark, fidelity, nullable, comment, identity, sequence, other))
     primary: dict[int, tuple[str, ...]] = {}
     unique: dict[int, list[tuple[str, ...]]] = {oid: [] for oid in oids}
     inherited: dict[int, tuple[str, ...]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from incremental_assets.adapters.databases.postgresql.encodings import legible, shown
 from incremental_assets.core.model.definition import COLUMN, Fact
 
 # A view, the views that it is made of, and the functions that these call. Of what a function with a body of text calls, the catalogue says nothing.
@@ -32,7 +33,7 @@ view_parts (root, part, is_function) AS (
 # A domain stands for its base type, however many domains lie between; its own NOT NULL is left out, as PostgreSQL lets a NULL slip past it.
 # Since PostgreSQL 18 a NOT NULL may not be valid yet, and then it proves nothing; nor does one that children need not keep, or that nobody enforces
 # on the other server of a foreign table.
-COLUMNS = """
+COLUMNS = f"""
 WITH RECURSIVE bases AS (
     SELECT t.oid AS domain, t.typbasetype AS type, t.typtypmod AS typmod FROM pg_type AS t WHERE t.typtype = 'd'
     UNION ALL
@@ -61,15 +62,15 @@ WITH RECURSIVE bases AS (
                         UNION SELECT g.rngsubtype FROM pg_range AS g WHERE t.oid IN (g.rngtypid, g.rngmultitypid)) AS p (type)
     WHERE p.type >= 16384
 ), labels AS (
-    SELECT s.root, array_agg(l.enumlabel::text ORDER BY s.type, l.oid) AS labels
+    SELECT s.root, array_agg({legible("l.enumlabel::text")} ORDER BY s.type, l.oid) AS labels
     FROM types AS s JOIN pg_enum AS l ON l.enumtypid = s.type GROUP BY s.root
 ), parts AS (
     SELECT s.root, string_agg(concat_ws(' ', x.attrelid, x.attnum, x.atttypid, x.attisdropped), ',' ORDER BY x.attrelid, x.attnum) AS parts
     FROM types AS s JOIN pg_type AS t ON t.oid = s.type JOIN pg_attribute AS x ON x.attrelid = t.typrelid WHERE x.attnum > 0 GROUP BY s.root
 )
-SELECT a.attrelid, a.attname, format_type(t.oid, coalesce(r.typmod, a.atttypmod)), t.typtype::text, t.typname, n.attname IS NOT NULL,
-       coalesce(col_description(a.attrelid, a.attnum), ''), a.attrelid || '.' || a.attnum,
-       ARRAY[a.attnum::text, CASE t.typcategory WHEN 'S' THEN 'S' ELSE t.oid::text END, coalesce(e.digest, ''), coalesce(p.parts, '')] || coalesce(l.labels, '{}')
+SELECT a.attrelid, a.attname, {legible("format_type(t.oid, coalesce(r.typmod, a.atttypmod))")}, t.typtype::text, {shown("t.typname")}, n.attname IS NOT NULL,
+       {legible("coalesce(col_description(a.attrelid, a.attnum), '')")}, a.attrelid || '.' || a.attnum,
+       ARRAY[a.attnum::text, CASE t.typcategory WHEN 'S' THEN 'S' ELSE t.oid::text END, coalesce(e.digest, ''), coalesce(p.parts, '')] || coalesce(l.labels, '{{}}'), getdatabaseencoding()
 FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
 LEFT JOIN computed AS e ON e.root = a.attrelid AND e.attname = a.attname
 LEFT JOIN labels AS l ON l.root = t.oid LEFT JOIN parts AS p ON p.root = t.oid

@@ -40,6 +40,11 @@ _JDBC = re.compile(r"org\.postgresql\.util\.PSQLException[:)] (.+)")
 _JDBC_REFUSED = re.compile(r"\[FAILED_JDBC\.CONNECTION\].*")
 """Spark's own, where the very first of its connections fails; the driver's words are only in the Java that lies behind it."""
 
+_NOT_TEXT = (errors.CharacterNotInRepertoire, errors.UntranslatableCharacter)
+NOT_TEXT = (
+    "a text that the source would have to send cannot be written in UTF-8 ({}), so nothing was read; correct that text in the source, "
+    "or leave its column out with `columns: {{exclude: …}}`"
+)
 _POOLER_FULL = "query_wait_timeout"
 """What PgBouncer says to a client that has waited in vain for one of its connections to the server."""
 POOLED_OUT = (
@@ -74,6 +79,8 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
         return SourceRefused(f"{table or place}: {NO_COLUMN.format(words)}")
     if isinstance(error, errors.InsufficientPrivilege):
         return SourceRefused(f"{table or place}: {_grant(address, table)} ({words})")
+    if isinstance(error, _NOT_TEXT):
+        return SourceRefused(f"{table or place}: {NOT_TEXT.format(words)}")
     if isinstance(error, errors.QueryCanceled):
         return SourceRefused(f"{table or place}: {cancelled(words, address)}")
     if isinstance(error, errors.TooManyConnections):
@@ -108,6 +115,8 @@ def copying_explained(address: Address, table: TableId) -> Iterator[None]:
         yield
     except errors.InsufficientPrivilege as error:
         raise SourceRefused(f"{table}: {_grant(address, table)} ({_first_line(error)})") from None
+    except _NOT_TEXT as error:
+        raise SourceRefused(f"{table}: {NOT_TEXT.format(_first_line(error))}") from None
     except psycopg.Error as error:
         words, state = _first_line(error), error.sqlstate or ""
         if isinstance(error, errors.TooManyConnections) or any(told in words for told in _NO_ROOM):

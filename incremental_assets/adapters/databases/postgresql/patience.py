@@ -38,6 +38,13 @@ class _IsoMoment(Loader):
             raise psycopg.DataError(f"{text} is no moment of the years 1 to 9999") from None
 
 
+class _AnyName(Loader):
+    """A name of the server's, which may be another encoding's."""
+
+    def load(self, data: Buffer) -> str:
+        return bytes(data).decode("utf-8", "backslashreplace")
+
+
 class Patient(psycopg.Connection[Any]):
     """Closes itself when a question is not answered within `patience` seconds. Raises OperationalError, without an SQLSTATE."""
 
@@ -52,6 +59,7 @@ class Patient(psycopg.Connection[Any]):
         super().__init__(*arguments, **named)
         for kind in ("timestamptz", "timestamp"):
             self.adapters.register_loader(kind, _IsoMoment)
+        self.adapters.register_loader("name", _AnyName)
 
     def abort(self) -> None:
         """Abort from another thread: cancel the query on the server, then close the connection, so that no caller waits for a silent line."""

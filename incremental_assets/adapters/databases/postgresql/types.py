@@ -7,9 +7,11 @@ turned into one of these in the source, where it is exact.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from incremental_assets.adapters.databases.jdbc import Transport
+from incremental_assets.adapters.databases.postgresql.encodings import not_utf8
 from incremental_assets.adapters.databases.postgresql.sql import value_of
 from incremental_assets.core.model.table import Column, Fidelity
 
@@ -86,6 +88,8 @@ def transport(found: Column, alias: str, *, guarded: bool = True) -> Transport:
 def unholdable(found: Column) -> Unholdable | None:
     """The values of a column that Spark cannot hold, None where it holds them all."""
     value = value_of(found)
+    if found.encoding:
+        return Unholdable(not_utf8(found.encoding, as_text(found, value)), "the text is not UTF-8")
     if found.spark_type.startswith("decimal"):
         return Unholdable(f"{value} = 'NaN'", f"NaN does not fit into {found.spark_type}")
     if found.spark_type == "date":
@@ -101,6 +105,12 @@ def unholdable(found: Column) -> Unholdable | None:
             "infinity, or a moment after the year 294246, does not fit into a timestamp of Spark",
         )
     return None
+
+
+def holdable(columns: Sequence[Column], words: str) -> str:
+    """What is selected for a key, NULL where Spark cannot hold it: of an infinite moment there are no microseconds."""
+    conditions = [bad.condition for bad in map(unholdable, columns) if bad is not None]
+    return f"CASE WHEN ({' OR '.join(conditions)}) IS NOT TRUE THEN {words} END" if conditions else words
 
 
 def as_days(value: str) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.encodings import is_legible
 from incremental_assets.core.model.table import TableId, TableShape
 
 # Every user may read the names in pg_class, whatever is granted on the tables.
-_UNREADABLE = """
+_UNREADABLE = f"""
 SELECT n.nspname, c.relname
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = ANY($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
   AND NOT (has_schema_privilege(n.oid, 'USAGE') AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT')))
+  AND {is_legible("c.relname")}
 ORDER BY n.nspname, c.relname
 """
 _SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname = ANY($1)"

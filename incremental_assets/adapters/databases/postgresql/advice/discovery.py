@@ -11,14 +11,15 @@ import psycopg
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import light, one_row, raise_if_lost
+from incremental_assets.adapters.databases.postgresql.encodings import is_legible, legible
 from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH, GIVES_NEXT, last_rows
 from incremental_assets.adapters.databases.postgresql.sql import column
 from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits, cursor_columns
 from incremental_assets.core.model.table import TableId, TableShape
 
-_SCHEMAS = """
+_SCHEMAS = f"""
 SELECT n.nspname FROM pg_namespace AS n
-WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+WHERE {is_legible("n.nspname")} AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
   AND EXISTS (SELECT FROM pg_class AS c WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition)
 ORDER BY n.nspname
 """
@@ -40,7 +41,7 @@ LEFT JOIN LATERAL (
 """
 
 _TRIGGERS = f"""
-SELECT w.schema, w.name, p.prosrc, string_to_array(encode(t.tgargs, 'escape'), '\\000'), t.tgtype::int & 4 <> 0, t.tgtype::int & 16 <> 0
+SELECT w.schema, w.name, {legible("p.prosrc")}, string_to_array(encode(t.tgargs, 'escape'), '\\000'), t.tgtype::int & 4 <> 0, t.tgtype::int & 16 <> 0
 FROM {_TABLES} JOIN pg_trigger AS t ON t.tgrelid = c.oid JOIN pg_proc AS p ON p.oid = t.tgfoid
 WHERE NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype::int & 3 = 3
 """

@@ -10,9 +10,10 @@ from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, byte_place, hashes_alike
 from incremental_assets.adapters.databases.postgresql.rows.measure import Hashed, row_hash, row_text
-from incremental_assets.adapters.databases.postgresql.rows.placed import by_index, holdable, keys_within, placed
+from incremental_assets.adapters.databases.postgresql.rows.placed import by_index, keys_within, placed
 from incremental_assets.adapters.databases.postgresql.rows.sought_keys import sought_by_index
 from incremental_assets.adapters.databases.postgresql.sql import Parameters, column, column_of, relation
+from incremental_assets.adapters.databases.postgresql.types import holdable
 from incremental_assets.core.model.key_parts import KeyParts, KeySum
 from incremental_assets.core.model.table import TableSpec
 

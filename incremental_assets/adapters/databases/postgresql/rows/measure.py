@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.encodings import characters
 from incremental_assets.adapters.databases.postgresql.sql import (
     Parameters,
     Values,
@@ -18,7 +19,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     relation,
     value_of,
 )
-from incremental_assets.adapters.databases.postgresql.types import as_days, as_micros, as_text, unholdable
+from incremental_assets.adapters.databases.postgresql.types import as_days, as_micros, as_text, holdable, unholdable
 from incremental_assets.adapters.spark.own_names import KEY
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import Column, NullPolicy, TableSpec, cursor_of
@@ -64,7 +65,8 @@ def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> str:
     rejected = _rejected(spec)
     if not rejected or not spec.key:
         return ""
-    key = key_text([column_of(spec, name) for name in spec.key])
+    columns = [column_of(spec, name) for name in spec.key]
+    key = holdable(columns, key_text(columns))
     inside_any = " OR ".join(_inside(spec, window, inline) for window in merge(windows))
     return f"SELECT {key} AS {KEY} FROM {relation(spec.id)} WHERE ({inside_any}) AND ({rejected})"
 
@@ -144,7 +146,7 @@ def _canonical(each: Column) -> str:
         return f"encode({value}, 'hex')"
     if kind == "string":
         text = as_text(each, value)
-        return f"length({text}) || ':' || {text}"
+        return f"{characters(each.encoding, text)} || ':' || {text}"
     if kind.startswith("decimal"):
         return f"CAST(CAST({value} AS {kind.replace('decimal', 'numeric')}) AS text)"
     return f"CAST({value} AS text)"

@@ -8,9 +8,9 @@ from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.rows.measure import Hashed, row_hash
 from incremental_assets.adapters.databases.postgresql.sql import Values, column, column_of, relation
-from incremental_assets.adapters.databases.postgresql.types import unholdable
+from incremental_assets.adapters.databases.postgresql.types import holdable
 from incremental_assets.core.model.key_parts import KeyParts
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.table import TableSpec
 
 
 def place(spec: TableSpec, hashed: Hashed = row_hash) -> str:
@@ -24,12 +24,6 @@ def place(spec: TableSpec, hashed: Hashed = row_hash) -> str:
 def placed(spec: TableSpec, hashed: Hashed = row_hash) -> str:
     """The same as a column of `rows_within`, wide enough to be shifted by as many bits as there are."""
     return f"CAST({place(spec, hashed)} AS bigint) AS placed"
-
-
-def holdable(columns: Sequence[Column], words: str) -> str:
-    """What is selected for a key, NULL where Spark cannot hold it: of an infinite moment there are no microseconds."""
-    conditions = [bad.condition for bad in map(unholdable, columns) if bad is not None]
-    return f"CASE WHEN ({' OR '.join(conditions)}) IS NOT TRUE THEN {words} END" if conditions else words
 
 
 def keys_within(spec: TableSpec, selected: str, within: KeyParts, values: Values, hashed: Hashed) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incremental_assets.adapters.databases.jdbc import ReadQuery
+from incremental_assets.adapters.databases.postgresql.encodings import as_bytes, not_utf8
 from incremental_assets.adapters.databases.postgresql.rows.places import at_places
 from incremental_assets.adapters.databases.postgresql.settled.visible import written_since
 from incremental_assets.adapters.databases.postgresql.sql import (
@@ -25,7 +26,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 )
 from incremental_assets.adapters.databases.postgresql.types import as_text, transport, unholdable
 from incremental_assets.adapters.spark.own_names import BLOCK, LATE, RAW, REJECT_COLUMN, REJECT_REASON
-from incremental_assets.core.model.table import FuturePolicy, TableSpec, cursor_of
+from incremental_assets.core.model.table import Column, FuturePolicy, TableSpec, cursor_of
 from incremental_assets.core.planning.plan import SyncPlan
 
 _PAGES_PER_PART = 128
@@ -116,8 +117,15 @@ def stamped_ahead(plan: SyncPlan, values: Values) -> str:
 def _raw(spec: TableSpec) -> str:
     # Two arrays, as a function of PostgreSQL takes a hundred arguments and a table may have 1,600 columns.
     names = ", ".join(literal(found.name) for found in spec.columns)
-    texts = ", ".join(as_text(found, value_of(found)) for found in spec.columns)
+    texts = ", ".join(map(_legible, spec.columns))
     return f"json_object(ARRAY[{names}]::text[], ARRAY[{texts}]::text[])"
+
+
+def _legible(found: Column) -> str:
+    text = as_text(found, value_of(found))
+    if not found.encoding:
+        return text
+    return f"CASE WHEN {not_utf8(found.encoding, text)} THEN {as_bytes(found.encoding, text)} ELSE {text} END"
 
 
 def _ranges(spec: TableSpec, parts: int) -> tuple[str, ...]:

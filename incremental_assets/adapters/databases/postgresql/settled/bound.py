@@ -19,6 +19,7 @@ import psycopg
 from incremental_assets.adapters.databases.host_clock import with_host_clock
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
+from incremental_assets.adapters.databases.postgresql.encodings import legible, shown
 from incremental_assets.adapters.databases.postgresql.settled.log import FLUSHED, WRITTEN, written
 from incremental_assets.adapters.databases.postgresql.settled.open_transactions import Hidden, open_transactions
 from incremental_assets.adapters.databases.postgresql.settled.unshown import PATIENCE, unshown
@@ -37,12 +38,12 @@ SELECT array_agg(DISTINCT virtualtransaction), min(pid) FROM pg_locks
 WHERE locktype = 'virtualxid' AND granted AND virtualtransaction = ANY($1::text[]) AND pid = ANY($2::int[])
 """
 
-LOGIN_TRIGGER = "(SELECT min(evtname) FROM pg_event_trigger WHERE evtevent = 'login' AND evtenabled <> 'D')"
+LOGIN_TRIGGER = f"(SELECT {shown('min(evtname)')} FROM pg_event_trigger WHERE evtevent = 'login' AND evtenabled <> 'D')"
 
 # Each process of a server is started again after a crash of one of them, so that the checkpointer tells since when it runs.
 _PREPARED = f"""
 SELECT {FLUSHED}, (SELECT max(backend_start) FROM pg_stat_activity WHERE backend_type = 'checkpointer'), {LOGIN_TRIGGER},
-       p.gid, p.owner, p.prepared
+       {legible("p.gid")}, {shown("p.owner")}, p.prepared
 FROM (VALUES (1)) AS always LEFT JOIN (
     SELECT gid, owner, prepared FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1
 ) AS p ON TRUE

@@ -16,6 +16,7 @@ from typing import Any
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
+from incremental_assets.adapters.databases.postgresql.encodings import shown
 from incremental_assets.adapters.databases.postgresql.pinned import MARK, NAME
 from incremental_assets.adapters.databases.postgresql.settled.unshown import PATIENCE, holder
 
@@ -57,7 +58,7 @@ WITH sessions AS MATERIALIZED (
     SELECT array_agg(l.virtualtransaction) AS ids FROM sessions AS s JOIN locks AS l ON l.pid = s.pid
     WHERE s.usesysid IS NOT NULL AND s.backend_type IS NOT NULL AND s.xact_start IS NULL AND (s.state IS NULL OR s.state NOT IN ('disabled', 'idle'))
 )
-SELECT o.began, o.pid, o.usename, o.application_name, o.may_be_a_reader, h.pid, h.usename, h.state, current_user, COALESCE(u.ids, '{{}}'),
+SELECT o.began, o.pid, {shown("o.usename")}, o.application_name, o.may_be_a_reader, h.pid, {shown("h.usename")}, h.state, {shown("current_user")}, COALESCE(u.ids, '{{}}'),
        (SELECT max(xact_start) FROM others), clock_timestamp()
 FROM unstarted AS u LEFT JOIN oldest AS o ON TRUE LEFT JOIN hidden AS h ON TRUE
 """

@@ -10,6 +10,7 @@ import time
 from datetime import UTC, datetime
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.encodings import shown
 
 PATIENCE = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 """Seconds between two looks at a session that is between two conditions: one that moves has left it by the next."""
@@ -20,9 +21,9 @@ PATIENCE = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 # A start from before that is the last message's: a notification, or others' changes of the catalogue, are processed under it, in less than a
 # millisecond. A fast-path call shows its state and neither start nor time of its own until its transaction shows one: it began after the last
 # statement. Walsenders with a database run SQL as well.
-_UNSHOWN = """
+_UNSHOWN = f"""
 SELECT CASE state WHEN 'idle' THEN LEAST(state_change, xact_start) WHEN 'fastpath function call' THEN COALESCE(query_start, backend_start)
-       ELSE state_change END AS since, pid, usename, application_name,
+       ELSE state_change END AS since, pid, {shown("usename")}, application_name,
        backend_start, state_change
 FROM pg_stat_activity
 WHERE pid <> pg_backend_pid() AND datname = current_database() AND backend_type IN ('client backend', 'walsender')
