@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from incremental_assets.adapters.databases.postgresql import catalogue, types
 from incremental_assets.adapters.databases.postgresql.encodings import _WITHOUT_CHARACTER, ANY_BYTES, not_utf8
+from incremental_assets.adapters.databases.postgresql.rows import measure
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.spark.own_names import RAW, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import RowHash
 from incremental_assets.core.model.table import Strategy, TableSpec
@@ -237,3 +241,50 @@ def _is_bad(text: bytes) -> bool:
     except UnicodeDecodeError:
         return True
     return False
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "variant"),
+    [
+        (catalogue, "may_be_other", lambda *_: False),
+        (types, "not_utf8", lambda *_: "FALSE"),
+    ],
+    ids=["known-bad: every database is UTF-8", "known-bad: every text is UTF-8"],
+)
+def test_a_variant_that_looks_for_no_such_text_reads_nothing_of_the_table(
+    encoded: OpenEncoded, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, variant: Callable[..., object]
+) -> None:
+    source = encoded("SQL_ASCII")
+    source.execute(*ORDERS, *BAD)
+    monkeypatch.setattr(module, name, variant)
+    with pytest.raises(SourceRefused, match="cannot be written in UTF-8"):
+        rows(source, source.spec("orders", UPDATED))
+
+
+def test_a_variant_that_counts_bytes_for_characters_has_another_hash_than_the_lake(
+    encoded: OpenEncoded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = encoded("SQL_ASCII")
+    source.execute(*ORDERS)
+    probe, spec = source.open(), source.spec("orders", UPDATED)
+    ours = probe.measure(spec, (WHOLE,))
+    monkeypatch.setattr(measure, "characters", lambda _, text: f"length({text})")
+    assert probe.measure(spec, (WHOLE,)) != ours
+
+
+def test_a_text_has_the_same_hash_in_every_encoding(encoded: OpenEncoded) -> None:
+    found = []
+    for encoding, umlaut in (
+        ("UTF8", "\\303\\244"),
+        ("SQL_ASCII", "\\303\\244"),
+        ("WIN1252", "\\344"),
+        ("LATIN1", "\\344"),
+    ):
+        source = encoded(encoding)
+        source.execute(
+            "CREATE TABLE words (id int PRIMARY KEY, word text)",
+            f"INSERT INTO words VALUES (1, E'k{umlaut}se'), (2, 'plain'), (3, NULL)",
+        )
+        spec = source.spec("words", strategy=Strategy.FULL_REFRESH)
+        found.append(source.open().measure(spec, (WHOLE,), RowHash.TEXT))
+    assert found[1:] == found[:1] * 3
