@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.postgresql.asked import trusted
+from incremental_assets.adapters.databases.postgresql.pinned import Terms
 from incremental_assets.adapters.databases.postgresql.settled import open_transactions
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
@@ -224,3 +227,33 @@ def test_doctor_names_a_pooler_and_who_else_comes_as_our_role(source: Source, pg
     assert (alone.pooled, alone.shared_with, alone.put_aside) == (True, "", ("quote_all_identifiers = on",))
     assert facts.shared_with.startswith("web shop (pid ")
     assert (direct.pooled, direct.shared_with) == (False, facts.shared_with)
+
+
+def test_a_snapshot_of_another_server_than_the_bound_is_refused(source: Source) -> None:
+    """As of a replica behind the same address, which shows less than had settled."""
+    source.execute(ORDERS)
+    probe = source.open()
+    plan = planned(probe, source.spec("orders", UPDATED))
+    assert plan.bound.server
+    elsewhere = replace(plan, bound=replace(plan.bound, server="2024-01-01 00:00:00.000000"))
+    with pytest.raises(SourceRefused, match="two servers answer behind this address"), probe.snapshot(elsewhere):
+        raise AssertionError("it was taken")
+    of_replicas = replace(elsewhere, bound=replace(elsewhere.bound, replica=True))
+    with probe.snapshot(of_replicas) as numbers:
+        assert numbers.rows == 0
+
+
+def test_questions_that_two_servers_answer_are_refused_unless_both_are_replicas() -> None:
+    address = Address("postgresql", "db", 5432, "shop", "reader", "")
+    first = Terms(True, ("reader", "reader"), (), "2024-01-01 00:00:00.000001", False)
+    replica, other = (replace(first, server=f"2024-01-01 00:00:00.00000{n}", is_replica=True) for n in (2, 3))
+    assert trusted(other, replica, address) is other
+    for found, before in ((replica, first), (first, replica), (replace(first, server="another"), first)):
+        with pytest.raises(SourceRefused, match="two servers"):
+            trusted(found, before, address)
+    for wrong, told in (
+        (replace(first, in_force=False), "does not hold there"),
+        (replace(first, users=("admin", "admin")), "belongs to admin"),
+    ):
+        with pytest.raises(SourceRefused, match=told):
+            trusted(wrong, first, address)
