@@ -24,25 +24,34 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from tests.pgbouncer import PgBouncer, started
+
 from incremental_assets.core.planning.bound import GUARD
 from tests.conformance.clock import Clock, ClockedPostgres
 from tests.conformance.sections import renew_soak
-from tests.conformance.soak.hazards import HAZARDS, Hazard, Writing
+from tests.conformance.soak import hazards
+from tests.conformance.soak.hazards import Hazard, Writing
 from tests.conformance.soak.judge import judge, look
 from tests.conformance.soak.load import MAKE, pgbench, processed
+from tests.conformance.soak.promises import PROMISES, SHARED
 from tests.conformance.soak.result import SEED, Result
+from tests.conformance.soak.sessions import CONNECTIONS, Sessions
 from tests.conformance.stand import Stand
 from tests.shop import PASSWORD, Shop
 
 _LOG = logging.getLogger("soak")
 
+HAZARDS = (*hazards.HAZARDS, *PROMISES)
 ROOT = Path(__file__).parents[3]
+_OPTIONS = f"unlisted: ignore\nparallel: {{connections: {CONNECTIONS}}}"
 LIFETIME = (20.0, 120.0)
 """Seconds that a syncing process lives."""
 STEADY, STEP, AWRY = (120.0, 300.0), (5, 60), (30.0, 90.0)
 """Seconds that the source's clock is left alone, by how many it is then put back, and after how many forward again."""
 THROUGH_ENGINE = 3
 """Every so many-th process syncs through the engine."""
+THROUGH_POOLER = 2
+"""Every so many-th of the others syncs through the pooler."""
 
 
 def main(minutes: float, result_file: Path) -> int:
@@ -54,11 +63,12 @@ def main(minutes: float, result_file: Path) -> int:
         server = ClockedPostgres(folder / "server", settings={"max_connections": "100", "fsync": "off"})
         stack.callback(server.remove)
         server.start().create_database("soak")
-        shop = Shop.open(server, "soak", folder, "\n".join(each.listed for each in HAZARDS), options="unlisted: ignore")
+        shop = Shop.open(server, "soak", folder, "\n".join(each.listed for each in HAZARDS), options=_OPTIONS)
         shop.execute(*(statement for hazard in HAZARDS for statement in hazard.make), *MAKE)
         stack.callback(shop.run, "engine", "stop")
         engine = json.loads(shop.run("engine", "start", "--json").stdout)
-        soak = Soak(shop, server.clock)
+        pooler = stack.enter_context(started(server, {SHARED: PASSWORD}, pool_mode="transaction"))
+        soak = Soak(shop, server.clock, pooler)
         with soak.attacked(engine["pid"]):
             soak.play(minutes)
         soak.judge()
@@ -73,9 +83,10 @@ def main(minutes: float, result_file: Path) -> int:
 class Soak:
     """One database, its writers, and one process after the other that syncs it."""
 
-    def __init__(self, shop: Shop, clock: Clock) -> None:
+    def __init__(self, shop: Shop, clock: Clock, pooler: PgBouncer) -> None:
         self.result = Result()
         self._shop, self._clock, self._chance = shop, clock, random.Random(SEED)
+        self._pooler, self._sessions = pooler, Sessions(shop, self.result)
         self._desk = Stand(shop, None)  # type: ignore[arg-type] - every sync is a process of its own, and every copy is read without Spark
         self._seen: dict[int, int] = {}
 
@@ -83,10 +94,11 @@ class Soak:
         """Load, hazards and kills, until the time is over and every writer has ended."""
         begun, stop = time.monotonic(), threading.Event()
         load = pgbench(self._shop, round(minutes * 60))
-        actors = [threading.Thread(target=self._step_the_clock, args=(stop,))]
+        actors = [threading.Thread(target=each, args=(stop,)) for each in (self._step_the_clock, self._sessions.watch)]
         for hazard in HAZARDS:
             for number in range(hazard.sessions if hazard.write else 0):
-                writing = Writing(self._shop, stop, random.Random(f"{SEED} {hazard.table} {number}"))
+                chance = random.Random(f"{SEED} {hazard.table} {number}")
+                writing = Writing(self._shop, stop, chance, self._pooler.port)
                 actors.append(threading.Thread(target=self._write, args=(hazard, writing)))
         for actor in actors:
             actor.start()
@@ -127,24 +139,46 @@ class Soak:
         if ended.returncode:
             self.result.faults.append(f"the last sync ended with {ended.returncode}: {ended.stderr[-500:]}")
         look(self._desk, HAZARDS, self._seen, self.result)
+        if self.result.most_sessions > CONNECTIONS:
+            self.result.faults.append(
+                f"{self.result.most_sessions} sessions were open, of {CONNECTIONS} that were allowed"
+            )
         for hazard in HAZARDS:
             judge(self._desk, hazard, self.result)
             self._desk.assert_tidy(hazard.table)
 
     def _live_and_die(self) -> None:
         through_engine = self.result.kills % THROUGH_ENGINE == 0
+        through_pooler = not through_engine and self.result.kills % THROUGH_POOLER == 0
         apart = {} if through_engine else {"DAGSTER_HOME": str(self._shop.folder / "apart")}
+        # What the engine's tasks have open outlives the process that had asked for them.
+        if not (through_engine or through_pooler):
+            self._sessions.begin()
+        self.result.pooled += through_pooler
         syncing = subprocess.Popen(
-            [sys.executable, "-m", "tests.conformance.syncing", str(self._shop.config)],
+            [sys.executable, "-m", "tests.conformance.syncing", str(self._configuration(pooled=through_pooler))],
             cwd=ROOT,
             env=self._shop.environment | apart,
             start_new_session=True,
         )
         # How long a process may live is the experiment; nothing is waited for.
         time.sleep(self._chance.uniform(*LIFETIME))
+        self._sessions.end()
         os.killpg(syncing.pid, signal.SIGKILL)
         syncing.wait()
         self.result.kills += 1
+
+    def _configuration(self, *, pooled: bool) -> Path:
+        """The shop's own, or the same through the pooler, as the role that the application has there."""
+        if not pooled:
+            return self._shop.config
+        text = self._shop.config.read_text()
+        changed = text.replace(f"port: {self._shop.postgres.port}", f"port: {self._pooler.port}")
+        changed = changed.replace("user: reader", f"user: {SHARED}")
+        assert changed.count(SHARED) == 1, text
+        file = self._shop.folder / "pooled.yaml"
+        file.write_text(changed)
+        return file
 
     def _step_the_clock(self, stop: threading.Event) -> None:
         while not stop.wait(self._chance.uniform(*STEADY)):

@@ -1,7 +1,7 @@
 """What is done to the source beside the load: each hazard has a table, a writer, and the guarantee that its runs must state.
 
-A table is `settled` where the bound must hold whatever its writer does, and `best_effort` where nothing that a database tells can prove
-that no row is missing: then the runs must say so beforehand.
+A table is `settled` where the bound must hold whatever its writer does, `settled_within` where it must as long as the writer keeps to what the
+configuration declares of it, and `best_effort` where nothing that a database tells can prove that no row is missing: then the runs must say so beforehand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from incremental_assets.core.model.cursor import CursorType
 from tests.conformance.soak.line import psql, slow_line
 from tests.shop import PASSWORD, Shop
 
-SETTLED, BEST_EFFORT = "settled", "best_effort"
+SETTLED, WITHIN, BEST_EFFORT = "settled", "settled_within", "best_effort"
 SESSIONS = 16
 """Of the sequence with CACHE: each draws numbers in advance and commits them when it likes."""
 TRANSACTIONS, FILLERS = 8, 2_000
@@ -43,6 +43,8 @@ class Writing:
     shop: Shop
     stop: threading.Event
     chance: random.Random
+    pooler: int
+    """Its port."""
 
     def connect(self, user: str | None = None) -> psycopg.Connection:
         """A session of its own, each statement a transaction."""
@@ -68,6 +70,8 @@ class Hazard:
     stamp: str = """to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
     write: Callable[[Writing], None] | None = None
     sessions: int = 1
+    key: str = ""
+    """By which no row may be there twice; empty: by its identity."""
 
 
 def _messages(writing: Writing) -> None:
@@ -135,7 +139,10 @@ HAZARDS = (
         (
             "CREATE TABLE lives (id int PRIMARY KEY, step int NOT NULL, updated_at timestamptz NOT NULL)",
             "CREATE INDEX ON lives (updated_at)",
+            "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.updated_at := now(); RETURN NEW; END $$",
+            "CREATE TRIGGER stamped BEFORE INSERT OR UPDATE ON lives FOR EACH ROW EXECUTE FUNCTION stamp()",
         ),
+        key="CAST(id AS varchar)",
         identity="concat(CAST(id AS varchar), ':', CAST(step AS varchar))",
         stamp="""to_char(updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')""",
     ),
@@ -143,7 +150,7 @@ HAZARDS = (
         "steps",
         '- "public.steps:at:timestamp!append"',
         (
-            "CREATE TABLE steps (life int NOT NULL, step int NOT NULL, at timestamptz NOT NULL)",
+            "CREATE TABLE steps (life int NOT NULL, step int NOT NULL, at timestamptz NOT NULL DEFAULT now())",
             "CREATE INDEX ON steps (at)",
         ),
         identity="concat(CAST(life AS varchar), ':', CAST(step AS varchar))",

@@ -7,9 +7,12 @@ from collections import Counter
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.planning.events import Event
 from tests.conformance.soak.copy import ask
-from tests.conformance.soak.hazards import SETTLED, Hazard
+from tests.conformance.soak.hazards import SETTLED, WITHIN, Hazard
 from tests.conformance.soak.result import Result, Told
 from tests.conformance.stand import Stand
+
+_PROMISES = (SETTLED, WITHIN)
+"""Under these no row may be lost, strongest first."""
 
 
 def look(desk: Stand, hazards: tuple[Hazard, ...], seen: dict[int, int], result: Result) -> None:
@@ -49,14 +52,15 @@ def judge(desk: Stand, hazard: Hazard, result: Result) -> None:
                 told.lost_otherwise += 1
     ahead = copy - {row for row, _ in truth}
     result.faults += [f"{hazard.table}: {row} was never committed" for row in sorted(ahead)[:10]]
-    if hazard.guarantee != SETTLED and said[SETTLED]:
-        result.faults.append(f"{hazard.table}: {said[SETTLED]} runs said `settled`, which nothing proves")
-    if hazard.guarantee == SETTLED and not said[SETTLED]:
-        result.faults.append(f"{hazard.table}: no run said `settled`, so that nothing was shown")
+    for stronger in _PROMISES[: _PROMISES.index(hazard.guarantee)] if hazard.guarantee in _PROMISES else _PROMISES:
+        if said[stronger]:
+            result.faults.append(f"{hazard.table}: {said[stronger]} runs said `{stronger}`, which nothing proves")
+    if hazard.guarantee in _PROMISES and not said[hazard.guarantee]:
+        result.faults.append(f"{hazard.table}: no run said `{hazard.guarantee}`, so that nothing was shown")
 
 
 def _doubled(desk: Stand, hazard: Hazard) -> list[tuple[str, int]]:
-    by = "CAST(id AS varchar)" if hazard.table == "lives" else hazard.identity
+    by = hazard.key or hazard.identity
     query = f"SELECT {by} AS row, count(*) AS times FROM copy GROUP BY {by} HAVING count(*) > 1"
     return [(row, times) for row, times in ask(desk.shop.lake(hazard.table), query)]
 
@@ -73,7 +77,7 @@ def _passed_as_settled(hazard: Hazard, stamp: str, events: list[Event]) -> bool:
         and (report.previous_watermark is None or report.previous_watermark <= value)
     ]
     # Above every watermark the last run read it, and had to land it.
-    return any(report.guarantee == SETTLED for report in over or reports[-1:])
+    return any(str(report.guarantee) in _PROMISES for report in over or reports[-1:])
 
 
 def _count(events: list[Event], result: Result) -> None:

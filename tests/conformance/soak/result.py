@@ -39,6 +39,10 @@ class Result:
     rows_read_twice: int = 0
     rows_late: int = 0
     looks: int = 0
+    pooled: int = 0
+    """Of the processes, those that came through a pooler in transaction mode, by a role that an application shares."""
+    most_sessions: int = 0
+    """That the server showed of the sync at once, where it came without a pooler."""
     tables: dict[str, Told] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     seed: int = SEED
