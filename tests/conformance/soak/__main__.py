@@ -24,8 +24,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.pgbouncer import PgBouncer, started
-
 from incremental_assets.core.planning.bound import GUARD
 from tests.conformance.clock import Clock, ClockedPostgres
 from tests.conformance.sections import renew_soak
@@ -37,6 +35,7 @@ from tests.conformance.soak.promises import PROMISES, SHARED
 from tests.conformance.soak.result import SEED, Result
 from tests.conformance.soak.sessions import CONNECTIONS, Sessions
 from tests.conformance.stand import Stand
+from tests.pgbouncer import PgBouncer, started
 from tests.shop import PASSWORD, Shop
 
 _LOG = logging.getLogger("soak")

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from incremental_assets.adapters.databases.dialect import Address, Connections, Dialect, Reader
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
-from incremental_assets.core.extras import MYSQL
+from incremental_assets.core.extras import Extra
+
+DRIVER = Extra("mysql", "the driver of MariaDB and MySQL is not installed", ("pymysql",))
 
 
 class MySQL:
@@ -19,14 +21,14 @@ class MySQL:
 
     def connections(self, address: Address) -> Connections:
         """Connections through PyMySQL."""
-        MYSQL.require()
+        DRIVER.require()
         from incremental_assets.adapters.databases.mysql.session import Connections as Opened
 
         return Opened(address)
 
     def reader(self, address: Address) -> Reader:
         """A reader of files that the snapshot leaves."""
-        MYSQL.require()
+        DRIVER.require()
         from incremental_assets.adapters.databases.mysql.reader import MySqlReader
 
         return MySqlReader(address)

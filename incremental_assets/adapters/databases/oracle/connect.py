@@ -12,7 +12,9 @@ from typing import Any
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.rowwise.row_dialect import Row
-from incremental_assets.core.extras import ORACLE
+from incremental_assets.core.extras import Extra
+
+DRIVER = Extra("oracle", "the driver of Oracle is not installed", ("oracledb",))
 
 _AT_ONCE = 500
 SETTINGS = (
@@ -32,7 +34,7 @@ class Lost(Exception):
 
 def driver() -> Any:
     """The module of the driver. Raises SetupError where it is not installed."""
-    ORACLE.require()
+    DRIVER.require()
     return import_module("oracledb")
 
 

@@ -14,7 +14,9 @@ from typing import Any
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.rowwise.row_dialect import Row
 from incremental_assets.core.errors import SetupError, SourceRefused
-from incremental_assets.core.extras import SQLSERVER
+from incremental_assets.core.extras import Extra
+
+DRIVER = Extra("sqlserver", "the driver of SQL Server is not installed", ("pytds", "OpenSSL"))
 
 _AT_ONCE = 2_000
 _SNAPSHOTS = "SELECT snapshot_isolation_state FROM sys.databases WHERE database_id = DB_ID()"
@@ -30,7 +32,7 @@ class NotReached(Lost):
 
 def driver() -> Any:
     """The module of the driver. Raises SetupError where it is not installed."""
-    SQLSERVER.require()
+    DRIVER.require()
     return import_module("pytds")
 
 
