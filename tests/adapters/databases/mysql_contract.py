@@ -8,18 +8,20 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
+import pyarrow as pa
 import pymysql
 import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql import transactions
+from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.zone import server_zone
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
@@ -32,7 +34,7 @@ from incremental_assets.core.planning.bound import GUARD
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
-from tests.adapters.databases import contract
+from tests.adapters.databases import contract, mysql_settings
 from tests.adapters.databases.contract import Words, observe, orders, planned, rows_of, spec_of, synced
 from tests.waiting import until
 
@@ -87,6 +89,20 @@ class Shop:
 
     def elsewhere(self) -> Address:
         return made(self.server).address
+
+    @property
+    def hostile(self) -> tuple[str, ...]:
+        return mysql_settings.hostile(self.server.title)
+
+    @property
+    def odd(self) -> Mapping[str, tuple[str, ...]]:
+        versioned = {"versioned": mysql_settings.VERSIONED} if self.server.title == "MariaDB" else {}
+        return {**mysql_settings.ODD, **versioned}
+
+    @contextmanager
+    def under(self, name: str) -> Iterator[None]:
+        with self.server.connect() as admin, mysql_settings.under(admin, self.server.title, name):
+            yield
 
     def connect(self) -> pymysql.Connection:
         # With the quotes of standard SQL, which the suite writes, and with whatever stands for a date.
@@ -420,6 +436,79 @@ def test_the_zone_of_the_server_is_one_that_python_knows_or_stands_as_it_is(
     assert server_zone(of_sessions, of_machine) == zone
 
 
+# --- what a server allows -----------------------------------------------------------------------------
+
+
+def test_rows_that_do_not_come_are_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, whole = orders(shop), Connection.batches
+
+    def cut(*asked: Any) -> Iterator[list[pa.BinaryArray]]:
+        yield from ([column[:2] for column in batch] for batch in whole(*asked))
+
+    monkeypatch.setattr(Connection, "batches", cut)
+    with pytest.raises(
+        contract.SourceRefused, match="orders: the source counts 3 rows and sent 2, so nothing was written"
+    ):
+        synced(SqlProbe(shop.address, "shop"), spec)
+
+
+def test_keys_places_and_hashes_that_do_not_come_are_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, probe, whole = orders(shop), SqlProbe(shop.address, "shop"), Connection.rows
+    monkeypatch.setattr(
+        Connection,
+        "rows",
+        lambda self, sql, values=(): whole(self, sql, values)[
+            : 2 if "MD5" in sql or "`id` IS NOT NULL" in sql else None
+        ],
+    )
+    reader, spark = dialect_of(shop.address.dialect).reader(shop.address), cast("SparkSession", None)
+    for asked in (
+        lambda: probe.keys(spec),
+        lambda: probe.placed_rows(spec, (Window(None, None),)),
+        lambda: nullcontext(reader.row_hashes(spark, spec, (Window(None, None),))),
+    ):
+        with pytest.raises(contract.SourceRefused, match="counts 3 rows and sent 2"), asked():
+            pass
+
+
+def test_a_row_that_is_too_long_for_the_server_to_compare_lands_and_is_not_compared(shop: Shop) -> None:
+    """`max_allowed_packet` makes the text of such a row NULL, without a word."""
+    shop.execute(
+        "CREATE TABLE books (id int PRIMARY KEY, a longtext, b longblob, updated_at datetime(6) NOT NULL DEFAULT NOW(6))",
+        "INSERT INTO books (id, a, b) VALUES (1, 'short', 'short'), (2, REPEAT('a', 700000), REPEAT('b', 700000))",
+    )
+    spec = spec_of(shop, "books")
+    with shop.connect() as admin, admin.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.max_allowed_packet")
+        ((before,),) = cursor.fetchall()
+        cursor.execute("SET GLOBAL max_allowed_packet = 1048576")
+        try:
+            probe = SqlProbe(shop.address, "shop")
+            assert synced(probe, spec)[0] == 2
+            with pytest.raises(contract.SourceRefused, match="`max_allowed_packet`, 1,048,576 bytes"):
+                probe.measure(spec, (Window(None, None),))
+            with (
+                pytest.raises(contract.SourceRefused, match="`max_allowed_packet`"),
+                probe.placed_rows(spec, (Window(None, None),)),
+            ):
+                pass
+        finally:
+            cursor.execute("SET GLOBAL max_allowed_packet = %s", (before,))
+    assert SqlProbe(shop.address, "shop").measure(spec, (Window(None, None),))[0].rows == 2
+
+
+def test_a_connect_script_that_fails_is_named(shop: Shop) -> None:
+    with shop.connect() as admin, admin.cursor() as cursor:
+        cursor.execute("SET GLOBAL init_connect = 'SET nothing'")
+        try:
+            with pytest.raises(
+                contract.SourceRefused, match=r"what the server runs when reader connects fails .*`init_connect`"
+            ):
+                SqlProbe(shop.address, "shop").catalogue()
+        finally:
+            cursor.execute("SET GLOBAL init_connect = ''")
+
+
 # --- who may --------------------------------------------------------------------------------------------
 
 
@@ -430,8 +519,6 @@ def test_a_wrong_password_is_one_sentence_without_it(shop: Shop) -> None:
 
 
 def test_no_session_of_ours_can_write(shop: Shop) -> None:
-    from incremental_assets.adapters.databases.mysql.connect import Connection
-
     orders(shop)
     connection = Connection(replace(shop.address, user=shop.server.user, password=shop.server.password))
     with pytest.raises(pymysql.Error, match="READ ONLY transaction"):

@@ -58,9 +58,9 @@ class Recorded:
             yield tuple(map(_as_a_driver_has_it, row))
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[bool]:
         self.events.append("snapshot")
-        yield
+        yield True
         self.events.append("over")
 
     def abort(self) -> None:

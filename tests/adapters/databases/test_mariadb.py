@@ -19,6 +19,7 @@ from tests.adapters.databases.mysql_contract import Shop, elsewhere, state_of
 from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute under load
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
+from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
 from tests.waiting import until
 
 

@@ -16,6 +16,7 @@ from tests.adapters.databases.mysql_contract import Shop
 from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute under load
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
+from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
 
 pytestmark = pytest.mark.acceptance
 """The same folder serves MariaDB, which `make test` plays."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from incremental_assets.adapters.databases.oracle import bound, connect, row_dialect
+from incremental_assets.adapters.databases.oracle import bound, row_dialect, settings
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED
@@ -301,7 +301,7 @@ def test_the_sql_of_a_look_and_a_read_is_as_it_was_reviewed(server: Recorded) ->
         synced(ADDRESS, spec_of(cursor))
     synced(ADDRESS, followed_by_change(server))
     SqlProbe(ADDRESS, "shop").facts((Wanted(ORDERS, ("UPDATED_AT",)),))
-    asked = "\n;\n".join([*connect.SETTINGS, *dict.fromkeys(server.asked)]) + "\n"
+    asked = "\n;\n".join([*settings.statements(), settings.QUESTION.strip(), *dict.fromkeys(server.asked)]) + "\n"
     assert asked == GOLDEN.read_text(encoding="utf-8")
 
 

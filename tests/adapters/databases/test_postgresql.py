@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -31,6 +31,7 @@ from tests.adapters.databases.contract import Words, orders, spec_of
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.keys_contract import keys_of
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
+from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
 
 WORDS = Words(
     "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
@@ -40,6 +41,24 @@ WORDS = Words(
     "'NaN'",
     cascade=" CASCADE",
 )
+
+SET = {
+    "another language": (
+        "DateStyle = 'SQL, DMY'",
+        "IntervalStyle = 'sql_standard'",
+        "bytea_output = 'escape'",
+        "extra_float_digits = -15",
+        "standard_conforming_strings = off",
+    ),
+    "no time": ("statement_timeout = '1ms'", "idle_in_transaction_session_timeout = '1ms'"),
+}
+"""What an administrator may set for every session of a database or of a role."""
+ODD = {
+    "kinds": (
+        "CREATE TABLE kinds (id int PRIMARY KEY, at timestamptz, since interval, raw bytea, share double precision, words text[])",
+        r"INSERT INTO kinds VALUES (1, '2024-03-31 01:30:00Z', '1 year 2 mons 3 days 04:05:06', '\x00ff5c', 0.1, '{a,\"b c\",NULL}'), (2, NULL, NULL, NULL, 'NaN', NULL)",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -83,6 +102,23 @@ class Server:
             ).fetchone()
         assert found is not None
         return found[0], found[1]
+
+    @property
+    def hostile(self) -> Sequence[str]:
+        return tuple(SET)
+
+    @property
+    def odd(self) -> Mapping[str, Sequence[str]]:
+        return ODD
+
+    @contextmanager
+    def under(self, name: str) -> Iterator[None]:
+        """As the database sets it for every session to come."""
+        self.execute(*(f"ALTER DATABASE {self.database} SET {each}" for each in SET[name]))
+        try:
+            yield
+        finally:
+            self.execute(f"ALTER DATABASE {self.database} RESET ALL")
 
     def until_ended(self, asked: psycopg.Connection[Any]) -> None:
         """Wait for the other sessions here, which tell what they have read as they end."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from unittest import mock
 
 import pytest
 
@@ -19,11 +21,11 @@ from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.row_texts import hexadecimal
-from incremental_assets.adapters.databases.sqlite import bound, sql, window_queries
+from incremental_assets.adapters.databases.sqlite import bound, snapshot, sql, window_queries
 from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.types import converter, spark_type
 from incremental_assets.core.discovery.traits import Sample
-from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor, Fidelity, NullPolicy
@@ -35,12 +37,37 @@ from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, orders, planned, spec_of
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
+from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WORDS = Words("INTEGER PRIMARY KEY AUTOINCREMENT", "timestamp", CursorType.DATETIME, "integer", "'many'")
+
+ODD = {
+    "computed": (
+        "CREATE TABLE computed (id integer PRIMARY KEY, word text, long int GENERATED ALWAYS AS (length(word)) VIRTUAL)",
+        "INSERT INTO computed (id, word) VALUES (1, 'apple'), (2, 'Ape'), (3, NULL)",
+    ),
+    "found": ("CREATE VIEW found AS SELECT group_concat(word) AS words FROM computed WHERE word LIKE 'A%'",),
+}
+BUILD = (
+    "reverse_unordered_selects = ON",
+    "case_sensitive_like = ON",
+    "read_uncommitted = ON",
+    "recursive_triggers = ON",
+    "automatic_index = OFF",
+)
+"""What a library may have been built with, or an extension of its process has set."""
+_connect = sqlite3.connect
+
+
+def _of_another_build(*where: Any, **terms: Any) -> sqlite3.Connection:
+    connection = _connect(*where, **terms)
+    for setting in BUILD:
+        connection.execute(f"PRAGMA {setting}")
+    return connection
 
 
 @dataclass(frozen=True)
@@ -73,6 +100,36 @@ class File:
         other = File(self.path.with_name("other.db"), self.journal)
         other.execute("CREATE TABLE other (id integer)")
         return other.address
+
+    @property
+    def hostile(self) -> Sequence[str]:
+        return ("another build", "texts of 16 bits")
+
+    @property
+    def odd(self) -> Mapping[str, Sequence[str]]:
+        return ODD
+
+    @contextmanager
+    def under(self, name: str) -> Iterator[None]:
+        if name == "another build":
+            with mock.patch.object(sqlite3, "connect", _of_another_build):
+                yield
+            return
+        self._write_anew("UTF-16le")
+        try:
+            yield
+        finally:
+            self._write_anew("UTF-8")
+
+    def _write_anew(self, encoding: str) -> None:
+        with closing(sqlite3.connect(self.path)) as before:
+            script = "\n".join(before.iterdump())
+        for end in ("", "-wal", "-shm"):
+            self.path.with_name(f"{self.path.name}{end}").unlink(missing_ok=True)
+        with closing(sqlite3.connect(self.path)) as after:
+            after.execute(f"PRAGMA encoding = '{encoding}'")
+            after.executescript(script)
+            assert after.execute("PRAGMA encoding").fetchone() == (encoding,)
 
     def connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
@@ -392,3 +449,30 @@ def test_a_primary_key_that_may_hold_null_is_told_as_such_and_is_none(world: Fil
     shapes = {shape.id.name: shape for shape in SqlProbe(world.address, "shop").catalogue()}
     assert (shapes["loose"].primary_key, shapes["loose"].own_key) == ((), ("code",))
     assert (shapes["first"].primary_key, shapes["first"].own_key) == ((), ())
+
+
+def test_a_column_that_is_gone_is_no_text_of_its_name(world: File) -> None:
+    """In double quotes it would be, in this library, for every row."""
+    spec, probe = orders(world), SqlProbe(world.address, "shop")
+    world.execute("ALTER TABLE orders DROP COLUMN note")
+    with pytest.raises(SourceRefused, match=r"orders: a column disappeared .*no such column: note"):
+        probe.measure(spec, (Window(None, None),))
+
+
+def test_a_file_whose_generated_column_compares_by_like_is_read(world: File) -> None:
+    """Whoever sets how LIKE compares, even to what it is, makes such a file malformed to himself."""
+    world.execute(
+        "CREATE TABLE words (id integer PRIMARY KEY, word text, a int GENERATED ALWAYS AS (word LIKE 'A%') VIRTUAL)",
+        "INSERT INTO words (word) VALUES ('apple'), ('pear')",
+    )
+    spec = replace(spec_of(world, "words", strategy=Strategy.FULL_REFRESH), cursor=None)
+    assert SqlProbe(world.address, "shop").measure(spec, (Window(None, None),))[0].rows == 2
+
+
+def test_rows_that_the_library_counts_and_does_not_give_are_refused(
+    world: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, whole = orders(world), snapshot.read_rows
+    monkeypatch.setattr(snapshot, "read_rows", lambda *asked: islice(whole(*asked), 2))
+    with pytest.raises(SourceRefused, match="the source counts 3 rows and sent 2"):
+        contract.synced(SqlProbe(world.address, "shop"), spec)

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.rowwise.activity import earliest, zone_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED
-from incremental_assets.adapters.databases.sqlserver import bound, row_dialect
+from incremental_assets.adapters.databases.sqlserver import bound, connect, row_dialect, settings
 from incremental_assets.adapters.databases.sqlserver.bound import Answers, bound_of
 from incremental_assets.cli.findings.finding import Health
 from incremental_assets.cli.findings.of_source import of_source
 from incremental_assets.cli.findings.of_table import of_table
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.config.settings import SourceConfig
+from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.source_identity import Compared
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
@@ -54,7 +56,7 @@ def translated(sql: str) -> str:
     sql = re.sub(r"CONVERT\(datetime2\(7\), '([^']+)'\)", r"'\1'", sql)
     sql = re.sub(r"CONVERT\(bigint, ((?:[A-Z]+\()?\[\w+\]\)?)\)", r"\1", sql)
     sql = re.sub(r"CONVERT\(varbinary\(max\), CONVERT\(nvarchar\(max\), (\[\w+\])\)\)", r"utf16(\1)", sql)
-    return sql.replace("MIN_ACTIVE_ROWVERSION()", "1000")
+    return sql.replace("MIN_ACTIVE_ROWVERSION()", "1000").replace("COUNT_BIG", "COUNT")
 
 
 @pytest.fixture
@@ -257,6 +259,15 @@ def test_measure_and_keys_are_made_of_the_same_rows(server: Recorded) -> None:
         assert keys.present(frozenset({"1", "2", "9"})) == {"1", "2"}
 
 
+def test_rows_and_keys_that_something_cuts_are_refused(server: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, whole = spec_of(BY_TIME), server.rows
+    monkeypatch.setattr(server, "rows", lambda sql: islice(whole(sql), 2 if sql.startswith("SELECT [id]") else None))
+    with pytest.raises(SourceRefused, match="the source counts 3 rows and sent 2, so nothing was written"):
+        synced(ADDRESS, spec)
+    with pytest.raises(SourceRefused, match="counts 3 rows and sent 2"), SqlProbe(ADDRESS, "shop").keys(spec):
+        pass
+
+
 def test_the_sql_of_a_look_and_a_read_is_as_it_was_reviewed(server: Recorded) -> None:
     server.answers = {**server.answers, "SYSDATETIMEOFFSET": [(NOW, 0)]}
     synced(ADDRESS, spec_of(BY_TIME))
@@ -264,7 +275,8 @@ def test_the_sql_of_a_look_and_a_read_is_as_it_was_reviewed(server: Recorded) ->
     server.answers = {"SELECT CONVERT(bigint, MIN_ACTIVE_ROWVERSION())": [(1000,)], **server.answers}
     decided(ADDRESS, spec_of(BY_TRANSACTION))
     SqlProbe(ADDRESS, "shop").facts((Wanted(TableId("shop", "dbo", "orders"), ("updated_at",)),))
-    assert "\n;\n".join(dict.fromkeys(server.asked)) + "\n" == GOLDEN.read_text(encoding="utf-8")
+    asked = "\n;\n".join([*connect.statements(ADDRESS), settings.QUESTION, *dict.fromkeys(server.asked)]) + "\n"
+    assert asked == GOLDEN.read_text(encoding="utf-8")
 
 
 # --- the settled bound --------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ still to be written, and its statement is running; or written, and its transacti
 from __future__ import annotations
 
 import re
+import secrets
 from datetime import UTC, datetime, timedelta
 
 import pymysql
@@ -27,10 +28,11 @@ SHOW GLOBAL VARIABLES WHERE (Variable_name = 'wsrep_on' AND Value = 'ON') OR (Va
 """
 _WRITTEN, _FLUSHED = (re.compile(rf"{words}\s+(\d+)") for words in ("Log sequence number", "Log flushed up to"))
 
-# Neither sleepers, nor the server's own threads, nor those that send its log to a replica.
+# Neither sleepers, nor the server's own threads, nor those that send its log to a replica, nor this very question, which no number of a connection
+# tells: a session may be given another's.
 _RUNNING = """
 SELECT id, user, host, UTC_TIMESTAMP(6) - INTERVAL {} MICROSECOND, user = 'system user' FROM information_schema.processlist
-WHERE id <> CONNECTION_ID() AND command NOT IN ('Sleep', 'Daemon') AND command NOT LIKE 'Binlog Dump%%' ORDER BY time DESC
+WHERE COALESCE(info, '') NOT LIKE %s AND command NOT IN ('Sleep', 'Daemon') AND command NOT LIKE 'Binlog Dump%%' ORDER BY time DESC
 """
 
 _XA_REFUSED = 1401
@@ -74,7 +76,7 @@ def _started(clock: datetime, uptime: int) -> datetime:
 
 def _running(connection: Connection) -> tuple[list[Active], bool]:
     """Statements with their start, and whether some thread applies the log of another server."""
-    found = connection.rows(_RUNNING.format(connection.flavour.elapsed))
+    found = connection.rows(_RUNNING.format(connection.flavour.elapsed), (f"%{secrets.token_hex(8)}%",))
     applies = any(is_system == "1" for *_, is_system in found)
     return [
         Active(int(number or 0), _moment(began), f"connection {number}, {user}@{place}")
@@ -120,8 +122,8 @@ def _positions(connection: Connection) -> tuple[int | None, int | None]:
             raise
         return None, None
     if connection.flavour is MARIADB:
-        values = {name: int(value or 0) for name, value in found}
-        return values["Innodb_lsn_current"], values["Innodb_lsn_flushed"]
+        values = {name: int(value) for name, value in found if value}
+        return values.get("Innodb_lsn_current"), values.get("Innodb_lsn_flushed")
     ((_, _, words),) = found
     ends = [pattern.search(words or "") for pattern in (_WRITTEN, _FLUSHED)]
     written, flushed = (int(end[1]) if end else None for end in ends)

@@ -15,6 +15,7 @@ import pymysql
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql.flavour import Flavour, flavour_of
 from incremental_assets.adapters.databases.mysql.packets import packets
+from incremental_assets.adapters.databases.mysql.settings import check, check_dirty, set_all
 from incremental_assets.adapters.databases.sentences import ANOTHER_KIND, place_of
 from incremental_assets.core.errors import SourceUnreachable
 
@@ -23,13 +24,6 @@ Text = str | None
 
 UTC = "+00:00"
 """UTC as the server takes it: names of zones are known to it only where somebody has loaded them."""
-_SETTINGS = (
-    # The modes of the server or of a user would change what a backslash, a quote or a zero date means.
-    "SET SESSION sql_mode = '', time_zone = '+00:00', sql_auto_is_null = 0, net_write_timeout = 600",
-    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-    "SET SESSION TRANSACTION READ ONLY",
-)
-
 
 _LOST = 2013
 """No whole answer came."""
@@ -37,6 +31,7 @@ _QUIT = b"\x01\x00\x00\x00\x01"
 """The protocol's COM_QUIT, as a packet."""
 _ENDED_WITHIN = 2.0
 """Seconds for which the end of a session is waited for."""
+_RESET_CONNECTION, _UNKNOWN_COMMAND = 0x1F, 1047
 _AT_ONCE = 1 << 18
 """Bytes that are received together."""
 
@@ -69,9 +64,9 @@ class Connection:
         try:
             self._connect(address)
             self._driver._read_timeout = _seconds(address.statement_timeout + address.socket_timeout)
-            for statement in _SETTINGS:
-                self.execute(statement)
+            self._reset()
             self.limit(address.statement_timeout)
+            set_all(self, self.flavour, place_of(address))
         except BaseException:
             self.close()
             raise
@@ -88,6 +83,16 @@ class Connection:
             raise SourceUnreachable(
                 f"{place_of(address)}: the secret that `password` refers to cannot be sent ({error}); is it a password? A long one needs TLS"
             ) from None
+
+    def _reset(self) -> None:
+        """Forget what `init_connect` has left beside settings: a transaction, variables, and temporary tables, which answer in place of a table of their name."""
+        try:
+            self._driver._execute_command(_RESET_CONNECTION, b"")
+            self._driver._read_ok_packet()
+        except pymysql.Error as error:
+            # Not every proxy knows the command.
+            if error.args[0] != _UNKNOWN_COMMAND:
+                raise
 
     @property
     def flavour(self) -> Flavour:
@@ -154,6 +159,8 @@ class Connection:
         """What is asked in the block is answered from one view of every InnoDB table."""
         self.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
         try:
+            # A proxy may have it answered by another session than the one that was set.
+            check(self, self.flavour, place_of(self._address))
             yield
         finally:
             # Where the connection is lost, the transaction went with it.
@@ -163,13 +170,15 @@ class Connection:
     @contextmanager
     def dirty_reads(self) -> Iterator[None]:
         """What is asked in the block is answered from rows as they are now, whether they are committed or not."""
-        self.execute("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+        self.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
         self.execute("START TRANSACTION READ ONLY")
         try:
+            check_dirty(self, self.flavour, place_of(self._address))
             yield
         finally:
             with suppress(pymysql.Error):
                 self.execute("ROLLBACK")
+                self.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
     def abort(self) -> None:
         """Abort from another thread: whatever waits for an answer fails at once."""

@@ -38,6 +38,7 @@ _NOT_GRANTED = (1142, 1143, 1227)
 _TOO_LONG = (1969, 3024, 1317)
 _NO_ROOM = (1040, 1203, 1226)
 _TLS = 2026
+_CONNECT_SCRIPT, _PACKET = 1184, 1153
 _CUT = (2006, 2013, 1053, 1927)
 _NO_HOST = 2003
 
@@ -71,6 +72,14 @@ def explain(error: pymysql.Error, address: Address, table: TableId | None) -> In
         return SourceRefused(f"{subject}: {NO_COLUMN.format(words)}")
     if number == _ALTERED:
         return SourceRefused(f"{subject}: {ALTERED.format(words)}")
+    if number == _CONNECT_SCRIPT:
+        return SourceRefused(
+            f"{place}: what the server runs when {address.user} connects fails ({words}); correct its `init_connect`, or let this user pass it by"
+        )
+    if number == _PACKET:
+        return SourceRefused(
+            f"{subject}: a question to this table is longer than the server allows ({words}); SET GLOBAL max_allowed_packet to some megabytes"
+        )
     if number in _NOT_GRANTED:
         cure = f"GRANT SELECT ON {relation(table)}" if table else "`doctor --sql` prints the grants"
         return SourceRefused(f"{subject}: the user {address.user} lacks a privilege ({words}); {cure}")

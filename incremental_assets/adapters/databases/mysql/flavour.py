@@ -27,7 +27,7 @@ MARIADB = Flavour(
     limit="max_statement_time",
     limit_unit=1000,
     elapsed="CAST(time_ms * 1000 AS SIGNED)",
-    server="@@server_id",
+    server="@@global.server_id",
     positions="SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_lsn_current', 'Innodb_lsn_flushed')",
     files="INNODB_SYS_TABLES",
 )
@@ -36,7 +36,7 @@ MYSQL = Flavour(
     limit_unit=1,
     # In whole seconds, which are rounded.
     elapsed="(time + 1) * 1000000",
-    server="@@server_uuid",
+    server="@@global.server_uuid",
     positions="SHOW ENGINE INNODB STATUS",
     files="INNODB_TABLES",
 )

@@ -42,7 +42,8 @@ class Session(OneByOne):
 
     def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
         """Every table and view that this user may read; the server does not show the others."""
-        return described(self._connection, source, schemas)
+        with self._connection.snapshot():
+            return described(self._connection, source, schemas)
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """Those that the server does not have, or does not show."""
@@ -70,13 +71,17 @@ class Session(OneByOne):
 
     @contextmanager
     def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
-        """Read in one statement, which sees one view."""
-        yield window_queries.read_keys(self._connection, spec)
+        """Read in one snapshot, which is over then."""
+        with self._connection.snapshot():
+            found = window_queries.read_keys(self._connection, spec)
+        yield found
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
-        """The rows by the places of their keys, read in one statement, which sees one view."""
-        yield window_queries.placed_rows(self._connection, spec, windows)
+        """The rows by the places of their keys, read in one snapshot, which is over then."""
+        with self._connection.snapshot():
+            found = window_queries.placed_rows(self._connection, spec, windows)
+        yield found
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""

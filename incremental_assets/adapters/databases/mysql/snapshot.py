@@ -1,4 +1,4 @@
-"""One transaction with one view: the rows of a plan's window, written to a file of ours as they arrive, and counted on the way."""
+"""One transaction with one view: the rows of a plan's window, written to a file of ours as they arrive, and counted by the server."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from incremental_assets.adapters.databases.local_rows import check_unaltered
 from incremental_assets.adapters.databases.mysql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.mysql.columns import converted, printed
 from incremental_assets.adapters.databases.mysql.connect import Connection
+from incremental_assets.adapters.databases.mysql.rows_of import Selection
 from incremental_assets.adapters.databases.mysql.sql import beyond, effective, has_cursor, inside, relation
 from incremental_assets.adapters.databases.mysql.types import travel
 from incremental_assets.adapters.databases.mysql.window_queries import (
@@ -32,6 +33,7 @@ from incremental_assets.adapters.databases.mysql.window_queries import (
     without,
 )
 from incremental_assets.adapters.databases.spooled_rows import arrow_schema, spool
+from incremental_assets.adapters.databases.whole import check_whole
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
@@ -64,7 +66,9 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
             sought = seek(placed_rows(connection, spec, plan.compared_windows)) if seek else None
             plan = plan.at(sought.places) if sought else plan
             window = plan.fingerprint_window
-            _write(folder / "rows.parquet", plan, connection, tally)
+            selection = _selection(plan)
+            _write(folder / "rows.parquet", selection, connection, tally)
+            check_whole(spec.shape, tally.rows, lambda: selection.counted(connection))
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
@@ -114,11 +118,11 @@ def _end(function: Any, *values: CursorValue | None) -> CursorValue | None:
     return found
 
 
-def _write(path: Path, plan: SyncPlan, connection: Connection, tally: _Tally) -> None:
-    schema, query = arrow_schema(plan.spec), _query(plan)
+def _write(path: Path, selection: Selection, connection: Connection, tally: _Tally) -> None:
+    schema = arrow_schema(selection.spec)
     with spool(path, schema) as writer:
-        for sent in connection.batches(query.sql, query.values, _AT_ONCE):
-            writer.write_batch(_batch(schema, plan.spec, sent, tally))
+        for sent in connection.batches(selection.sql, selection.values, _AT_ONCE):
+            writer.write_batch(_batch(schema, selection.spec, sent, tally))
 
 
 def _batch(schema: pa.Schema, spec: TableSpec, sent: Sequence[pa.BinaryArray], tally: _Tally) -> pa.RecordBatch:
@@ -160,9 +164,9 @@ def _raw(spec: TableSpec, sent: Sequence[pa.BinaryArray], place: int) -> str:
     return json.dumps(dict(zip(spec.shape.names, texts, strict=True)))
 
 
-def _query(plan: SyncPlan) -> Condition:
+def _selection(plan: SyncPlan) -> Selection:
     spec = plan.spec
-    cursor, late, ahead, rows = Condition("NULL"), Condition("FALSE"), Condition("FALSE"), _where(plan)
+    cursor, late, ahead = Condition("NULL"), Condition("FALSE"), Condition("FALSE")
     if spec.is_incremental:
         there = has_cursor(spec)
         cursor = Condition(f"IF({there.sql}, {effective(spec)}, NULL)", there.values)
@@ -171,8 +175,8 @@ def _query(plan: SyncPlan) -> Condition:
         if plan.future_above is not None and spec.future is FuturePolicy.QUARANTINE:
             ahead = there & beyond(spec, ">=", plan.future_above)
     own = ", ".join(travel(column).select for column in spec.columns)
-    sql = f"SELECT {cursor.sql}, {late.sql}, {ahead.sql}, {own} FROM {relation(spec.id)} WHERE {rows.sql}"
-    return Condition(sql, (*cursor.values, *late.values, *ahead.values, *rows.values))
+    columns = Condition(f"{cursor.sql}, {late.sql}, {ahead.sql}, {own}", (*cursor.values, *late.values, *ahead.values))
+    return Selection(spec, columns, _where(plan))
 
 
 def _where(plan: SyncPlan) -> Condition:

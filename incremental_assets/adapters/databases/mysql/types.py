@@ -16,6 +16,8 @@ from incremental_assets.core.model.table import Column, Fidelity
 _SIGNED = {"tinyint": "smallint", "smallint": "smallint", "mediumint": "int", "int": "int", "bigint": "bigint"}
 _UNSIGNED = {"tinyint": "smallint", "smallint": "int", "mediumint": "int", "int": "bigint", "bigint": "decimal(20,0)"}
 _TEXTS = frozenset(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"))
+_PRINTED = _TEXTS | {"json"}
+"""What is sent as a text without a cast, which has no result where the text is long."""
 _BINARY = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"))
 _SPATIAL = frozenset(
     (
@@ -74,10 +76,10 @@ def travel(column: Column) -> Travel:
     own, name = identifier(column.name), _name(column.source_type)
     match column.spark_type:
         case "string":
-            return _text(own if name in _TEXTS else f"CAST({own} AS CHAR CHARACTER SET utf8mb4)")
+            return _text(own if name in _PRINTED else f"CAST({own} AS CHAR CHARACTER SET utf8mb4)")
         case "binary":
             digits = f"LOWER(HEX({own}))"
-            return Travel(own, "", digits, digits)
+            return Travel(own, "", digits, f"MD5({own})")
         case "date" | "timestamp" | "timestamp_ntz" as kind:
             return _moment(own, kind)
         case "float" | "double":
@@ -97,7 +99,7 @@ def _text(value: str) -> Travel:
     text = f"CONVERT({value} USING utf8mb4)"
     # The server takes half a surrogate for a character, which Unicode does not have; UTF-16 cannot hold it.
     unfit = f"BINARY CONVERT(CONVERT({text} USING utf16) USING utf8mb4) <> BINARY {text}"
-    return Travel(value, unfit, f"CONCAT(CHAR_LENGTH({text}), ':', {text})", f"HEX({text})")
+    return Travel(value, unfit, f"CONCAT(CHAR_LENGTH({text}), ':', {text})", f"MD5({value})")
 
 
 def _moment(own: str, kind: str) -> Travel:

@@ -10,6 +10,7 @@ from collections import Counter
 from datetime import timedelta
 
 from incremental_assets.adapters.databases.mysql.connect import Connection, Text
+from incremental_assets.adapters.databases.mysql.rows_of import checked, checked_sum, select, summed_hashes
 from incremental_assets.adapters.databases.mysql.sql import effective, inside, relation
 from incremental_assets.adapters.databases.mysql.window_queries import printed_hash, value_of
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -39,10 +40,11 @@ def _groups(connection: Connection, spec: TableSpec, window: Window) -> _Groups:
     """How many rows each hour has, or each day where the cursor is a date, and a digest of what they hold."""
     rows = inside(spec, window, nulls=False)
     sql = (
-        f"SELECT LEFT(CAST({effective(spec)} AS CHAR), {_width(spec)}) AS hour, COUNT(*), SUM({printed_hash(spec.columns)}) "
+        f"SELECT LEFT(CAST({effective(spec)} AS CHAR), {_width(spec)}) AS hour, COUNT(*), {summed_hashes(printed_hash(spec.columns))} "
         f"FROM {relation(spec.id)} WHERE {rows.sql} GROUP BY hour"
     )
-    return {str(hour): numbers for hour, *numbers in connection.rows(sql, rows.values)}
+    found = connection.rows(sql, rows.values)
+    return {str(hour): [count, checked_sum(connection, spec, str(total))] for hour, count, total in found}
 
 
 def _lowest(connection: Connection, spec: TableSpec, window: Window) -> CursorValue | None:
@@ -56,8 +58,9 @@ def _lowest(connection: Connection, spec: TableSpec, window: Window) -> CursorVa
 
 def _rows(connection: Connection, spec: TableSpec, window: Window) -> Counter[tuple[Text, ...]]:
     rows = inside(spec, window, nulls=False)
-    sql = f"SELECT {effective(spec)}, {printed_hash(spec.columns)} FROM {relation(spec.id)} WHERE {rows.sql}"
-    return Counter(connection.rows(sql, rows.values))
+    found = connection.rows(select(spec, f"{effective(spec)}, {printed_hash(spec.columns)}", rows).sql, rows.values)
+    digests = checked(connection, spec, (digest for _, digest in found))
+    return Counter((at, digest) for (at, _), digest in zip(found, digests, strict=True))
 
 
 def _within(spec: TableSpec, window: Window, hour: str) -> Window:

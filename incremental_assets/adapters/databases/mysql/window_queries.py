@@ -7,6 +7,13 @@ from collections.abc import Sequence
 from incremental_assets.adapters.databases.condition import EVERY, NONE, Condition, either
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR, placed_by_value
 from incremental_assets.adapters.databases.mysql.connect import Connection
+from incremental_assets.adapters.databases.mysql.rows_of import (
+    all_rows,
+    checked,
+    checked_sum,
+    select,
+    summed_hashes,
+)
 from incremental_assets.adapters.databases.mysql.sql import (
     beyond,
     effective,
@@ -48,12 +55,12 @@ def fingerprint(connection: Connection, spec: TableSpec, window: Window) -> Fing
     rows = inside(spec, window, nulls=cursor_of(spec).nulls is not NullPolicy.SKIP)
     there = has_cursor(spec)
     sql = (
-        f"SELECT COUNT(*), MAX(IF({there.sql}, {effective(spec)}, NULL)), COALESCE(SUM({printed_hash(spec.columns)}), 0) "
+        f"SELECT COUNT(*), MAX(IF({there.sql}, {effective(spec)}, NULL)), {summed_hashes(printed_hash(spec.columns))} "
         f"FROM {relation(spec.id)} WHERE {rows.sql}"
     )
     count, highest, digest = connection.row(sql, (*there.values, *rows.values))
     value = value_of(spec, highest)
-    return Fingerprint(window.lower, int(count), value.text if value else None, digest)
+    return Fingerprint(window.lower, int(count), value.text if value else None, checked_sum(connection, spec, digest))
 
 
 def oldest(connection: Connection, spec: TableSpec, window: Window, above: CursorValue) -> str | None:
@@ -69,28 +76,27 @@ def measure(connection: Connection, spec: TableSpec, windows: Sequence[Window]) 
     return tuple(_measure(connection, spec, window) for window in windows)
 
 
-def row_hashes_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> Condition:
-    """A whole SELECT: the key's canonical text, or the row's hash where there is no key, and the row's hash."""
+def row_hashes(
+    connection: Connection, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+) -> list[tuple[str, int]]:
+    """The key's canonical text, or the row's hash where there is no key, and the row's hash; asked in a snapshot."""
     rows = _inside(spec, windows) & _landable(spec) & _unmarked(spec)
     if places is not None:
         rows &= at_places(spec, places)
-    return Condition(
-        f"SELECT {_key(spec)}, {row_hash(spec.columns)} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values
-    )
-
-
-def placed_rows_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition:
-    """A whole SELECT: the place of the key, see `core.model.key_parts`, and the row's hash."""
-    rows = _inside(spec, windows) & _landable(spec) & _unmarked(spec)
-    selected = f"{place(spec)}, {row_hash(spec.columns)}"
-    return Condition(f"SELECT {selected} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values)
+    found = all_rows(connection, select(spec, f"{_key(spec)}, {row_hash(spec.columns)}", rows))
+    digests = checked(connection, spec, (digest for _, digest in found))
+    return [(str(key), int(digest)) for (key, _), digest in zip(found, digests, strict=True)]
 
 
 def placed_rows(connection: Connection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
-    """Place and hash of each row that could have landed, read in one statement."""
-    found = placed_rows_sql(spec, windows)
-    pairs = connection.rows(found.sql, found.values)
-    return ReadPlaces.of((int(place), int(digest)) for place, digest in pairs if place and digest)
+    """The place of the key, see `core.model.key_parts`, and the hash of each row that could have landed; asked in a snapshot."""
+    rows = _inside(spec, windows) & _landable(spec) & _unmarked(spec)
+    found = all_rows(connection, select(spec, f"{place(spec)}, {row_hash(spec.columns)}", rows))
+    digests = checked(connection, spec, (digest for _, digest in found))
+    # A row without a key has no place.
+    return ReadPlaces.of(
+        (int(at), int(digest)) for (at, _), digest in zip(found, digests, strict=True) if at is not None
+    )
 
 
 def unlandable(spec: TableSpec) -> Condition:
@@ -110,31 +116,26 @@ def at_places(spec: TableSpec, places: KeyParts) -> Condition:
     return Condition(f"{place(spec)} IN ({', '.join(['%s'] * len(numbers))})", numbers) if numbers else NONE
 
 
-def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition | None:
-    """A whole SELECT: the keys of rows that cannot land; None where there is no key, or where Spark holds every value."""
-    landable = _landable(spec)
-    if not spec.key or landable == EVERY:
-        return None
-    rows = _inside(spec, windows) & unlandable(spec)
-    return Condition(f"SELECT {_key(spec)} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values)
+def unholdable_keys(connection: Connection, spec: TableSpec, windows: Sequence[Window]) -> list[str]:
+    """The keys of rows that cannot land; none where there is no key, or where Spark holds every value. Asked in a snapshot."""
+    if not spec.key or _landable(spec) == EVERY:
+        return []
+    found = all_rows(connection, select(spec, _key(spec), _inside(spec, windows) & unlandable(spec)))
+    return list(checked(connection, spec, (key for (key,) in found)))
 
 
 def read_keys(connection: Connection, spec: TableSpec) -> ReadKeys:
-    """All of a table's keys, in one statement, which sees one view."""
-    return ReadKeys.of(spec, (str(text) for (text,) in connection.rows(_key_texts_sql(spec))))
-
-
-def _key_texts_sql(spec: TableSpec) -> str:
-    """A whole SELECT: the canonical text of each key; one with a part that is NULL, or that Spark cannot hold, is in no copy."""
+    """The canonical text of each key, asked in a snapshot; one with a part that is NULL, or that Spark cannot hold, is in no copy."""
     columns = _key_columns(spec)
     whole = [f"{identifier(column.name)} IS NOT NULL" for column in columns]
     fit = [f"NOT COALESCE({test}, FALSE)" for column in columns if (test := travel(column).unfit)]
-    return f"SELECT {_row_text(columns)} FROM {relation(spec.id)} WHERE {' AND '.join([*whole, *fit])}"
+    found = all_rows(connection, select(spec, _row_text(columns), Condition(" AND ".join([*whole, *fit]))))
+    return ReadKeys.of(spec, checked(connection, spec, (text for (text,) in found)))
 
 
 def printed_hash(columns: Sequence[Column]) -> str:
     """SQL for a number of what a row holds, for the server's own comparisons."""
-    return _number(_joined(", ".join(f"COALESCE({travel(column).printed}, '{NULL}')" for column in columns)))
+    return _number(_joined([f"COALESCE({travel(column).printed}, '{NULL}')" for column in columns]))
 
 
 def row_hash(columns: Sequence[Column]) -> str:
@@ -155,9 +156,9 @@ def value_of(spec: TableSpec, found: str | None) -> CursorValue | None:
 
 def _measure(connection: Connection, spec: TableSpec, window: Window) -> Measure:
     rows = _inside(spec, (window,)) & _landable(spec) & _unmarked(spec)
-    sql = f"SELECT COUNT(*), COALESCE(SUM({row_hash(spec.columns)}), 0) FROM {relation(spec.id)} WHERE {rows.sql}"
+    sql = f"SELECT COUNT(*), {summed_hashes(row_hash(spec.columns))} FROM {relation(spec.id)} WHERE {rows.sql}"
     count, total = connection.row(sql, rows.values)
-    return Measure(window, int(count), total)
+    return Measure(window, int(count), checked_sum(connection, spec, total))
 
 
 def _inside(spec: TableSpec, windows: Sequence[Window]) -> Condition:
@@ -206,11 +207,21 @@ def _key_columns(spec: TableSpec) -> list[Column]:
 
 
 def _row_text(columns: Sequence[Column]) -> str:
-    return _joined(", ".join(f"COALESCE({travel(column).canonical}, '{NULL}')" for column in columns))
+    return _joined([_text_of(column) for column in columns])
 
 
-def _joined(texts: str) -> str:
-    return f"CONCAT_WS('{SEPARATOR}', {texts})"
+def _text_of(column: Column) -> str:
+    """The canonical text of a value. Of a long one the server may make none, which is not that of NULL."""
+    text = travel(column).canonical
+    if column.spark_type in ("string", "binary"):
+        return f"IF({identifier(column.name)} IS NULL, '{NULL}', {text})"
+    return f"COALESCE({text}, '{NULL}')"
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Missing where one of them is."""
+    separated = f", '{SEPARATOR}', ".join(texts)
+    return f"CONCAT({separated})"
 
 
 def _number(text: str) -> str:

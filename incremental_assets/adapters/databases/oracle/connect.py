@@ -11,21 +11,14 @@ from threading import Thread
 from typing import Any
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.oracle import settings
 from incremental_assets.adapters.databases.rowwise.row_dialect import Row
+from incremental_assets.adapters.databases.sentences import place_of
 from incremental_assets.core.extras import Extra
 
 DRIVER = Extra("oracle", "the driver of Oracle is not installed", ("oracledb",))
 
 _AT_ONCE = 500
-SETTINGS = (
-    # Moments with a zone are then shown in UTC, and texts are compared by their bytes.
-    "ALTER SESSION SET TIME_ZONE = '+00:00'",
-    "ALTER SESSION SET NLS_CALENDAR = 'GREGORIAN'",
-    "ALTER SESSION SET NLS_NUMERIC_CHARACTERS = '.,'",
-    "ALTER SESSION SET NLS_COMP = BINARY",
-    "ALTER SESSION SET NLS_SORT = BINARY",
-)
-"""The settings under which a statement means the same whatever the server's defaults are."""
 
 
 class Lost(Exception):
@@ -46,8 +39,9 @@ class Connection:
         self._opened = _in_time(lambda: self._driver.connect(**terms(address)), address)
         try:
             self._opened.call_timeout = round(1000 * address.statement_timeout.total_seconds())
-            for setting in SETTINGS:
-                self.execute(setting)
+            for statement in settings.statements():
+                self.execute(statement)
+            settings.check(self.rows, place_of(address))
         except BaseException:
             self.close()
             raise
@@ -67,11 +61,11 @@ class Connection:
             cursor.execute(sql)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[bool]:
         """One view of every table from here on. A table that is altered meanwhile refuses to be read in it."""
         self.execute("SET TRANSACTION READ ONLY")
         try:
-            yield
+            yield True
         finally:
             # Where the connection is lost, the transaction went with it.
             with suppress(self._driver.Error):

@@ -23,6 +23,7 @@ from incremental_assets.adapters.databases.rowwise.sql import (
     selected,
     without_cursor,
 )
+from incremental_assets.adapters.databases.whole import Counted, check_whole
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure
@@ -50,7 +51,12 @@ def lowest_of(dialect: RowDialect, connection: RowConnection, spec: TableSpec, r
 
 def without(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> int:
     """Rows without a cursor."""
-    sql = f"SELECT COUNT(*) FROM {relation(dialect, spec.id)} WHERE {without_cursor(dialect, spec)}"
+    return counted(dialect, connection, spec, without_cursor(dialect, spec))
+
+
+def counted(dialect: RowDialect, connection: RowConnection, spec: TableSpec, condition: str) -> int:
+    """The rows that fulfil a condition, by the database's own count."""
+    sql = f"SELECT {dialect.count} FROM {relation(dialect, spec.id)} WHERE {condition}"
     ((count,),) = connection.rows(sql)
     return int(count)
 
@@ -89,12 +95,15 @@ def placed(dialect: RowDialect, connection: RowConnection, spec: TableSpec, wind
     return local_rows.placed(spec, landable(dialect, connection, spec, windows))
 
 
-def read_keys(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> ReadKeys:
-    """All of a table's keys, in one statement."""
+def read_keys(dialect: RowDialect, connection: RowConnection, spec: TableSpec, *, in_one_view: bool) -> ReadKeys:
+    """All of a table's keys, in one statement; as many as there are, if the snapshot is one view. Raises SourceRefused."""
     columns = [column_of(spec, name) for name in spec.key]
     converters = [dialect.converter(column) for column in columns]
-    brought = connection.rows(selected(dialect, spec, spec.key, EVERY))
-    return ReadKeys.of(spec, local_rows.key_texts(columns, converters, brought))
+    brought = Counted(connection.rows(selected(dialect, spec, spec.key, EVERY)))
+    found = ReadKeys.of(spec, local_rows.key_texts(columns, converters, brought))
+    if in_one_view:
+        check_whole(spec.shape, brought.count, partial(counted, dialect, connection, spec, EVERY))
+    return found
 
 
 def value_of(spec: TableSpec, found: Any) -> CursorValue | None:

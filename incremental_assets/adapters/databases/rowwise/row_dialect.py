@@ -30,8 +30,8 @@ class RowConnection(Protocol):
     def rows(self, sql: str) -> Iterator[Row]:
         """An answer, as it arrives; nothing else is asked before its end."""
 
-    def snapshot(self) -> AbstractContextManager[None]:
-        """What is asked in the block is answered from one view of every table, where the database gives one."""
+    def snapshot(self) -> AbstractContextManager[bool]:
+        """What is asked in the block is answered from one view of every table; or from several, where the database gives no single one: that is false."""
 
     def abort(self) -> None:
         """Abort from another thread: whatever waits for an answer fails at once."""
@@ -69,6 +69,8 @@ class RowDialect:
     """How far the source has settled."""
     facts: Callable[[RowConnection, Sequence[Wanted]], SourceFacts]
     """What `doctor` must know."""
+    count: str = "COUNT(*)"
+    """The number of rows, whatever it is."""
     over: str = ""
     """Selects the number below which every transaction is over, in the form of the tables' `numbering`; empty where no table has one."""
     settled_rows: Callable[[Column], str] = _untold

@@ -63,8 +63,8 @@ class Session(OneByOne):
     @contextmanager
     def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
         """Read in one snapshot, which is over then."""
-        with self._connection.snapshot():
-            found = queries.read_keys(self._dialect, self._connection, spec)
+        with self._connection.snapshot() as one:
+            found = queries.read_keys(self._dialect, self._connection, spec, in_one_view=one)
         yield found
 
     @contextmanager

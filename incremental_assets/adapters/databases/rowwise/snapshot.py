@@ -13,11 +13,12 @@ from typing import Any
 
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.local_rows import Tally, check_unaltered, sought
-from incremental_assets.adapters.databases.rowwise.queries import fingerprint, read_keys, value_of, without
+from incremental_assets.adapters.databases.rowwise.queries import counted, fingerprint, read_keys, value_of, without
 from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect
 from incremental_assets.adapters.databases.rowwise.rows import raw, read_rows
 from incremental_assets.adapters.databases.rowwise.sql import rows_of
 from incremental_assets.adapters.databases.spooled_rows import write_rows
+from incremental_assets.adapters.databases.whole import Counted, check_whole
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableShape, TableSpec
@@ -30,11 +31,14 @@ def open_snapshot(dialect: RowDialect, connection: RowConnection, plan: SyncPlan
     spec, window = plan.spec, plan.fingerprint_window
     folder = Path(tempfile.mkdtemp(prefix="rows-", dir=scratch_folder()))
     try:
-        with connection.snapshot():
+        with connection.snapshot() as one:
             check_unaltered(spec, shapes_of(dialect, connection, spec))
             tally = Tally(plan, _comparable)
-            rows = sought(plan, read_rows(dialect, connection, spec, rows_of(dialect, plan)))
-            write_rows(folder / "rows.parquet", spec, tally.seen(rows, partial(raw, spec)))
+            condition = rows_of(dialect, plan)
+            read = Counted(read_rows(dialect, connection, spec, condition))
+            write_rows(folder / "rows.parquet", spec, tally.seen(sought(plan, iter(read)), partial(raw, spec)))
+            if one:
+                check_whole(spec.shape, read.count, partial(counted, dialect, connection, spec, condition))
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
@@ -44,7 +48,7 @@ def open_snapshot(dialect: RowDialect, connection: RowConnection, plan: SyncPlan
                 fingerprint=fingerprint(dialect, connection, spec, window) if window else None,
                 visible="",
                 handle=folder / "rows.parquet",
-                keys=read_keys(dialect, connection, spec) if plan.compares_keys else None,
+                keys=read_keys(dialect, connection, spec, in_one_view=one) if plan.compares_keys else None,
             )
             # What was altered meanwhile is read in its new form: a snapshot of rows need not be one of the catalogue.
             check_unaltered(spec, shapes_of(dialect, connection, spec))

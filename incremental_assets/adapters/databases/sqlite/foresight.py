@@ -30,6 +30,4 @@ def foresee(connection: sqlite3.Connection, plan: SyncPlan) -> Estimate:
 def _filled(connection: sqlite3.Connection, sql: str, values: tuple[str | int, ...]) -> str:
     """The SQL with the values in the places of their `?`, for people: a name may hold one too, in its quotes."""
     quoted = iter(connection.execute("SELECT quote(?)", (value,)).fetchone()[0] for value in values)
-    return re.sub(
-        r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'|\?', lambda found: next(quoted) if found[0] == "?" else found[0], sql
-    )
+    return re.sub(r"`(?:[^`]|``)*`|'(?:[^']|'')*'|\?", lambda found: next(quoted) if found[0] == "?" else found[0], sql)

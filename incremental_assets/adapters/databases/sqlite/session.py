@@ -23,6 +23,7 @@ from incremental_assets.adapters.databases.sqlite.errors import check_openable, 
 from incremental_assets.adapters.databases.sqlite.foresight import foresee
 from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.rows import utc
+from incremental_assets.adapters.databases.sqlite.settings import set_all
 from incremental_assets.adapters.databases.sqlite.snapshot import open_snapshot
 from incremental_assets.adapters.databases.sqlite.sql import install
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
@@ -149,7 +150,7 @@ def open_file(address: Address) -> sqlite3.Connection:
     """The file, read-only; in autocommit, and waiting for a writer of a rollback journal. Raises SourceUnreachable, and what the library raises."""
     check_openable(address.database)
     connection = sqlite3.connect(
-        f"file:{quote(address.database)}?mode=ro",
+        f"file:{quote(address.database)}?mode=ro&cache=private",
         uri=True,
         timeout=address.socket_timeout.total_seconds(),
         isolation_level=None,
@@ -158,7 +159,7 @@ def open_file(address: Address) -> sqlite3.Connection:
     try:
         # A text that is not UTF-8 is in a row that goes to quarantine; others land.
         connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
-        connection.execute("PRAGMA query_only = ON")
+        set_all(connection, address.database)
         install(connection)
         _open_in_fact(connection)
     except BaseException:

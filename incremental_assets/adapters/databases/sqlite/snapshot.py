@@ -20,6 +20,7 @@ from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.rows import raw, read_rows, with_kept_out
 from incremental_assets.adapters.databases.sqlite.sql import comparable, identifier, inside
 from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, placed, value_of, without
+from incremental_assets.adapters.databases.whole import Counted, check_whole
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.model.table import NullPolicy, cursor_of
 from incremental_assets.core.planning.plan import SyncPlan
@@ -44,8 +45,10 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
             differing = seek(placed(connection, spec, plan.compared_windows)) if seek else None
             plan = plan.at(differing.places) if differing else plan
             tally, window = Tally(plan, comparable), plan.fingerprint_window
-            rows = with_kept_out(connection, spec, sought(plan, read_rows(connection, spec, rows_of(plan))))
+            read = Counted(read_rows(connection, spec, rows_of(plan)))
+            rows = with_kept_out(connection, spec, sought(plan, iter(read)))
             write_rows(folder / "rows.parquet", spec, tally.seen(rows, partial(raw, spec)))
+            check_whole(spec.shape, read.count, partial(_counted, connection, plan))
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
@@ -63,6 +66,13 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
         yield numbers
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _counted(connection: sqlite3.Connection, plan: SyncPlan) -> int:
+    """The rows that the plan reads, by the library's own count."""
+    rows = rows_of(plan)
+    sql = f"SELECT count(*) FROM {identifier(plan.spec.id.name)} WHERE {rows.sql}"
+    return int(connection.execute(sql, rows.values).fetchone()[0])
 
 
 def rows_of(plan: SyncPlan) -> Condition:

@@ -21,9 +21,9 @@ _FUNCTION = "_sync_cursor"
 
 
 def identifier(name: str) -> str:
-    """A name in double quotes."""
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
+    """A name in backticks: in double quotes one that is no column any more would be taken for a text."""
+    doubled = name.replace("`", "``")
+    return f"`{doubled}`"
 
 
 def install(connection: sqlite3.Connection) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.rowwise.row_dialect import Row
+from incremental_assets.adapters.databases.sentences import place_of
+from incremental_assets.adapters.databases.sqlserver import settings
 from incremental_assets.core.errors import SetupError, SourceRefused
 from incremental_assets.core.extras import Extra
 
@@ -58,8 +60,9 @@ class Connection:
                     disable_connect_retry=True,
                     **tls(address),
                 )
-            for setting in settings(address):
-                self.execute(setting)
+            for statement in statements(address):
+                self.execute(statement)
+            settings.check(self.rows, place_of(address))
         except BaseException:
             self.close()
             raise
@@ -77,16 +80,16 @@ class Connection:
             cursor.execute(sql)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[bool]:
         """One view of every table from the first question on; where the database allows none, each question has its own, and the bound says so."""
         ((allowed,),) = self.rows(_SNAPSHOTS)
         if allowed != 1:
-            yield
+            yield False
             return
         self.execute("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
         self.execute("BEGIN TRANSACTION")
         try:
-            yield
+            yield True
         finally:
             # Where the connection is lost, the transaction went with it.
             with suppress(Lost, self._driver.Error):
@@ -114,16 +117,9 @@ class Connection:
             raise kind(str(error) or type(error).__name__) from None
 
 
-def settings(address: Address) -> tuple[str, ...]:
-    """The settings under which a statement means the same whatever the server's defaults are."""
-    return (
-        "SET QUOTED_IDENTIFIER ON",
-        "SET ANSI_NULLS ON",
-        "SET NOCOUNT ON",
-        "SET ARITHABORT ON",
-        "SET TEXTSIZE 2147483647",
-        f"SET LOCK_TIMEOUT {_seconds(address.socket_timeout) * 1000}",
-    )
+def statements(address: Address) -> tuple[str, ...]:
+    """What sets the session so that a statement means the same whatever the server's defaults are."""
+    return (*settings.SETTINGS, *settings.UNTOLD, f"SET LOCK_TIMEOUT {_seconds(address.socket_timeout) * 1000}")
 
 
 def tls(address: Address) -> dict[str, Any]:

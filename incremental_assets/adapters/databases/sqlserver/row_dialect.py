@@ -31,6 +31,7 @@ SQL_SERVER = RowDialect(
     hiding=catalogue.hiding_tables,
     bound=bound.take_bound,
     facts=doctor.read_facts,
+    count="COUNT_BIG(*)",
     over=_OVER,
     settled_rows=_settled_rows,
 )

@@ -1,3 +1,33 @@
+SET QUOTED_IDENTIFIER ON
+;
+SET ANSI_NULLS ON
+;
+SET ANSI_WARNINGS ON
+;
+SET ARITHABORT ON
+;
+SET CONCAT_NULL_YIELDS_NULL ON
+;
+SET LANGUAGE us_english
+;
+SET DATEFORMAT ymd
+;
+SET DATEFIRST 7
+;
+SET TEXTSIZE 2147483647
+;
+SET ROWCOUNT 0
+;
+SET NOCOUNT ON
+;
+SET IMPLICIT_TRANSACTIONS OFF
+;
+SET NUMERIC_ROUNDABORT OFF
+;
+SET LOCK_TIMEOUT 60000
+;
+SELECT CONVERT(nvarchar(128), quoted_identifier), CONVERT(nvarchar(128), ansi_nulls), CONVERT(nvarchar(128), ansi_warnings), CONVERT(nvarchar(128), arithabort), CONVERT(nvarchar(128), concat_null_yields_null), CONVERT(nvarchar(128), language), CONVERT(nvarchar(128), date_format), CONVERT(nvarchar(128), date_first), CONVERT(nvarchar(128), text_size) FROM sys.dm_exec_sessions WHERE session_id = @@SPID
+;
 SELECT s.name, o.name, c.name,
        CASE WHEN c.encryption_type IS NOT NULL THEN 'encrypted '
             WHEN c.is_masked = 1 AND HAS_PERMS_BY_NAME(DB_NAME(), N'DATABASE', N'UNMASK') = 0 THEN 'masked ' ELSE '' END,
@@ -82,7 +112,9 @@ WHERE o.type IN ('U', 'V') AND o.is_ms_shipped = 0 AND s.name IN (N'dbo') AND (N
 ;
 SELECT [id], CONVERT(varbinary(max), CONVERT(nvarchar(max), [note])), [price], [updated_at], CONVERT(bigint, [version]) FROM [dbo].[orders] WHERE ([updated_at] IS NOT NULL) OR ([updated_at] IS NULL)
 ;
-SELECT COUNT(*) FROM [dbo].[orders] WHERE [updated_at] IS NULL
+SELECT COUNT_BIG(*) FROM [dbo].[orders] WHERE ([updated_at] IS NOT NULL) OR ([updated_at] IS NULL)
+;
+SELECT COUNT_BIG(*) FROM [dbo].[orders] WHERE [updated_at] IS NULL
 ;
 SELECT [id], CONVERT(varbinary(max), CONVERT(nvarchar(max), [note])), [price], [updated_at], CONVERT(bigint, [version]) FROM [dbo].[orders] WHERE (([updated_at] IS NOT NULL) AND ([updated_at] >= CONVERT(datetime2(7), '2024-05-01T09:59:58'))) OR ([updated_at] IS NULL)
 ;

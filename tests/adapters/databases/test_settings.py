@@ -1,0 +1,188 @@
+"""What a session sets is read back, and what comes is counted: on stand-ins that set it back, hide it, or cut their answers."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import pymysql
+import pytest
+
+from incremental_assets.adapters.databases.mysql import settings as mysql
+from incremental_assets.adapters.databases.mysql.flavour import MARIADB, MYSQL, Flavour
+from incremental_assets.adapters.databases.oracle import settings as oracle
+from incremental_assets.adapters.databases.settings import Setting, check_settings
+from incremental_assets.adapters.databases.sqlserver import settings as sqlserver
+from incremental_assets.adapters.databases.whole import Counted, check_whole
+from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.table import Arrival, TableId, TableShape
+
+PLACE = "reader@db:3306/shop"
+LIMIT = Setting("sql_select_limit", "0", "an answer has only so many rows", former="row_limit")
+
+
+@dataclass
+class Server:
+    """Answers as a server of MariaDB or MySQL does on its settings; `fixed` it does not let be set, and says why."""
+
+    settings: dict[str, str]
+    fixed: dict[str, str] = field(default_factory=dict)
+    unheard: tuple[str, ...] = ()
+    """What something between us and the server keeps to itself, without a word."""
+    clock: Iterable[int] = field(default_factory=itertools.count)
+    said: list[str] = field(default_factory=list)
+
+    def execute(self, sql: str) -> None:
+        self.said.append(sql)
+        if not (found := re.fullmatch(r"SET SESSION (\w+) = (.*)", sql)):
+            return
+        name, value = found[1], found[2].strip("'")
+        if name in self.fixed:
+            raise pymysql.err.OperationalError(1227, self.fixed[name])
+        if name not in self.unheard:
+            self.settings[name] = value
+
+    def rows(self, sql: str) -> list[tuple[str | None, ...]]:
+        if sql == "SELECT @@timestamp":
+            return [(str(next(iter(self.clock))),)]
+        asked = re.findall(r"'(\w+)'", sql)
+        return [(name, value) for name, value in self.settings.items() if name in asked]
+
+
+def of(flavour: Flavour, **changed: str) -> Server:
+    """A server on which everything is otherwise than a session needs it, or as `changed`."""
+    return Server({each.name: "otherwise" for each in mysql.settings_of(flavour)} | changed)
+
+
+# --- read back ----------------------------------------------------------------------------------------
+
+
+def test_a_setting_that_differs_is_named_with_its_value_what_it_does_and_the_cure() -> None:
+    with pytest.raises(SourceRefused) as refused:
+        check_settings(PLACE, [LIMIT], {"sql_select_limit": "500"}, {"sql_select_limit": "access denied"})
+    assert str(refused.value) == (
+        "reader@db:3306/shop: the session's `sql_select_limit` is '500' although the session sets it to '0' (the server says: access denied), and so an answer has "
+        "only so many rows; allow this user to set it, and have no proxy or trigger set it back"
+    )
+
+
+def test_a_setting_that_nobody_tells_is_not_taken_for_one_that_is_right() -> None:
+    with pytest.raises(SourceRefused, match="does not tell whether the session's `sql_select_limit` is '0'"):
+        check_settings(PLACE, [LIMIT], {})
+    check_settings(PLACE, [replace(LIMIT, everywhere=False)], {})
+
+
+def test_a_setting_is_known_by_the_name_of_an_older_version_too() -> None:
+    check_settings(PLACE, [LIMIT], {"row_limit": "0"})
+    with pytest.raises(SourceRefused, match="the session's `row_limit` is '7'"):
+        check_settings(PLACE, [LIMIT], {"row_limit": "7"})
+
+
+# --- MariaDB and MySQL ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flavour", [MARIADB, MYSQL], ids=["mariadb", "mysql"])
+def test_whatever_was_set_the_session_has_its_own(flavour: Flavour) -> None:
+    server = of(flavour)
+    mysql.set_all(server, flavour, PLACE)
+    assert server.settings | {"timestamp": ""} == {
+        **{each.name: each.value for each in mysql.settings_of(flavour)},
+        "timestamp": "",
+    }
+    # A transaction that something has begun ends where nothing is read from it yet.
+    assert "ROLLBACK" in server.said
+
+
+def test_settings_that_are_right_are_not_set_again() -> None:
+    server = Server({each.name: each.value for each in mysql.settings_of(MYSQL)})
+    mysql.set_all(server, MYSQL, PLACE)
+    assert len([each for each in server.said if each.startswith("SET SESSION")]) == 4
+
+
+@pytest.mark.parametrize("name", [each.name for each in mysql.settings_of(MARIADB)])
+def test_a_session_whose_setting_does_not_stay_is_refused(name: str) -> None:
+    refusing, proxy = of(MARIADB), of(MARIADB)
+    refusing.fixed[name] = "this user may not"
+    proxy.unheard = (name,)
+    with pytest.raises(SourceRefused, match=rf"`{name}` is 'otherwise'.*\(the server says: this user may not\)"):
+        mysql.set_all(refusing, MARIADB, PLACE)
+    with pytest.raises(SourceRefused, match=rf"`{name}` is 'otherwise' although"):
+        mysql.set_all(proxy, MARIADB, PLACE)
+
+
+def test_a_setting_that_is_right_and_may_not_be_set_does_no_harm() -> None:
+    server = of(MARIADB, sql_select_limit=mysql.NO_LIMIT)
+    server.fixed["sql_select_limit"] = "this user may not"
+    mysql.set_all(server, MARIADB, PLACE)
+
+
+def test_a_session_whose_clock_stands_still_is_refused() -> None:
+    server = of(MARIADB)
+    server.fixed["timestamp"], server.clock = "secure_timestamp", itertools.repeat(86400)
+    with pytest.raises(SourceRefused, match=r"clock stands still at 86400.*\(secure_timestamp\)"):
+        mysql.set_all(server, MARIADB, PLACE)
+
+
+def test_a_dirty_read_that_would_show_what_is_committed_alone_is_refused() -> None:
+    server = of(MARIADB)
+    mysql.set_all(server, MARIADB, PLACE)
+    with pytest.raises(SourceRefused, match="`transaction_isolation` is 'REPEATABLE-READ'"):
+        mysql.check_dirty(server, MARIADB, PLACE)
+
+
+def test_a_line_that_is_lost_is_no_refusal() -> None:
+    server = of(MARIADB)
+
+    def lost(sql: str) -> None:
+        raise pymysql.err.OperationalError(2013, "Lost connection")
+
+    server.execute = lost  # type: ignore[method-assign]
+    with pytest.raises(pymysql.err.OperationalError, match="Lost connection"):
+        mysql.set_all(server, MARIADB, PLACE)
+
+
+# --- SQL Server and Oracle -------------------------------------------------------------------------------
+
+
+def test_a_session_of_sql_server_that_is_otherwise_is_refused() -> None:
+    right = tuple(each.value for each in sqlserver.SETTINGS.values())
+    sqlserver.check(lambda _: iter([right]), PLACE)
+    with pytest.raises(SourceRefused, match="`text_size` is '4096' although"):
+        sqlserver.check(lambda _: iter([(*right[:-1], "4096")]), PLACE)
+    with pytest.raises(SourceRefused, match="does not tell whether the session's `quoted_identifier`"):
+        sqlserver.check(lambda _: iter([]), PLACE)
+
+
+def test_a_session_of_oracle_that_is_otherwise_is_refused() -> None:
+    right = {each.name: each.value for each in oracle.SETTINGS}
+    oracle.check(lambda _: iter(right.items()), PLACE)
+    with pytest.raises(SourceRefused, match="`NLS_COMP` is 'LINGUISTIC' although"):
+        oracle.check(lambda _: iter((right | {"NLS_COMP": "LINGUISTIC"}).items()), PLACE)
+    with pytest.raises(SourceRefused, match="does not tell whether the session's `TIME_ZONE`"):
+        oracle.check(lambda _: iter([]), PLACE)
+
+
+# --- counted --------------------------------------------------------------------------------------------
+
+ORDERS = TableShape(TableId("shop", "public", "orders"), ())
+
+
+def test_an_answer_with_fewer_rows_than_there_are_is_refused_with_both_numbers() -> None:
+    with pytest.raises(SourceRefused, match=r"shop\.public\.orders: the source counts 5,000 rows and sent 500,"):
+        check_whole(ORDERS, 500, lambda: 5000)
+    check_whole(ORDERS, 5000, lambda: 5000)
+
+
+def test_a_view_whose_rows_come_and_go_by_the_time_is_refused_only_where_two_counts_agree() -> None:
+    view = replace(ORDERS, arrivals=(Arrival.VIEW,))
+    counts = iter([101, 102])
+    check_whole(view, 100, lambda: next(counts))
+    with pytest.raises(SourceRefused, match="counts 101 rows and sent 100"):
+        check_whole(view, 100, lambda: 101)
+
+
+def test_rows_are_counted_as_they_pass() -> None:
+    rows = Counted(iter("abc"))
+    assert (list(rows), rows.count) == (["a", "b", "c"], 3)
