@@ -116,7 +116,7 @@ def under(admin: pymysql.Connection, title: str, name: str) -> Iterator[None]:
             back.callback(cursor.execute, "SET GLOBAL init_connect = ''")
         else:
             for setting in _globals(title)[name]:
-                back.callback(cursor.execute, _undone(cursor, setting.partition(" ")[0]))
+                back.callback(cursor.execute, undone(cursor, setting.partition(" ")[0]))
                 cursor.execute(f"SET GLOBAL {setting}")
         yield
 
@@ -125,7 +125,7 @@ def _globals(title: str) -> Mapping[str, tuple[str, ...]]:
     return {**BOTH, **(MARIADB if title == "MariaDB" else MYSQL)}
 
 
-def _undone(cursor: pymysql.cursors.Cursor, variable: str) -> str:
+def undone(cursor: pymysql.cursors.Cursor, variable: str) -> str:
     """What sets it back."""
     cursor.execute(f"SELECT @@GLOBAL.{variable}")
     ((before,),) = cursor.fetchall()

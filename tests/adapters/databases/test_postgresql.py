@@ -50,7 +50,7 @@ SET = {
         "extra_float_digits = -15",
         "standard_conforming_strings = off",
     ),
-    "no time": ("statement_timeout = '1ms'", "idle_in_transaction_session_timeout = '1ms'"),
+    "no time": ("idle_in_transaction_session_timeout = '1ms'",),
 }
 """What an administrator may set for every session of a database or of a role."""
 ODD = {

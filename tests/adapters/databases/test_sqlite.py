@@ -12,7 +12,6 @@ from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from unittest import mock
 
 import pytest
 
@@ -38,6 +37,7 @@ from tests.adapters.databases.contract import Words, orders, planned, spec_of
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
+from tests.adapters.databases.sqlite_settings import another_build
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -52,22 +52,6 @@ ODD = {
     ),
     "found": ("CREATE VIEW found AS SELECT group_concat(word) AS words FROM computed WHERE word LIKE 'A%'",),
 }
-BUILD = (
-    "reverse_unordered_selects = ON",
-    "case_sensitive_like = ON",
-    "read_uncommitted = ON",
-    "recursive_triggers = ON",
-    "automatic_index = OFF",
-)
-"""What a library may have been built with, or an extension of its process has set."""
-_connect = sqlite3.connect
-
-
-def _of_another_build(*where: Any, **terms: Any) -> sqlite3.Connection:
-    connection = _connect(*where, **terms)
-    for setting in BUILD:
-        connection.execute(f"PRAGMA {setting}")
-    return connection
 
 
 @dataclass(frozen=True)
@@ -112,7 +96,7 @@ class File:
     @contextmanager
     def under(self, name: str) -> Iterator[None]:
         if name == "another build":
-            with mock.patch.object(sqlite3, "connect", _of_another_build):
+            with another_build():
                 yield
             return
         self._write_anew("UTF-16le")
