@@ -49,8 +49,8 @@ SET = {
         "bytea_output = 'escape'",
         "extra_float_digits = -15",
         "standard_conforming_strings = off",
+        "quote_all_identifiers = on",
     ),
-    "no time": ("idle_in_transaction_session_timeout = '1ms'",),
 }
 """What an administrator may set for every session of a database or of a role."""
 ODD = {

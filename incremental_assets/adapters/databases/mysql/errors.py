@@ -67,25 +67,26 @@ def explain(error: pymysql.Error, address: Address, table: TableId | None) -> In
         return SourceFull(f"{place}: {FULL.format(words)}")
     if number in (_PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE, _TLS, _NO_HOST, *_CUT, 0):
         return SourceUnreachable(f"{place}: {_unreachable(number, words, address)}")
-    subject = table or place
-    if number == _NO_COLUMN:
-        return SourceRefused(f"{subject}: {NO_COLUMN.format(words)}")
-    if number == _ALTERED:
-        return SourceRefused(f"{subject}: {ALTERED.format(words)}")
     if number == _CONNECT_SCRIPT:
         return SourceRefused(
             f"{place}: what the server runs when {address.user} connects fails ({words}); correct its `init_connect`, or let this user pass it by"
         )
+    return SourceRefused(f"{table or place}: {_refused(number, words, address, table)}")
+
+
+def _refused(number: int, words: str, address: Address, table: TableId | None) -> str:
+    if number == _NO_COLUMN:
+        return NO_COLUMN.format(words)
+    if number == _ALTERED:
+        return ALTERED.format(words)
     if number == _PACKET:
-        return SourceRefused(
-            f"{subject}: a question to this table is longer than the server allows ({words}); SET GLOBAL max_allowed_packet to some megabytes"
-        )
+        return f"a question to this table is longer than the server allows ({words}); SET GLOBAL max_allowed_packet to some megabytes"
     if number in _NOT_GRANTED:
         cure = f"GRANT SELECT ON {relation(table)}" if table else "`doctor --sql` prints the grants"
-        return SourceRefused(f"{subject}: the user {address.user} lacks a privilege ({words}); {cure}")
+        return f"the user {address.user} lacks a privilege ({words}); {cure}"
     if number in _TOO_LONG:
-        return SourceRefused(f"{subject}: {cancelled(words, address)}")
-    return SourceRefused(f"{subject}: {REFUSED.format(words)}")
+        return cancelled(words, address)
+    return REFUSED.format(words)
 
 
 def parts_of(error: pymysql.Error) -> tuple[int, str]:
