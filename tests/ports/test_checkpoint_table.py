@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.table import (
     Arrival,
@@ -258,6 +259,7 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         readable=False,
         undescribed="no such table",
         left_out=("secret",),
+        facts=(Fact("column id", ("7", "bigint"), "its column id was made anew"),),
         numbering=Column("xmin", "xid8", "bigint", Fidelity.EXACT, nullable=False),
     )
     for each in (orders, told, drawn):
