@@ -238,7 +238,15 @@ def test_idle_rows_of_the_last_hour_stay(checkpoints: SqlCheckpoints) -> None:
 def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoints) -> None:
     drawn = Sequence("public.ids", step=-1, cache=10, cycles=True, logged=False, always=True)
     told = Column(
-        "id", "bigint", "bigint", Fidelity.EXACT, nullable=False, comment="its", identity="7.1", sequence=drawn
+        "id",
+        "bigint",
+        "bigint",
+        Fidelity.EXACT,
+        nullable=False,
+        comment="its",
+        identity="7.1",
+        sequence=drawn,
+        encoding="LATIN1",
     )
     orders = TableShape(
         id=ORDERS,
