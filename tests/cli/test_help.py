@@ -10,6 +10,7 @@ import pytest
 
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
+from incremental_assets.core.config.dialects import BUILT_IN
 
 HEAVY = ("dagster", "pyspark", "sqlalchemy", "psycopg", "pydantic", "yaml", "rich", "pyarrow")
 COMMANDS = sorted(commands.commands)
@@ -47,6 +48,11 @@ def test_every_command_and_every_option_is_explained(name: str) -> None:
     assert len(command.get_short_help_str(limit=66)) < 66, "the list of commands would cut it"
     assert {"config", "as_json"} <= {option.name for option in options}
     assert [option.name for option in options if not option.help] == []
+
+
+def test_init_names_every_database_that_it_takes() -> None:
+    said = commands.commands["init"].help or ""
+    assert [name for name in BUILT_IN if name not in said] == []
 
 
 def test_without_arguments_the_help_is_printed_as_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import SourceUnreachable
 from tests.cli.conftest import CONFIG, Call, Outside
-from tests.scenario import ORDERS, orders
+from tests.scenario import ORDERS, monday, orders
 
 HOLDS = CONFIG + "        contract: {status: {nullable: false}}\n"
 
@@ -29,6 +29,14 @@ def test_a_table_with_a_contract_that_cannot_be_read_is_told_and_fails(
         "public.orders": "shop: localhost:5432 does not answer"
     }
     assert said.code != 0
+
+
+def test_what_was_read_again_says_that_a_replay_did_it(call: Call, outside: Outside, config: Path) -> None:
+    config.write_text(HOLDS)
+    monday(outside.world.database)
+    outside.world.lake.hold(orders(), outside.world.database.rows(ORDERS)[:1], 0)
+    said = call("replay", "--json")
+    assert [entry["mode"] for entry in said.tables.values()] == ["replay"]
 
 
 def test_a_table_that_another_run_works_on_is_busy(call: Call, outside: Outside, config: Path) -> None:

@@ -57,13 +57,13 @@ def test_a_moment_ends_at_the_next_microsecond_and_a_day_at_the_next() -> None:
 def test_a_table_without_a_cursor_is_read_whole() -> None:
     spec = replace(table("id bigint, at bigint"), strategy=Strategy.FULL_REFRESH, cursor=None)
     (request,) = requests(spec, "run", ())
-    assert (request.mode, request.resolves) == (Mode.FULL_REFRESH, Resolution.REPLAYED)
+    assert (request.mode, request.window, request.resolves) == (Mode.REPLAY, None, Resolution.REPLAYED)
 
 
 def test_a_table_that_is_compared_is_compared_again_so_that_the_copy_keeps_what_passed() -> None:
     spec = replace(table("id bigint, at bigint"), strategy=Strategy.UPSERT, cursor=None, compares=True)
     (request,) = requests(spec, "run", ())
-    assert (request.mode, request.window, request.resolves) == (Mode.BACKFILL, None, Resolution.REPLAYED)
+    assert (request.mode, request.window, request.resolves) == (Mode.REPLAY, None, Resolution.REPLAYED)
 
 
 def test_without_a_contract_there_is_nothing_to_replay() -> None:

@@ -28,6 +28,8 @@ def test_rows_without_a_cursor_stop_a_sync_that_was_not_told_what_to_do_with_the
     assert world.lake.tables == {}
     assert world.stage.batches == {}
     assert world.checkpoints.kinds(ORDERS) == ["intent", "abandoned", "failed"]
+    intent, _, failed = world.checkpoints.memory.events
+    assert (failed.seq, failed.batch_id, failed.app_id) == (intent.seq, intent.batch_id, intent.app_id)
 
 
 @pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])

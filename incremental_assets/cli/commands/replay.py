@@ -39,10 +39,10 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
             try:
                 read = list(replay_table(spec, run_id, runtime.ports(spec.id.source)))
             except IncrementalAssetsError as error:
-                done.append(SyncReport.failed(spec, Request(run_id, Mode.BACKFILL), error))
+                done.append(SyncReport.failed(spec, Request(run_id, Mode.REPLAY), error))
             else:
                 done += [together(read)] if read else []
-        done += [reports.report_of(trouble, run_id, Mode.BACKFILL) for trouble in troubles]
+        done += [reports.report_of(trouble, run_id, Mode.REPLAY) for trouble in troubles]
         held = {spec: runtime.held(spec) for spec in specs}
         summary = _answer(reports.answer(run_id, done, _summary(done, held), time.monotonic() - begun), held)
         return with_problems(summary, found)

@@ -23,7 +23,7 @@ def compares_keys(spec: TableSpec, request: Request, state: State | None, bound:
     if not spec.deletes.compares or (bound.replica and bound.identity is None):
         return False
     if request.mode is not Mode.SYNC:
-        return request.mode is Mode.REPAIR or (spec.compares and request.mode is Mode.BACKFILL)
+        return request.mode is Mode.REPAIR or (spec.compares and request.mode in (Mode.BACKFILL, Mode.REPLAY))
     if request.looks_now:
         return True
     last = state.compared if state else None

@@ -22,7 +22,7 @@ from incremental_assets.core.planning.settled_bound import Guarantee, Settled, s
 
 
 class Mode(StrEnum):
-    """Why a sync runs: go on from the watermark, read a window again, read again what differs in it, read new columns of it, or everything again.
+    """Why a sync runs: go on from the watermark, read a window again, read again what differs in it, what a contract holds of it, new columns of it, or everything again.
 
     A rollback reads nothing: it takes the copy back to what an earlier run left.
     """
@@ -30,6 +30,7 @@ class Mode(StrEnum):
     SYNC = "sync"
     BACKFILL = "backfill"
     REPAIR = "repair"
+    REPLAY = "replay"
     FILL = "fill"
     FULL_REFRESH = "full_refresh"
     ROLLBACK = "rollback"
@@ -37,7 +38,7 @@ class Mode(StrEnum):
     @property
     def reads_again(self) -> bool:
         """Whether it reads in a window that syncs have read, so that the watermark stays."""
-        return self in (Mode.BACKFILL, Mode.REPAIR, Mode.FILL)
+        return self in (Mode.BACKFILL, Mode.REPAIR, Mode.REPLAY, Mode.FILL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def reading(spec: TableSpec, request: Request, state: State | None, observation:
     upper = _upper(spec, observation)
     if request.mode.reads_again:
         if request.window is None:
-            raise ValueError("a backfill, a repair or a fill of an incremental table names its window")
+            raise ValueError("a backfill, a repair, a replay or a fill of an incremental table names its window")
         # Of new columns rows that no sync has read are left as they are, so that none need be held back.
         return request.window if request.mode is Mode.FILL else request.window.clamp_upper(upper)
     if request.mode is Mode.FULL_REFRESH:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from incremental_assets.core.errors import IncrementalAssetsError, Interrupted, sentence_of
 from incremental_assets.core.interruption import this_process
@@ -18,20 +19,33 @@ from incremental_assets.core.ports import Checkpoints, Lease, Stage
 from incremental_assets.core.syncing.phases import Phases
 
 
+class Announcing:
+    """Implements `core.ports.Lease` over another one, and knows what the sync has announced."""
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+        self.intent: Event | None = None
+
+    def record(self, event: Event) -> None:
+        """Append one event."""
+        self._lease.record(event)
+        if event.kind is EventKind.INTENT:
+            self.intent = event
+
+
 @contextmanager
-def recorded_on_failure(spec: TableSpec, request: Request, lease: Lease, phases: Phases) -> Iterator[None]:
-    """Record why the block failed and raise it again, as Interrupted if this process is interrupted."""
+def recorded_on_failure(spec: TableSpec, request: Request, lease: Lease, phases: Phases) -> Iterator[Lease]:
+    """Record why the block failed, with the sequence that it had announced, and raise it again, as Interrupted if this process is interrupted."""
+    announcing = Announcing(lease)
     try:
-        yield
+        yield announcing
     except BaseException as met:
         # A cancelled operation may raise anything.
         error = Interrupted(spec.id) if this_process.asked else met
         report = SyncReport.failed(spec, request, error, phases.seconds)
         # A staged intent stays open: its commit may be on its way, and the next run checks.
         with suppress(IncrementalAssetsError):
-            lease.record(
-                Event(spec.id, EventKind.FAILED, request.run_id, report=report, detail=sentence_of(spec.id, error))
-            )
+            lease.record(_failed(announcing.intent, report, sentence_of(spec.id, error)))
         if error is met:
             raise
         raise error from None
@@ -48,6 +62,11 @@ def discarded_on_failure(plan: SyncPlan, stage: Stage, lease: Lease) -> Iterator
             stage.discard(plan.spec.id, plan.commit_ids.batch_id)
             lease.record(_abandoned(plan))
         raise
+
+
+def _failed(intent: Event | None, report: SyncReport, detail: str) -> Event:
+    failed = Event(report.table, EventKind.FAILED, report.run_id, report=report, detail=detail)
+    return failed if intent is None else replace(failed, seq=intent.seq, batch_id=intent.batch_id, app_id=intent.app_id)
 
 
 def _abandoned(plan: SyncPlan) -> Event:

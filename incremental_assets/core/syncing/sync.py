@@ -28,8 +28,8 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
     this_process.refuse(spec.id)
     phases = Phases(spec.id, ports.observer)
     with (
-        ports.checkpoints.lease(spec.id, request.run_id) as lease,
-        recorded_on_failure(spec, request, lease, phases),
+        ports.checkpoints.lease(spec.id, request.run_id) as held,
+        recorded_on_failure(spec, request, held, phases) as lease,
     ):
         phases.enter("plan")
         position = recover(spec, request, lease, ports)

@@ -56,11 +56,9 @@ def left_behind(spec: TableSpec, held: HeldRows | None) -> str:
 
 def requests(spec: TableSpec, run_id: str, held: Sequence[CursorValue]) -> tuple[Request, ...]:
     """What is read again for rows with these cursors; a table without a cursor is compared, or read whole."""
-    request = Request(run_id, Mode.BACKFILL, resolves=Resolution.REPLAYED)
-    if spec.compares:
-        return (request,)
+    request = Request(run_id, Mode.REPLAY, resolves=Resolution.REPLAYED)
     if not spec.is_incremental:
-        return (replace(request, mode=Mode.FULL_REFRESH),)
+        return (request,)
     return tuple(replace(request, window=window) for window in windows_of(held))
 
 
