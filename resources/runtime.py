@@ -156,7 +156,7 @@ class Runtime:
         """Every table of a source as it is to be synced, resolved against the catalogue of now, which is remembered for the next look."""
         shapes = self.probe(source).catalogue()
         # A sensor looks every minute; new estimates of rows and bytes do not count as a change.
-        lasting = tuple(replace(shape, rows=0, bytes=0, pages=0) for shape in shapes)
+        lasting = tuple(replace(shape, rows=0, bytes=0, pages=0, updates=None) for shape in shapes)
         if self._writes and self._remembered.get(source) != lasting:
             self.checkpoints.remember_catalogue(source, self._known(source, shapes))
             self._remembered[source] = lasting

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import History
+from incremental_assets.core.model.stamping import BY_THE_SOURCE, Stamping
 from incremental_assets.core.model.table import (
     Column,
     Cursor,
@@ -41,7 +42,7 @@ ORDERS_SHAPE = TableShape(
         replace(_column("id", "bigint", "bigint", nullable=False), sequence=Sequence("public.ids")),
         _column("customer", "text", "string"),
         _column("status", "text", "string"),
-        _column("updated_at", "timestamp with time zone", "timestamp"),
+        replace(_column("updated_at", "timestamp with time zone", "timestamp"), stamps=BY_THE_SOURCE),
     ),
     primary_key=("id",),
     row_versions=True,
@@ -83,6 +84,13 @@ def orders(
         deletes=deletes,
         history=history,
     )
+
+
+def written_by(spec: TableSpec, stamps: Stamping | None, within: timedelta | None = None) -> TableSpec:
+    """The same table, of which the catalogue shows this of its stamps; `within`: as the configuration declares."""
+    columns = tuple(replace(each, stamps=stamps) if each.name == "updated_at" else each for each in spec.columns)
+    cursor = spec.cursor and replace(spec.cursor, within=within)
+    return replace(spec, shape=replace(spec.shape, columns=columns), cursor=cursor)
 
 
 def countries() -> TableSpec:

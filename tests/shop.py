@@ -32,8 +32,22 @@ THREE_STRATEGIES = """
 - "public.events:id:integer"
 - {table: public.prices, strategy: full_refresh, refresh_every: 1s}
 """
+
+
+def touching(table: str, column: str = "updated_at") -> tuple[str, str]:
+    """PostgreSQL's statements that have a column stamped at each update which brings no stamp itself."""
+    return (
+        f"CREATE OR REPLACE FUNCTION touch_{column}() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.{column} := now(); RETURN NEW; END$$",
+        (
+            f"CREATE TRIGGER touch BEFORE UPDATE ON {table} FOR EACH ROW WHEN (NEW.{column} IS NOT DISTINCT FROM OLD.{column}) "
+            f"EXECUTE FUNCTION touch_{column}()"
+        ),
+    )
+
+
 MAKE_THREE = (
     "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
+    *touching("orders"),
     "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text)",
     "CREATE TABLE prices (sku text PRIMARY KEY, price numeric(8,2))",
     "INSERT INTO orders (id, note) SELECT n, 'first' FROM generate_series(1, 500) n",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown, exit_code_of, worst
@@ -16,6 +17,7 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
+from incremental_assets.core.planning.settled_bound import Guarantee, stated
 from incremental_assets.core.words import agreeing, counted
 
 _NAMED = 2
@@ -92,7 +94,7 @@ def _row(each: Preview) -> tuple[Cell | str, ...]:
         "" if rows is None else f"~{rows:,}",
         "" if plan is None else _window(short(plan.window.lower), short(plan.window.upper)),
         _served(each),
-        "" if decision is None or each.error is not None else str(_guarantee(each)[0]),
+        "" if decision is None or each.error is not None else stated(*_guarantee(each)[:2]),
         each.schema.outcome if each.schema and each.error is None else "",
         each.files.outcome if each.files and plan else "",
         _because(each),
@@ -124,7 +126,7 @@ def _because(each: Preview) -> str:
         return _cause(each.spec.id, each.error)
     if isinstance(each.decision, NothingToDo):
         return each.decision.reason
-    return _guarantee(each)[1] or ""
+    return _guarantee(each)[2]
 
 
 def _troubled_row(trouble: Trouble) -> tuple[Cell | str, ...]:
@@ -142,7 +144,7 @@ def _cause(table: TableId, error: Exception) -> str:
 
 def _entry(each: Preview) -> dict[str, Any]:
     spec, plan, decision = each.spec, each.plan, each.decision
-    guarantee, reason = _guarantee(each)
+    guarantee, within, reason = _guarantee(each)
     settled = plan.settled.value if plan else decision.settled if isinstance(decision, NothingToDo) else None
     return {
         "source": spec.id.source,
@@ -160,8 +162,9 @@ def _entry(each: Preview) -> dict[str, Any]:
         },
         "previous_watermark": text(decision and decision.previous_watermark),
         "new_watermark": text(plan and plan.new_watermark),
-        "guarantee": guarantee,
-        "guarantee_reason": reason,
+        "guarantee": guarantee and str(guarantee),
+        "guarantee_reason": reason or None,
+        "within_seconds": within and within.total_seconds(),
         "source_read": _estimate(each.estimate),
         "schema": _schema(each.schema),
         "files": _files(each.files),
@@ -185,13 +188,13 @@ def _troubled(trouble: Trouble) -> dict[str, Any]:
     }
 
 
-def _guarantee(each: Preview) -> tuple[str | None, str | None]:
+def _guarantee(each: Preview) -> tuple[Guarantee | None, timedelta | None, str]:
     decision = each.decision
     if decision is None:
-        return None, None
+        return None, None, ""
     if isinstance(decision, NothingToDo):
-        return str(decision.guarantee), decision.guarantee_reason
-    return str(decision.settled.guarantee), decision.settled.reason
+        return decision.guarantee, decision.within, decision.guarantee_reason
+    return decision.settled.guarantee, decision.settled.within, decision.settled.reason
 
 
 def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:

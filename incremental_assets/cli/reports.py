@@ -48,6 +48,7 @@ def entry(report: SyncReport) -> dict[str, Any]:
         "status": str(report.status),
         "guarantee": report.guarantee and str(report.guarantee),
         "guarantee_reason": report.guarantee_reason or None,
+        "within_seconds": report.within and report.within.total_seconds(),
         "window": {
             "lower": text(window and window.lower),
             "upper": text(window and window.upper),
@@ -157,7 +158,7 @@ def _row(report: SyncReport) -> tuple[Cell | str, ...]:
         Cell(f"{rows.late:,}", "warn") if rows.late else "",
         Cell(f"{rows.quarantined:,}", "bad") if rows.quarantined else "",
         f"{report.seconds:.1f}",
-        str(report.guarantee or ""),
+        report.promise,
         short(report.new_watermark),
     )
 

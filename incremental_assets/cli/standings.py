@@ -11,14 +11,19 @@ from incremental_assets.cli.selection import Selection
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.schema_change import SchemaChange
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.events import FINISHED_KINDS, Checkpoint, EventKind
+from incremental_assets.core.planning.local_readings import zone_of
 from incremental_assets.core.planning.renames import renamed_too_late
+from incremental_assets.core.planning.stamps import of_past_stamps, of_stamps, stamps_sentence
+from incremental_assets.core.planning.updates import UPSERT_INSTEAD, updates_not_copied
 from incremental_assets.core.planning.whole import next_look
 from incremental_assets.core.syncing.foreign_changes import seen_in
 
@@ -71,6 +76,11 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
     unfit = {spec.id: runtime.unfit(spec) for spec in found.specs}
     late = {spec.id: renamed_too_late(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
+    stamped = {
+        spec.id: _of_stamps(spec, bounds[spec.id.source], positions.get(spec.id, Checkpoint()).state)
+        for spec in found.specs
+        if spec.id.source in bounds
+    }
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     specs = {spec.id: spec for spec in found.specs}
     due = {spec.id: next_look(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
@@ -90,7 +100,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
             next_look=due.get(table),
             bound=bounds.get(table.source),
             error=errors.get(table),
-            warnings=(*changed.get(table, ()), *late.get(table, ())),
+            warnings=(*changed.get(table, ()), *late.get(table, ()), *stamped.get(table, ())),
             held=held.get(table),
             unfit=unfit.get(table),
             changed=columns.get(table),
@@ -141,6 +151,18 @@ def _other_hands(
             if sentence:
                 changed[spec.id] = (sentence,)
     return changed
+
+
+def _of_stamps(spec: TableSpec, bound: Bound, state: State | None) -> tuple[str, ...]:
+    """What the source shows of its stamps, and of its updates, that the next runs can promise less for."""
+    sentences = []
+    if state is not None and not bound.experimental:
+        doubt, past = of_stamps(spec, zone_of(spec.cursor, bound), bound.clock), of_past_stamps(spec, state)
+        sentences += [stamps_sentence(spec, doubt, landed=True)] if doubt else []
+        sentences += [f"{past}; {check(spec.id)} finds rows that were missed"] if past and not doubt else []
+    if uncopied := updates_not_copied(spec):
+        sentences.append(f"{uncopied}: {UPSERT_INSTEAD}")
+    return tuple(f"{spec.id}: {sentence}" for sentence in sentences)
 
 
 def _cursor(table: TableSpec | TableConfig) -> str | None:

@@ -113,7 +113,7 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None, held
         "mode": str(report.mode),
         "strategy": str(report.strategy),
         "window": str(report.window) if report.window else None,
-        "guarantee": str(report.guarantee) if report.guarantee else None,
+        "guarantee": report.promise or None,
         "guarantee_reason": report.guarantee_reason or None,
         "previous_watermark": _text(report.previous_watermark),
         "new_watermark": _text(report.new_watermark),

@@ -19,6 +19,7 @@ from incremental_assets.adapters.spark.own_names import RAW, REJECT_COLUMN, REJE
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import RowHash
+from incremental_assets.core.model.stamping import Unproven
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.demo.postgres import EmbeddedPostgres
@@ -89,6 +90,22 @@ def test_rows_with_a_text_that_is_no_utf_8_are_rejected_by_name_and_the_others_a
     assert {row[REJECT_REASON] for row in found.values() if row[REJECT_COLUMN]} == {"the text is not UTF-8"}
     assert "x'636166e9'" in found[4][RAW]
     assert (found[2]["c1"], found[2]["c2"], found[4]["c1"]) == ("käse", "€" + 6 * " ", None)
+
+
+def test_a_trigger_whose_text_is_no_utf_8_proves_nothing_and_stops_nothing(encoded: OpenEncoded) -> None:
+    source = encoded("SQL_ASCII")
+    body = r"BEGIN -- caf\351" + "\n NEW.updated_at := now(); RETURN NEW; END"
+    source.execute(
+        *ORDERS,
+        f"DO $x$ BEGIN EXECUTE E'CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $f${body}$f$'; END $x$",
+        "CREATE TRIGGER touch BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION touch()",
+    )
+    (stamps,) = (each.stamps for each in source.shape("orders").columns if each.name == "updated_at")
+    assert stamps is not None
+    assert stamps.stamps_inserts
+    assert stamps.update == Unproven(
+        "the trigger touch may give 'updated_at' another value than the database's own time"
+    )
 
 
 def test_both_hashes_are_those_of_the_rows_that_can_land(encoded: OpenEncoded) -> None:

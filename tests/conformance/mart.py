@@ -19,7 +19,7 @@ from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.meddling import assert_told
 from tests.conformance.points import Hook, Point, at_points
 from tests.conformance.stand import Stand
-from tests.shop import Shop
+from tests.shop import Shop, touching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +37,7 @@ NAMES = ("orders", "visits", "prices")
 
 MAKE = (
     "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
+    *touching("orders"),
     "CREATE TABLE visits (who text, what text, at timestamptz NOT NULL DEFAULT now())",
     "CREATE TABLE prices (sku text PRIMARY KEY, price numeric(8,2), info text)",
     # Wide enough that a connection can be cut in the middle of them.

@@ -10,7 +10,7 @@ from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.shop import Shop
+from tests.shop import Shop, touching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +33,7 @@ def test_partitions_that_come_and_go(stand: OpenStand) -> None:
         f"CREATE TABLE orders {ORDERS} PARTITION BY RANGE (at)",
         "CREATE TABLE orders_now PARTITION OF orders FOR VALUES FROM ('2020-01-01') TO (MAXVALUE)",
         f"CREATE TABLE visits {ORDERS}",
+        *touching("orders", "at"),
         *(f"INSERT INTO {name} VALUES (1, 'of today')" for name in BOTH),
         *(f"CREATE TABLE {name}_old (LIKE {name} INCLUDING ALL)" for name in BOTH),
         *(f"INSERT INTO {name}_old VALUES (2, 'old', '2011-05-06'), (3, 'older', '2010-05-06')" for name in BOTH),

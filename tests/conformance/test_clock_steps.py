@@ -11,7 +11,7 @@ from incremental_assets.core.planning.report import SyncReport
 from tests.conformance.clock import ClockedPostgres
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.shop import Shop
+from tests.shop import Shop, touching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +29,9 @@ SCHEMA = (
     "CREATE TABLE days (id int PRIMARY KEY, day date NOT NULL DEFAULT current_date)",
     "CREATE TABLE local (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT localtimestamp)",
     "CREATE TABLE readings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, value int)",
+    *touching("orders", "at"),
+    *touching("days", "day"),
+    *touching("local", "at"),
 )
 STAMPED = ("orders", "visits", "days", "local")
 NAMES = (*STAMPED, "readings")

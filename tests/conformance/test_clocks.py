@@ -12,6 +12,7 @@ from incremental_assets.core.planning.report import SyncReport
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
+from tests.shop import touching
 
 STAMPS = """
     (1, timestamptz '2024-11-03 01:30:00-04'), (2, timestamptz '2024-11-03 01:30:00-05'),
@@ -40,6 +41,9 @@ def _in_new_york(stand: OpenStand) -> Stand:
         "CREATE TABLE moments (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), day date DEFAULT current_date)",
         "CREATE TABLE readings (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT now())",
         "CREATE TABLE tokyo (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT (now() AT TIME ZONE 'Asia/Tokyo'))",
+        "CREATE FUNCTION touch_in_tokyo() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.at := now() AT TIME ZONE 'Asia/Tokyo'; RETURN NEW; END$$",
+        "CREATE TRIGGER touch BEFORE UPDATE ON tokyo FOR EACH ROW EXECUTE FUNCTION touch_in_tokyo()",
+        *(statement for name in ("moments", "readings") for statement in touching(name, "at")),
         f"INSERT INTO moments (id, at) VALUES {STAMPS}",
         f"INSERT INTO readings SELECT id, at AT TIME ZONE 'America/New_York' FROM (VALUES {STAMPS}) AS s (id, at)",
         f"INSERT INTO readings VALUES {READINGS}",
@@ -118,6 +122,7 @@ def test_a_zone_that_changes(stand: OpenStand) -> None:
         WANDERING.replace("ZONE", "UTC"),
         "CREATE TABLE later (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT now())",
         "CREATE TABLE named (id int, at timestamp NOT NULL DEFAULT now())",
+        *touching("later", "at"),
     )
 
     def inserted() -> list[str]:

@@ -13,7 +13,7 @@ from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.conformance.clock import ClockedPostgres
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.shop import Shop
+from tests.shop import Shop, touching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +66,7 @@ def _fill(desk: Stand, what: str, count: int) -> None:
 def test_numbers_that_a_crash_gives_out_again(
     clocked: ClockedPostgres, tmp_path: Path, spark: SparkSession, strategy: str
 ) -> None:
-    desk = _opened(clocked, tmp_path, spark, strategy, EVENTS, ORDERS)
+    desk = _opened(clocked, tmp_path, spark, strategy, EVENTS, ORDERS, *touching("orders", "at"))
     desk.execute("INSERT INTO events (what) VALUES ('first')", "INSERT INTO orders (what) VALUES ('first')")
     reports = [desk.land()]
     with _nothing_reaches_the_disk(clocked, desk):

@@ -10,8 +10,9 @@ _ORDERS = "CREATE TABLE orders (id {numbered}, what varchar(20), at {stamp})"
 _FILLED = "INSERT INTO orders (what) VALUES ('first')"
 
 
-def _orders(world: World) -> tuple[str, str]:
-    return _ORDERS.format(numbered=world.words.numbered, stamp=world.words.stamp), _FILLED
+def _orders(world: World) -> tuple[str, ...]:
+    made = _ORDERS.format(numbered=world.words.numbered, stamp=world.words.stamp)
+    return made, *world.touching("orders", "at"), _FILLED
 
 
 @scenario(

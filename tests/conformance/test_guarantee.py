@@ -10,7 +10,7 @@ from tests.conformance.clock import ClockedPostgres
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.shop import Shop
+from tests.shop import Shop, touching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,14 @@ TABLES = """
     holds="the run says `best_effort` with its reason and the cure; with the privilege back it says `settled`",
 )
 def test_a_reader_that_cannot_see_transactions(stand: OpenStand) -> None:
-    desk = stand(TABLES, ORDERS, EVENTS, "INSERT INTO orders VALUES (1, 'a')", "INSERT INTO events (what) VALUES ('e')")
+    desk = stand(
+        TABLES,
+        ORDERS,
+        *touching("orders"),
+        EVENTS,
+        "INSERT INTO orders VALUES (1, 'a')",
+        "INSERT INTO events (what) VALUES ('e')",
+    )
     other = desk.shop.connect()
     other.execute("SELECT count(*) FROM orders")
     desk.execute("REVOKE pg_read_all_stats FROM reader")
@@ -57,7 +64,14 @@ def test_a_reader_that_cannot_see_transactions(stand: OpenStand) -> None:
     long=True,
 )
 def test_a_prepared_transaction(stand: OpenStand) -> None:
-    desk = stand(TABLES, ORDERS, EVENTS, "INSERT INTO orders VALUES (1, 'a')", "INSERT INTO events (what) VALUES ('e')")
+    desk = stand(
+        TABLES,
+        ORDERS,
+        *touching("orders"),
+        EVENTS,
+        "INSERT INTO orders VALUES (1, 'a')",
+        "INSERT INTO events (what) VALUES ('e')",
+    )
     before = desk.land()
     prepared = desk.shop.connect()
     prepared.execute("INSERT INTO orders VALUES (2, 'prepared')")

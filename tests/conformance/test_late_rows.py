@@ -6,6 +6,7 @@ import pytest
 
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
+from tests.shop import touching
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())"
 VISITS = "CREATE TABLE visits (who text, at timestamptz NOT NULL DEFAULT now())"
@@ -27,7 +28,8 @@ EVENTS = "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KE
     ids=["upsert", "append"],
 )
 def test_a_stamp_that_commits_late(stand: OpenStand, table: str, ddl: str, insert: str) -> None:
-    desk, name = stand(f'- "public.{table}"', ddl), table.partition(":")[0]
+    name, _, terms = table.partition(":")
+    desk = stand(f'- "public.{table}"', ddl, *touching(name, terms.partition(":")[0]))
     slow = desk.shop.connect()
     slow.execute(insert)  # type: ignore[call-overload]
     desk.execute(insert.replace("2, 'late'", "3, 'quick'").replace("('late')", "('quick')"))
@@ -48,7 +50,12 @@ def test_a_stamp_that_commits_late(stand: OpenStand, table: str, ddl: str, inser
     holds="each sync reads what is new, and not again all that came since the transaction began; at its end every row is there, once",
 )
 def test_a_transaction_that_stays_open_for_long(stand: OpenStand) -> None:
-    desk = stand('- "public.orders:updated_at:timestamp!upsert"\n- "public.events:id:integer!append"', ORDERS, EVENTS)
+    desk = stand(
+        '- "public.orders:updated_at:timestamp!upsert"\n- "public.events:id:integer!append"',
+        ORDERS,
+        *touching("orders"),
+        EVENTS,
+    )
     slow, nested = desk.shop.connect(), desk.shop.connect()
     slow.execute("INSERT INTO orders VALUES (-1, 'slow')")
     slow.execute("INSERT INTO events (what) VALUES ('slow')")

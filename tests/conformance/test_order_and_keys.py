@@ -16,6 +16,7 @@ from tests.conformance.conftest import OpenStand
 from tests.conformance.mart import stamp
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
+from tests.shop import touching
 
 
 @scenario(
@@ -65,6 +66,7 @@ def test_the_last_writer_of_a_declared_key_has_the_older_stamp(stand: OpenStand)
         "CREATE TABLE stock (id int, day date DEFAULT '2026-01-01', by text, price numeric(10, 2), updated_at timestamptz NOT NULL DEFAULT now(), "
         "PRIMARY KEY (id, day)) PARTITION BY RANGE (day)",
         "CREATE TABLE stock_rest PARTITION OF stock DEFAULT",
+        *touching("stock"),
         "INSERT INTO stock (id, by, price) VALUES (1, 'nobody', 1), (2, 'nobody', 1), (3, 'nobody', 1)",
     )
     desk.land()

@@ -21,7 +21,7 @@ from tests.conformance.conftest import OpenStand
 from tests.conformance.meddling import assert_told
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.shop import Shop
+from tests.shop import Shop, touching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +36,7 @@ SCHEMA = (
     "CREATE TABLE orders (id int PRIMARY KEY, note text, at timestamptz NOT NULL DEFAULT now())",
     "CREATE TABLE readings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, value int)",
     "CREATE TABLE countries (code int PRIMARY KEY, name text)",
+    *touching("orders", "at"),
 )
 
 

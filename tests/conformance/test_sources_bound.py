@@ -19,7 +19,7 @@ from tests.conformance.meddling import before_the_read
 from tests.conformance.points import Point, at_points, once
 from tests.conformance.scenario import played_on, scenario
 from tests.conformance.stand import Stand
-from tests.conformance.two_tables import BOTH, GUARD, TABLES, moment, row, tables
+from tests.conformance.two_tables import BOTH, GUARD, TABLES, moment, row, stamped_tables
 from tests.conformance.worlds import World, held
 from tests.waiting import until
 
@@ -34,7 +34,7 @@ from tests.waiting import until
 def test_stamps_that_commit_late_on_each_database(world: World, open_world: OpenWorld) -> None:
     if world.title == "SQLite":
         world.spares("a file has one writer: nobody commits beside an open transaction")
-    desk = open_world(TABLES, *tables(world))
+    desk = open_world(TABLES, *stamped_tables(world))
     with held(world.session()) as slow:
         slow.run(*row(1, "late"))
         time.sleep(GUARD)
@@ -60,7 +60,7 @@ def test_the_writer_of_a_file_is_named(world: World, open_world: OpenWorld) -> N
     desk = open_world(
         "- {table: {s}.orders, cursor: {column: updated_at, type: {c}}, strategy: upsert, holdback: 8s}\n"
         '- "{s}.visits:at:{c}!append"',
-        *tables(world),
+        *stamped_tables(world),
         *row(2, "quick"),
     )
     desk.land()
@@ -104,7 +104,7 @@ def elsewhere(work: Callable[[], Any]) -> Iterator[None]:
 )
 @played_on("mariadb", "mysql")
 def test_a_statement_that_waits_for_a_metadata_lock(world: World, open_world: OpenWorld) -> None:
-    desk = open_world(TABLES, *tables(world), *row(1, "first"))
+    desk = open_world(TABLES, *stamped_tables(world), *row(1, "first"))
     desk.land()
     with held(world.session()) as locker, held(world.session()) as waiter:
         locker.run("LOCK TABLES visits WRITE, orders READ")
@@ -133,7 +133,7 @@ def test_a_list_of_transactions_that_others_keep_old(
     world: World, open_world: OpenWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transactions, "PATIENCE", (0.0, 0.15))
-    desk, done = open_world(TABLES, *tables(world), *row(1, "first")), threading.Event()
+    desk, done = open_world(TABLES, *stamped_tables(world), *row(1, "first")), threading.Event()
 
     def look() -> None:
         with held(world.session()) as onlooker:
@@ -165,7 +165,7 @@ def test_a_list_of_transactions_that_others_keep_old(
 )
 @played_on("mariadb", "mysql")
 def test_a_prepared_transaction_over_a_crash(world: World, open_world: OpenWorld) -> None:
-    desk = open_world('- "{s}.orders:updated_at:{c}!upsert"', *tables(world), row(1, "first")[0])
+    desk = open_world('- "{s}.orders:updated_at:{c}!upsert"', *stamped_tables(world), row(1, "first")[0])
     mark = desk.land()["orders"].new_watermark
     with held(world.session()) as client:
         client.run("XA START 'one'", row(2, "prepared")[0], "XA END 'one'", "XA PREPARE 'one'")
@@ -229,7 +229,7 @@ def test_numbers_that_commit_out_of_order_on_each_database(world: World, open_wo
     holds="the first lands in this sync and the second in the next, each once; then the table is idle",
 )
 def test_rows_that_come_while_a_sync_runs(world: World, open_world: OpenWorld) -> None:
-    desk = open_world(TABLES, *tables(world), *row(1, "first"))
+    desk = open_world(TABLES, *stamped_tables(world), *row(1, "first"))
     desk.land()
     desk.execute(*row(2, "second"))
     # A server may tell a stamp in whole milliseconds; the bound is a moment before it.

@@ -24,7 +24,7 @@ from tests.conformance.conftest import OpenWorld
 from tests.conformance.meddling import assert_told
 from tests.conformance.scenario import played_on, scenario
 from tests.conformance.stand import Stand
-from tests.conformance.two_tables import BOTH, GUARD, TABLES, row, tables
+from tests.conformance.two_tables import BOTH, GUARD, TABLES, row, stamped_tables, tables
 from tests.conformance.worlds import OTHERS, MariaWorld, MySQLWorld, SQLiteWorld, World, held
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def clocked(world: World, spark: SparkSession, tmp_path: Path, monkeypatch: pyte
 
 def _opened(world: World, spark: SparkSession, clock: SetClock) -> Clocked:
     world.configure(TABLES)
-    world.execute(*tables(world))
+    world.execute(*stamped_tables(world))
     return Clocked(Stand(world, spark), clock)
 
 
@@ -165,7 +165,7 @@ def exchanged(world: World, tmp_path: Path) -> Iterator[World]:
 )
 @played_on(*OTHERS)
 def test_another_database_answers_on_each_database(world: World, open_world: OpenWorld, exchanged: World) -> None:
-    desk = open_world(TABLES, *tables(world), *row(1, "first"))
+    desk = open_world(TABLES, *stamped_tables(world), *row(1, "first"))
     desk.land()
     versions = {name: desk.versions(name) for name in BOTH}
     exchanged.configure(TABLES)
@@ -243,7 +243,7 @@ def restored(world: World) -> Iterator[None]:
 def test_a_reader_that_cannot_see_transactions_on_each_database(world: World, open_world: OpenWorld) -> None:
     if world.title == "SQLite":
         world.spares("a file has no users: whoever may read it sees the lock of whoever writes it")
-    desk = open_world(TABLES, *tables(world), *row(1, "first"))
+    desk = open_world(TABLES, *stamped_tables(world), *row(1, "first"))
     with held(world.session()) as other:
         other.run(*row(2, "late"))
         desk.execute("REVOKE PROCESS ON *.* FROM reader@'127.0.0.1'")
@@ -268,7 +268,7 @@ def test_a_reader_that_cannot_see_transactions_on_each_database(world: World, op
 )
 @played_on("mariadb", "mysql")
 def test_an_idle_transaction_on_each_database(world: World, open_world: OpenWorld) -> None:
-    desk = open_world(TABLES, *tables(world), *row(1, "first"))
+    desk = open_world(TABLES, *stamped_tables(world), *row(1, "first"))
     with held(world.session()) as idle:
         idle.run(*row(2, "from the idle one"))
         ((stamp,),) = idle.answer("SELECT at FROM visits WHERE who = 'from the idle one'")

@@ -26,6 +26,7 @@ def make(world: World) -> tuple[str, ...]:
     words = world.words
     return (
         f"CREATE TABLE orders (id int NOT NULL PRIMARY KEY, version int NOT NULL, updated_at {words.stamp})",
+        *world.touching("orders", "updated_at"),
         "CREATE INDEX by_update ON orders (updated_at)",
         f"CREATE TABLE visits (who varchar(20), at {words.stamp})",
         "CREATE INDEX by_visit ON visits (at)",

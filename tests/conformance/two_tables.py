@@ -22,6 +22,11 @@ def tables(world: World) -> tuple[str, ...]:
     )
 
 
+def stamped_tables(world: World) -> tuple[str, ...]:
+    """The same, of which the database is known to stamp every insert and every update."""
+    return (*tables(world), *world.touching("orders", "updated_at"))
+
+
 def row(number: int, who: str, at: str = "") -> tuple[str, str]:
     """One row of each table, stamped by the database or by this moment."""
     columns, value = (", updated_at", f", {at}") if at else ("", "")

@@ -20,7 +20,7 @@ import pytest
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.played import NOT_HERE
-from tests.shop import PASSWORD, Place, Shop
+from tests.shop import PASSWORD, Place, Shop, touching
 
 _numbers = itertools.count(1)
 
@@ -131,6 +131,10 @@ class World(Place):
             for statement in statements:
                 cursor.execute(statement)
 
+    def touching(self, table: str, column: str) -> tuple[str, ...]:
+        """Statements that have a column of the type `stamp` stamped at each update which brings no stamp itself."""
+        raise NotImplementedError
+
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         with closing(self.open()) as connection:
             cursor = connection.cursor()
@@ -201,6 +205,9 @@ class PostgresWorld(World):
     def session(self) -> Session:
         return Session(psycopg.connect(self.server.dsn(self.database)))
 
+    def touching(self, table: str, column: str) -> tuple[str, ...]:
+        return touching(table, column)
+
     def end_sessions(self) -> None:
         self.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader' AND datname = current_database()"
@@ -265,6 +272,9 @@ class MariaWorld(World):
     def session(self) -> Session:
         return Session(self.server.connect(self.database, sql_mode="ANSI_QUOTES", autocommit=False))
 
+    def touching(self, table: str, column: str) -> tuple[str, ...]:
+        return (f"ALTER TABLE {table} MODIFY {column} {self.words.stamp} ON UPDATE {self.words.now}",)
+
     def end_sessions(self) -> None:
         ids = self.rows("SELECT id FROM information_schema.processlist WHERE user = 'reader'")
         self.execute(*(f"KILL {number}" for (number,) in ids))
@@ -315,6 +325,14 @@ class SQLiteWorld(World):
 
     def session(self) -> Session:
         return Session(self.open(), begin="BEGIN IMMEDIATE")
+
+    def touching(self, table: str, column: str) -> tuple[str, ...]:
+        return (
+            (
+                f"CREATE TRIGGER {table}_touch AFTER UPDATE ON {table} FOR EACH ROW WHEN NEW.{column} = OLD.{column} "
+                f"BEGIN UPDATE {table} SET {column} = {self.words.now} WHERE rowid = NEW.rowid; END"
+            ),
+        )
 
 
 def _server(dialect: str, port: int, database: str) -> str:

@@ -13,6 +13,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.stamps import stamps_seen
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 SHOP = SourceIdentity.of(1, 1000, system="7001", database="shop")
@@ -52,7 +53,8 @@ def landed(
     **changes: object,
 ) -> State:
     position = Position(watermark, max_cursor_read, settling)
-    kept = State("app", 3, "batch", spec.terms, position, identity=SHOP, clock=NOON - timedelta(hours=1))
+    stamps = stamps_seen(spec, None, "")
+    kept = State("app", 3, "batch", spec.terms, position, identity=SHOP, clock=NOON - timedelta(hours=1), stamps=stamps)
     return replace(kept, **changes)  # type: ignore[arg-type]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,24 @@ from incremental_assets.core.discovery.judging import judged
 from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.discovery.ranking import ranked
 from incremental_assets.core.discovery.source_url import parse_url
-from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits, cursor_columns, from_catalogue
+from incremental_assets.core.discovery.traits import (
+    ColumnTraits,
+    Inserts,
+    Sample,
+    TableTraits,
+    cursor_columns,
+    from_catalogue,
+)
 from incremental_assets.core.discovery.written import comment, entries, scalar
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.stamping import BY_THE_SOURCE, Stamp, Stamping, Unproven
 from incremental_assets.core.model.table import Arrival, Column, Fidelity, Sequence, Strategy, TableId, TableShape
 
 HEAD = "lake: ./lake\ncheckpoints: sqlite:///c.db\nsources:\n  shop:\n    dialect: sqlite\n    database: shop.db\n    schemas: [main]\n    tables:\n"
 LARGE = 10**9
+ONE_BY_ONE, IN_BULK = Inserts(1000, 970), Inserts(1000, 12)
+BY_NOBODY, BY_DEFAULT = Stamping(), Stamping(insert=Stamp())
 
 
 def column(name: str, kind: str = "timestamp", *, nullable: bool = False, sequence: str = "") -> Column:
@@ -91,17 +102,43 @@ def test_a_number_that_nothing_draws_is_no_candidate() -> None:
     assert [each.name for each, _ in cursor_columns(table(ID, column("quantity", "int")))] == ["id"]
 
 
-def test_a_table_with_a_key_and_a_stamp_of_updates_is_upserted_and_trusts_a_trigger() -> None:
-    shape = table(ID, column("updated_at"))
-    by_trigger, by_application = (
-        judged(shape, told(shape, updated_at={"on_update": written})) for written in (True, False)
+def stamped(name: str, stamps: Stamping, kind: str = "timestamp") -> Column:
+    return replace(column(name, kind), stamps=stamps)
+
+
+@pytest.mark.parametrize(
+    ("stamps", "within"),
+    [
+        (BY_THE_SOURCE, None),
+        (BY_NOBODY, timedelta(minutes=15)),
+        (BY_DEFAULT, timedelta(minutes=15)),
+        (Stamping(Unproven("its default is odd"), Stamp()), None),
+    ],
+    ids=["a default and a trigger", "neither", "a default alone", "a default that is not known"],
+)
+def test_what_an_application_stamps_is_declared_with_a_comment_and_nothing_else_is(
+    stamps: Stamping, within: timedelta | None, tmp_path: Path
+) -> None:
+    shape = table(ID, stamped("updated_at", stamps))
+    proposal = judged(shape, told(shape))
+    assert cursor_of(proposal) == (Strategy.UPSERT, "updated_at")
+
+    text = entries([proposal], "      ")
+    (tmp_path / "sources.yaml").write_text(HEAD + text, encoding="utf-8")
+    (terms,) = load(tmp_path / "sources.yaml").source("shop").tables
+    assert terms.cursor is not None
+    assert (terms.cursor.within, terms.lookback) == (within, timedelta())
+    assert ("let a default and a trigger" in " ".join(proposal.fixes)) is (within is not None)
+    assert any("best_effort: its default is odd" in fix for fix in proposal.fixes) is (
+        stamps.insert == Unproven("its default is odd")
     )
-    assert cursor_of(by_trigger) == cursor_of(by_application) == (Strategy.UPSERT, "updated_at")
-    assert by_trigger.terms is not None
-    assert by_application.terms is not None
-    assert by_trigger.terms.lookback == 0
-    assert by_application.terms.lookback != 0
-    assert any("let a default and a trigger" in fix for fix in by_application.fixes)
+
+
+def test_a_zone_that_the_default_names_is_written() -> None:
+    shape = table(ID, stamped("updated_at", Stamping(Stamp(zone="UTC"), Stamp(zone="UTC")), "timestamp_ntz"))
+    proposal = judged(shape, told(shape))
+    assert "zone: UTC" in entries([proposal], "")
+    assert proposal.fixes == ()
 
 
 def test_without_a_primary_key_a_unique_one_is_named() -> None:
@@ -133,8 +170,22 @@ def test_rows_are_only_appended_where_the_source_has_counted_nothing_but_inserts
     counts: tuple[int | None, ...], strategy: Strategy
 ) -> None:
     shape = table(ID, column("created_at"))
-    traits = replace(told(shape), inserts=counts[0], updates=counts[1], deletes=counts[2])
+    traits = replace(told(shape), inserts=counts[0], updates=counts[1], deletes=counts[2], written=ONE_BY_ONE)
     assert cursor_of(judged(shape, traits))[0] is strategy
+
+
+def test_rows_that_came_in_bulk_show_no_life_without_updates_so_that_nothing_is_proposed_that_loses_them() -> None:
+    """A restore begins the counters anew: all of the table is inserted, and nothing was updated since."""
+    counted = {"inserts": 5000, "updates": 0, "deletes": 0}
+    plain, numbered = table(ID, column("created_at")), transactional(ID, column("created_at"), size=100 * MIB)
+    for written in (IN_BULK, None):
+        restored = judged(numbered, replace(told(numbered), written=written, **counted))
+        assert cursor_of(restored) == (Strategy.UPSERT, "xmin")
+        assert cursor_of(judged(plain, replace(told(plain), written=written, **counted)))[0] is Strategy.FULL_REFRESH
+    assert (
+        "a restore begins their count anew" in judged(numbered, replace(told(numbered), written=IN_BULK, **counted)).why
+    )
+    assert cursor_of(judged(plain, replace(told(plain), written=ONE_BY_ONE, **counted)))[0] is Strategy.APPEND
 
 
 XMIN = Column("xmin", "xid8", "bigint", Fidelity.EXACT, nullable=False)
@@ -162,7 +213,7 @@ def test_where_a_column_shows_inserts_alone_and_rows_are_updated_so_is_it() -> N
     shape = transactional(ID, column("created_at"), size=100 * MIB)
     proposal = judged(shape, replace(told(shape), inserts=9, updates=1, deletes=0))
     assert cursor_of(proposal) == (Strategy.UPSERT, "xmin")
-    grown = judged(shape, replace(told(shape), inserts=9, updates=0, deletes=0))
+    grown = judged(shape, replace(told(shape), inserts=9, updates=0, deletes=0, written=ONE_BY_ONE))
     assert cursor_of(grown) == (Strategy.APPEND, "id"), "what only grows needs no look at every row"
 
 
@@ -200,7 +251,7 @@ def test_what_is_proposed_of_it_is_read_back_as_it_was_meant(tmp_path: Path) -> 
 
 def test_a_small_table_is_read_whole_though_it_only_grows() -> None:
     shape = table(ID, size=10_000)
-    traits = replace(told(shape), inserts=100, updates=0, deletes=0)
+    traits = replace(told(shape), inserts=100, updates=0, deletes=0, written=ONE_BY_ONE)
     assert cursor_of(judged(shape, traits)) == (Strategy.FULL_REFRESH, None)
 
 
@@ -239,7 +290,7 @@ def test_what_a_sync_would_refuse_is_left_out_with_the_reason(shape: TableShape,
 
 def test_a_sequence_that_sessions_draw_from_in_advance_is_told_beforehand() -> None:
     shape = table(replace(ID, sequence=Sequence("public.ids", cache=50)))
-    traits = replace(told(shape), inserts=100_000, updates=0, deletes=0)
+    traits = replace(told(shape), inserts=100_000, updates=0, deletes=0, written=ONE_BY_ONE)
     assert any("best_effort" in fix and "CACHE 50" in fix for fix in judged(shape, traits).fixes)
 
 
@@ -301,7 +352,7 @@ def test_partitions_follow_the_range_of_the_cursor(
     kind: CursorType, lowest: str, highest: str, grid: str | None
 ) -> None:
     shape = table(ID, column("updated_at")) if kind.is_time else table(ID)
-    traits = replace(told(shape), inserts=100_000, updates=0, deletes=0)
+    traits = replace(told(shape), inserts=100_000, updates=0, deletes=0, written=ONE_BY_ONE)
     found = replace(
         judged(shape, traits), lowest=CursorValue.parse(kind, lowest), highest=CursorValue.parse(kind, highest)
     )

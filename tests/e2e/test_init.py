@@ -27,7 +27,7 @@ CREATE TABLE event (id bigserial PRIMARY KEY, at timestamptz NOT NULL DEFAULT no
 CREATE TABLE country (code char(2) PRIMARY KEY, name text);
 CREATE VIEW latest AS SELECT max(id) AS id FROM event;
 INSERT INTO "Order" (note, tags) SELECT 'note ' || n, ARRAY['a', 'b'] FROM generate_series(1, 500) AS n;
-INSERT INTO event (what) SELECT repeat('x', 100) FROM generate_series(1, 12000);
+DO $$ BEGIN FOR n IN 1..12000 LOOP INSERT INTO event (what) VALUES (repeat('x', 100)); COMMIT; END LOOP; END $$;
 INSERT INTO country VALUES ('fr', 'France'), ('nl', 'Netherlands');
 ANALYZE;
 SELECT pg_stat_force_next_flush();
@@ -54,7 +54,8 @@ def test_three_commands_land_a_database_that_nobody_has_configured(
     postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with psycopg.connect(postgres.dsn(database), autocommit=True) as admin:
-        admin.execute(MAKE.encode())
+        for statement in MAKE.split(";\n"):
+            admin.execute(statement.encode())
         admin.execute("SELECT pg_stat_clear_snapshot()")
     address = f"postgresql://{postgres.user}@127.0.0.1:{postgres.port}/{database}"
     monkeypatch.setenv(f"{database.upper()}_PASSWORD", postgres.password)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.shop import Shop
+from tests.shop import Shop, touching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +24,7 @@ def test_what_commits_late_arrives_with_the_next_sync_and_is_reported(
     shop = Shop.open(postgres, database, tmp_path, TABLES, options="unlisted: ignore")
     shop.execute(
         "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
+        *touching("orders"),
         "CREATE TABLE visits (who text, at timestamptz NOT NULL DEFAULT now())",
         "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text)",
         "INSERT INTO orders VALUES (1, 'early', DEFAULT)",

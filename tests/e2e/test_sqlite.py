@@ -29,6 +29,8 @@ sources:
 MAKE = """
 PRAGMA journal_mode = WAL;
 CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT, price REAL, updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);
+CREATE TRIGGER touch AFTER UPDATE ON orders FOR EACH ROW WHEN NEW.updated_at = OLD.updated_at
+BEGIN UPDATE orders SET updated_at = CURRENT_TIMESTAMP WHERE id = NEW.id; END;
 CREATE TABLE events (id INTEGER PRIMARY KEY AUTOINCREMENT, what TEXT);
 INSERT INTO orders (note, price) VALUES ('a', 1.5), ('b', 0.1), ('c', 'cheap');
 INSERT INTO events (what) VALUES ('x'), ('y');

@@ -24,8 +24,8 @@ class Invariants(SourceMoves):
                 return  # decided before the clock was put back: the next sync has to notice
             stamps = [row["updated_at"] for each in self.world.database.open for row in each.pending.values() if row]
             pending = [CursorValue(CursorType.TIMESTAMP, str(stamp)) for stamp in stamps]
-            pending += [CursorValue.of(CursorType.TIMESTAMP, each.since) for each in self.world.database.statements]
-            pending.append(CursorValue.of(CursorType.TIMESTAMP, self.world.database.clock))
+            pending += [self.stored(each.since) for each in self.world.database.statements]
+            pending.append(self.stored(self.world.database.clock))
         else:
             numbers = [number for each in self.world.database.open for number in self.drawn[each]]
             numbers += [number for each in self.world.database.statements for number in each.drawn]

@@ -21,6 +21,7 @@ from incremental_assets.core.landing.first_load import WORTH_IT
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
+from incremental_assets.core.model.stamping import Cut, Stamp, Stamping, Unit
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import EventKind
@@ -31,7 +32,7 @@ from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import Killed, Process, Sleeper, ordered
 from tests.fakes.rows import is_fit
 from tests.model.invariants import Invariants
-from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, orders
+from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, orders, written_by
 
 TERMS = {
     "upsert by a stamp": orders(Strategy.UPSERT),
@@ -50,6 +51,13 @@ TERMS = {
     "append by a stamp, loaded directly": orders(Strategy.APPEND, size=WORTH_IT),
 }
 
+
+CUT_TO_THE_HOUR = Stamping(Stamp((Cut(Unit.HOUR, aligned=False),)), Stamp((Cut(Unit.HOUR, aligned=False),)))
+TERMS |= {
+    "upsert by a stamp that is cut to the hour": written_by(orders(Strategy.UPSERT), CUT_TO_THE_HOUR),
+    "upsert by an application's stamps": written_by(orders(Strategy.UPSERT), Stamping(), timedelta(minutes=1)),
+    "append by an application's stamps": written_by(orders(Strategy.APPEND), Stamping(), timedelta(minutes=1)),
+}
 
 NAMED = [
     "before observe", "after observe", "before snapshot", "after snapshot", "staging", "before staged", "after staged",

@@ -5,22 +5,26 @@ from __future__ import annotations
 import contextlib
 import itertools
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.settled_bound import Guarantee, settle
+from incremental_assets.core.planning.stamps import declared, units_cut
 from tests.fakes import Locked, Statement, Transaction, World
 from tests.fakes.rows import is_fit
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, orders
 
 PUT_BACK = timedelta(seconds=1)
 """How far the clock may be behind its highest reading without a word; the guard bears two seconds. What is more is noticed."""
+
+INDIA = timedelta(hours=5, minutes=30)
+"""A zone in which an hour begins where none of UTC does."""
 
 spans = st.sampled_from([0.001, 1.0, 1.0, 2.0, 5.0, 30.0, 90.0, 3600.0])
 
@@ -104,7 +108,7 @@ class SourceMoves(RuleBasedStateMachine):
         self.time_passes(span)
         assert self.spec.cursor is not None
         settled = settle(self.spec, self.spec.cursor, self.world.database.bound(), None, self.state)
-        assert settled.guarantee is not Guarantee.SETTLED
+        assert settled.guarantee not in (Guarantee.SETTLED, Guarantee.SETTLED_WITHIN)
         hiding.private = False
 
     @precondition(lambda self: self.open)
@@ -286,7 +290,7 @@ class SourceMoves(RuleBasedStateMachine):
         transaction = self.world.database.begin()
         self.drawn[transaction] = []
         number = self.world.database.nextval()
-        transaction.insert(ORDERS, id=number, status=self.version(), updated_at=transaction.stamp())
+        transaction.insert(ORDERS, id=number, status=self.version(), updated_at=self.stamp(transaction, early=True))
         self.finish(transaction)
 
     def version(self) -> str:
@@ -294,4 +298,12 @@ class SourceMoves(RuleBasedStateMachine):
         return f"v{next(self.numbers)}"
 
     def stamp(self, transaction: Transaction, early: bool) -> str:
-        return transaction.stamp() if early else self.world.database.stamp()
+        """By the clock of the source; or as early as an application may, or a default that cuts what is below the hour in its own zone."""
+        return self.stored(transaction.begun if early else self.world.database.clock).text
+
+    def stored(self, moment: datetime) -> CursorValue:
+        """The smallest stamp of a transaction that begins at this moment."""
+        moment -= declared(self.spec) or timedelta()
+        if units_cut(self.spec):
+            moment = (moment + INDIA).replace(minute=0, second=0, microsecond=0) - INDIA
+        return CursorValue.of(CursorType.TIMESTAMP, moment)

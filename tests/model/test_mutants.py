@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
+from incremental_assets.core.model.stamping import Stamp, Stamping
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import Mode
 from tests.core import (
@@ -33,6 +34,7 @@ from tests.core import (
     test_repair_deletes,
     test_repair_verified,
     test_rollback,
+    test_stamps,
     test_sync,
     test_sync_kills,
     test_two_runs,
@@ -228,6 +230,23 @@ STORIES: dict[str, Callable[[], None]] = {
     ),
     "what was verified outlives a rollback": (
         test_recorded_late.test_a_check_that_records_while_a_rollback_commits_verifies_nothing_once_it_has_landed
+    ),
+    "a default is taken to stamp updates": lambda: (
+        test_stamps.test_what_the_source_does_not_show_to_stamp_a_row_is_a_doubt(
+            Stamping(Stamp()), Strategy.UPSERT, "no trigger of the database stamps 'updated_at' at an update"
+        )
+    ),
+    "rows that lag longer than declared are not looked for": (
+        test_stamps.test_a_row_that_lags_longer_is_reported_and_no_run_promises_more_until_more_is_declared
+    ),
+    "a row that came later than declared lowers nothing": (
+        test_stamps.test_a_row_that_lags_longer_is_reported_and_no_run_promises_more_until_more_is_declared
+    ),
+    "a watermark stays where it was when stamps turn out to be cut": (
+        test_stamps.test_a_default_that_begins_to_cut_between_two_syncs_loses_no_row_of_that_hour
+    ),
+    "a trigger that was switched off and on again goes unnoticed": (
+        test_stamps.test_a_trigger_that_was_altered_between_two_syncs_makes_one_run_a_best_effort_and_is_said_once
     ),
     "what was read again is verified": test_repair_verified.test_drift_that_stays_keeps_the_verified_end_below_it,
 }

@@ -14,6 +14,7 @@ from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.schema_change import Change, SchemaChange
+from incremental_assets.core.model.stamping import Cut, Stamp, Stamping, Unit, Unproven
 from incremental_assets.core.model.table import (
     Arrival,
     Column,
@@ -237,6 +238,9 @@ def test_idle_rows_of_the_last_hour_stay(checkpoints: SqlCheckpoints) -> None:
 
 def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoints) -> None:
     drawn = Sequence("public.ids", step=-1, cache=10, cycles=True, logged=False, always=True)
+    stamping = Stamping(
+        Stamp((Cut(Unit.HOUR, aligned=False),), "UTC"), Unproven("its trigger is off"), (Cut(Unit.SECOND),), "17"
+    )
     told = Column(
         "id",
         "bigint",
@@ -246,11 +250,16 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         comment="its",
         identity="7.1",
         sequence=drawn,
+        stamps=stamping,
         encoding="LATIN1",
     )
     orders = TableShape(
         id=ORDERS,
-        columns=(told, Column("ünï'code\"", "numeric", "string", Fidelity.TEXT, comment="a 'comment'")),
+        columns=(
+            told,
+            replace(told, name="at", stamps=Stamping()),
+            Column("ünï'code\"", "numeric", "string", Fidelity.TEXT, comment="a 'comment'"),
+        ),
         primary_key=("id",),
         unique_keys=(("a", "b"), ("c",)),
         own_key=("a",),
@@ -266,6 +275,7 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         logged=False,
         readable=False,
         undescribed="no such table",
+        updates=3,
         left_out=("secret",),
         facts=(Fact("column id", ("7", "bigint"), "its column id was made anew"),),
         numbering=Column("xmin", "xid8", "bigint", Fidelity.EXACT, nullable=False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
@@ -80,6 +81,7 @@ def report_from(table: TableId, text: str) -> SyncReport:
         status=Status(document["status"]),
         guarantee=Guarantee(document["guarantee"]) if document["guarantee"] else None,
         guarantee_reason=document["guarantee_reason"],
+        within=None if document.get("within") is None else timedelta(seconds=document["within"]),
         window=Window(load_value(window[0]), load_value(window[1])) if window else None,
         settled=load_value(document["settled"]),
         previous_watermark=load_value(document["previous_watermark"]),
@@ -107,6 +109,7 @@ def _report_text(report: SyncReport) -> str:
             "status": report.status,
             "guarantee": report.guarantee,
             "guarantee_reason": report.guarantee_reason,
+            "within": None if report.within is None else report.within.total_seconds(),
             "window": [dump_value(window.lower), dump_value(window.upper)] if window else None,
             "settled": dump_value(report.settled),
             "previous_watermark": dump_value(report.previous_watermark),

@@ -94,7 +94,7 @@ def work(first: dict[TableId, SyncReport], second: dict[TableId, SyncReport]) ->
                 *(f"{number:,}" for number in numbers),
                 Cell(f"{late:,}", "warn" if late else ""),
                 f"{again.seconds:.1f}",
-                str(again.guarantee or ""),
+                again.promise,
             )
         )
     columns = ("table", "first sync", "s", "second", "inserted", "updated", "deleted", "late", "s ", "guarantee")

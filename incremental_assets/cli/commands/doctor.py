@@ -13,7 +13,7 @@ from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note
 from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.lateness import of_lateness
 from incremental_assets.cli.findings.of_source import of_source
-from incremental_assets.cli.findings.of_table import of_table, of_trouble, wanted_of
+from incremental_assets.cli.findings.of_table import of_past, of_table, of_trouble, wanted_of
 from incremental_assets.cli.globs import chosen
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.selection import Selection, selected
@@ -196,10 +196,11 @@ def _of_source(
         return
     yield from of_source(source, facts)
     for spec, each, lateness in zip(specs, facts.tables, measured, strict=True):
-        landed = positions.get(spec.id, Checkpoint()).state is not None
-        yield from of_table(spec, each, facts, landed=landed)
-        late = late_rows(_reports(runtime, spec.id) if landed and spec.is_incremental else ())
-        yield from of_lateness(spec, each, facts, lateness, late)
+        state = positions.get(spec.id, Checkpoint()).state
+        yield from of_table(spec, each, facts, landed=state is not None)
+        yield from of_past(spec, state)
+        late = late_rows(_reports(runtime, spec.id) if state is not None and spec.is_incremental else ())
+        yield from of_lateness(spec, facts, lateness, late)
     yield from (of_trouble(trouble) for trouble in found.troubles if trouble.table.source == source.name)
 
 

@@ -67,6 +67,8 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "last_status": str(report.status) if report else None,
         "unfinished": standing.unfinished or None,
         "guarantee": str(report.guarantee) if report and report.guarantee else None,
+        "guarantee_reason": (report.guarantee_reason or None) if report else None,
+        "within_seconds": report.within.total_seconds() if report and report.within else None,
         "verified_through": standing.verified and standing.verified.through,
         "drift": standing.verified and standing.verified.drift,
         "lease": standing.heartbeat.owner if standing.heartbeat else None,
@@ -190,7 +192,7 @@ def _row(standing: Standing) -> tuple[Cell | str, ...]:
         Cell(_lag(standing), late),
         _last_run(standing),
         _status(standing),
-        str(report.guarantee) if report and report.guarantee else "",
+        report.promise if report else "",
         _verified(standing.verified),
         standing.heartbeat.owner or "" if standing.heartbeat else "",
     )

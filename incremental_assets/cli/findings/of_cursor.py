@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from incremental_assets.cli.findings.finding import SQL, Finding, Health, warn
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
+from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_logins, of_numbers, of_roles
 from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.planning.stamps import declared, of_stamps, units_cut
 from incremental_assets.core.words import with_article
 
 
@@ -19,7 +21,7 @@ def of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Source
     found = (
         *_doubts(spec, cursor, source),
         *_of_index(spec, cursor, facts),
-        *_of_values(spec, cursor, facts, source),
+        *_of_values(spec, cursor, source),
         *_of_zone(name, cursor, cursor.zone or source.zone),
     )
     yield from found
@@ -41,20 +43,14 @@ def _of_index(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[Fi
         yield warn(str(spec.id), "index", detail, SQL)
 
 
-def _of_values(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: SourceFacts) -> Iterator[Finding]:
+def _of_values(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Finding]:
     name = str(spec.id)
     if apart := numbered_apart(spec):
         yield warn(name, "numbers", f"{apart}: such a row may be missed", source.cures.numbers_apart)
     if _may_be_null(spec, cursor) and cursor.nulls is NullPolicy.FAIL:
         cure = "add NOT NULL in the source, or choose `nulls: always`, `nulls: skip` or a `fallback`"
         yield warn(name, "nulls", f"{cursor.column} may be NULL, and the first row without it stops the sync", cure)
-    if facts.unstamped and cursor.type.is_time and not spec.lookback:
-        yield warn(
-            name,
-            "stamps",
-            f"neither a default nor a trigger of the database sets {cursor.column}: an application's clock does, which may lag",
-            "let the database stamp it, or set a `lookback` as wide as those clocks and their transactions may lag",
-        )
+    yield from _of_stamps(name, spec, cursor)
     if spec.key and not spec.key_enforced:
         yield warn(
             name,
@@ -62,6 +58,20 @@ def _of_values(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
             f"the source does not enforce the key ({', '.join(spec.key)})",
             "add a unique constraint; until then repeated keys are reported",
         )
+
+
+def _of_stamps(name: str, spec: TableSpec, cursor: Cursor) -> Iterator[Finding]:
+    """Who stamps the rows, where the database does not do so to its full precision."""
+    within = declared(spec)
+    if within is not None:
+        detail = (
+            f"an application stamps {cursor.column}, as `stamped` declares, at most {format_duration(within)} before its transaction: "
+            "the watermark stays that far behind"
+        )
+        yield Finding(name, "stamps", Health.OK, detail)
+    if units := units_cut(spec):
+        detail = f"{cursor.column} is cut to the {' or the '.join(units)}: the watermark stays at its beginning, and all of it is read again"
+        yield Finding(name, "stamps", Health.OK, detail)
 
 
 def _of_zone(name: str, cursor: Cursor, zone: str) -> Iterator[Finding]:
@@ -94,6 +104,11 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
             "numbers",
             of_numbers(spec),
             source.cures.numbers,
+        ),
+        (
+            "stamps",
+            "" if source.experimental else of_stamps(spec, zone, source.clock),
+            source.cures.stamps,
         ),
         (
             "zone",

@@ -9,7 +9,11 @@ from incremental_assets.cli.findings.of_cursor import columns_of, of_cursor
 from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.model.cures import check
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.stamps import of_past_stamps
+from incremental_assets.core.planning.updates import UPSERT_INSTEAD, updates_not_copied
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted
 
@@ -54,6 +58,19 @@ def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed:
         yield from of_cursor(spec, spec.cursor, facts, source)
     else:
         yield Finding(name, spec.read_without_cursor, Health.OK, "every time that it is due: it has no cursor")
+
+
+def of_past(spec: TableSpec, state: State | None) -> Iterator[Finding]:
+    """What has happened in the source since the last sync, or before it, that its rows do not show."""
+    if doubt := of_past_stamps(spec, state):
+        yield warn(
+            str(spec.id),
+            "stamps",
+            f"{doubt}; the next run is best_effort",
+            f"{check(spec.id)} finds rows that were missed",
+        )
+    if uncopied := updates_not_copied(spec):
+        yield warn(str(spec.id), "updates", uncopied, UPSERT_INSTEAD)
 
 
 def _first_load(facts: TableFacts) -> str:

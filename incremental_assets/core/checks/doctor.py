@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.planning.stamps import CURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,6 @@ class TableFacts:
     """Whether row-level security hides rows from this user: hidden rows are never synced, and `reconciliation` cannot notice."""
     unindexed: tuple[str, ...] = ()
     """Cursor columns that no index begins with: every look at the table reads all of it."""
-    unstamped: bool = False
-    """Whether neither a default nor a trigger of the database stamps the cursor, so that an application's clock does."""
     rows: int = 0
     bytes: int = 0
     """The bytes; 0, like the rows, if the catalogue has no such number, as for a view."""
@@ -59,6 +58,7 @@ class Cures:
     numbers_apart: str = "set a `lookback` of as many numbers as such rows may lag"
     numbers: str = "take a time cursor, or set a `lookback` of as many numbers as are to be looked through each time"
     login_trigger: str = "drop or disable the trigger, or set a `holdback` longer than a login may take"
+    stamps: str = CURE
     role_zones: str = "give the role the database's time zone, or take a cursor that carries its zone"
 
 

@@ -149,6 +149,7 @@ def _cursor(document: table_document.CursorDocument) -> Cursor:
         nulls=document.nulls,
         fallback=document.fallback,
         zone=document.zone,
+        within=document.stamped.within if document.stamped else None,
         by_transaction=_by_transaction(document),
     )
 

@@ -22,7 +22,7 @@ from incremental_assets.core.strategies import Strategy, traits_of
 
 Mistake = tuple[Path, str]
 
-_OF_COLUMNS = ("column", "fallback", "zone", "nulls")
+_OF_COLUMNS = ("column", "fallback", "zone", "nulls", "stamped")
 
 
 def mistakes(

@@ -228,6 +228,8 @@ def _column_mistakes(cursor: CursorDocument) -> Iterator[Mistake]:
         return
     if cursor.fallback == cursor.column:
         yield ("cursor", "fallback"), "the fallback is another column than the cursor; name it, or remove the key"
+    if cursor.stamped is not None and cursor.type is CursorKind.INTEGER:
+        yield ("cursor", "stamped"), "a cursor of type integer has no stamps; remove `stamped`"
     if cursor.zone is None:
         return
     if cursor.type is CursorKind.INTEGER:

@@ -16,6 +16,7 @@ from incremental_assets.core.config.scalars import (
     Fraction,
     MarkText,
     Owner,
+    PositiveDuration,
     ShorthandText,
     SpanText,
     StartText,
@@ -61,6 +62,22 @@ class CursorKind(StrEnum):
         return CursorType.INTEGER if self.by_transaction else CursorType(self.value)
 
 
+class StampedDocument(Strict):
+    """Who stamps the rows, where neither a default nor a trigger of the source does."""
+
+    by: Annotated[
+        Literal["application"], Field(description="By the clock of whoever writes, before the transaction begins.")
+    ]
+    within: Annotated[
+        PositiveDuration,
+        Field(
+            description="How long before its transaction begins, by the source's clock, a row is stamped at most: the "
+            "difference of both clocks, and the time from the stamp to BEGIN.",
+            examples=["30s"],
+        ),
+    ]
+
+
 class CursorDocument(Strict):
     """The column whose values grow with every change."""
 
@@ -84,6 +101,10 @@ class CursorDocument(Strict):
             description="The zone that stamps a date or datetime; the database's own when absent.",
             examples=["Europe/Paris"],
         ),
+    ] = None
+    stamped: Annotated[
+        StampedDocument | None,
+        Field(description="Who stamps the rows, and how late at most, where the source does not show that it does."),
     ] = None
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.config.resolve import resolve
+from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.discovery.proposal import Proposal, propose
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.model.table import TableShape, TableSpec
+from incremental_assets.core.model.duration import format_duration
+from incremental_assets.core.model.table import TableShape, TableSpec, cursor_of
 from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_numbers
+from incremental_assets.core.planning.stamps import by_an_application, of_stamps
 
+_APPLICATION_LAG = timedelta(minutes=15)
+"""What clocks of application servers, and the time to their transactions, are taken to lag behind at most, until a person knows better."""
 _WORTH_A_SCAN = 64 * 2**20
 """Bytes of a table whose ends are asked for though no index tells them."""
 
@@ -24,7 +30,27 @@ def judged(shape: TableShape, traits: TableTraits) -> Proposal:
         spec = resolve(proposal.terms, shape)
     except IncrementalAssetsError as error:
         return proposal.left_out(str(error).removeprefix(f"{shape.id}: "))
-    return replace(proposal, fixes=(*proposal.fixes, *_doubts(spec)))
+    proposal = replace(proposal, fixes=(*proposal.fixes, *_doubts(spec)))
+    return _declared(proposal, proposal.terms, spec) if proposal.terms and by_an_application(spec) else proposal
+
+
+def _declared(proposal: Proposal, terms: TableConfig, spec: TableSpec) -> Proposal:
+    """With what an application's stamps are taken to lag, as nothing in the source shows who stamps."""
+    cursor, fix = cursor_of(spec), _why(spec)
+    if not fix:
+        return proposal
+    assumed = (
+        f"{fix}; `stamped` takes it that this is at most {format_duration(_APPLICATION_LAG)} before its transaction, which `incremental-assets doctor` measures "
+        f"where it can: let a default and a trigger of the database set {cursor.column}, then it may go"
+    )
+    declared = replace(terms, cursor=replace(cursor, within=_APPLICATION_LAG))
+    return replace(proposal, terms=declared, fixes=(*(each for each in proposal.fixes if fix not in each), assumed))
+
+
+def _why(spec: TableSpec) -> str:
+    """Why its stamps are not known for the source's own: in the zone that is proposed, whatever the time."""
+    zone = (spec.cursor.zone if spec.cursor else None) or ""
+    return of_stamps(spec, zone, datetime.now(UTC))
 
 
 def spec_of(proposal: Proposal) -> TableSpec | None:
@@ -41,9 +67,11 @@ def _doubts(spec: TableSpec) -> tuple[str, ...]:
     if spec.cursor is None or not spec.is_incremental:
         return ()
     found = [
-        f"its runs are best_effort: {why}" for why in (of_arrival(spec), of_numbers(spec), numbered_apart(spec)) if why
+        f"its runs are best_effort: {why}"
+        for why in (of_arrival(spec), of_numbers(spec), numbered_apart(spec), _why(spec))
+        if why
     ]
-    if spec.cursor.is_zoneless:
+    if spec.cursor.is_zoneless and spec.cursor.zone is None:
         found.append(
             f"{spec.cursor.column} has no time zone and is read in the database's own; `cursor: {{zone: Europe/Paris}}` names another"
         )

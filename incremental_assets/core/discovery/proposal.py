@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.discovery.ranking import Candidate, Tells, ranked
@@ -17,8 +16,6 @@ _FEW_ROWS, _FEW_BYTES = 10_000, 8 * 2**20
 """A table below both sizes is read whole in a moment, and is then right whatever its columns tell."""
 _LARGE = 256 * 2**20
 """Bytes from which a look that reads all rows is a burden to the source: seconds of its time, every minute."""
-_APPLICATION_LAG = timedelta(minutes=15)
-"""What clocks of application servers and their transactions are taken to lag behind at most, until a person knows better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +65,8 @@ def propose(shape: TableShape, traits: TableTraits) -> Proposal:
         )
         # The primary key is found by every sync itself.
         return found if shape.primary_key else found.keyed(key)
-    grows = bool(traits.inserts) and traits.updates == 0 and not traits.deletes
-    if births is not None and grows and not _is_small(shape):
-        why = f"only inserts have been counted ({traits.inserts:,})"
+    if births is not None and traits.only_grows and not _is_small(shape):
+        why = f"only inserts have been counted ({traits.inserts:,}), in many transactions"
         return _followed(Proposal(shape, None, why, candidates), births, Strategy.APPEND)
     return _whole(shape, candidates, changes, births, traits)
 
@@ -78,7 +74,7 @@ def propose(shape: TableShape, traits: TableTraits) -> Proposal:
 def _followed(base: Proposal, taken: Candidate, strategy: Strategy) -> Proposal:
     """The terms by this candidate, and what would make it a better one."""
     traits, name, fixes = taken.traits, taken.name, list(base.fixes)
-    cursor = Cursor(name, traits.type)
+    cursor = Cursor(name, traits.type, zone=_zone(taken))
     if traits.column.nullable:
         stand_in = _fallback(base.candidates, taken)
         cursor = replace(cursor, fallback=stand_in) if stand_in else replace(cursor, nulls=NullPolicy.ALWAYS)
@@ -86,13 +82,14 @@ def _followed(base: Proposal, taken: Candidate, strategy: Strategy) -> Proposal:
         fixes.append(f"make {name} NOT NULL: rows without it {meanwhile}")
     if traits.indexed is False:
         fixes.append(f"create an index on {name}: without one every look reads the whole table")
-    is_stamped = traits.on_update or (traits.on_insert and taken.tells is Tells.BIRTHS) or traits.column.sequence
-    lags = traits.type.is_time and not is_stamped
-    if lags:
-        fixes.append(f"let a default and a trigger of the database set {name}, then `lookback` may go")
     table = base.shape.id
-    terms = TableConfig(table.schema, table.name, strategy, cursor, lookback=_APPLICATION_LAG if lags else 0)
-    return replace(base, terms=terms, fixes=tuple(fixes))
+    return replace(base, terms=TableConfig(table.schema, table.name, strategy, cursor), fixes=tuple(fixes))
+
+
+def _zone(taken: Candidate) -> str | None:
+    """The zone that a default or a trigger names, of stamps without one."""
+    stamps = taken.traits.column.stamps
+    return (stamps.zone or None) if stamps and taken.traits.type in (CursorType.DATE, CursorType.DATETIME) else None
 
 
 def _whole(
@@ -111,8 +108,7 @@ def _whole(
         why = "no key tells which row an update belongs to"
         fixes: tuple[str, ...] = (f"add a primary key, then it can be followed by {changes.name}",)
     elif births is not None:
-        seen = f"{counted(traits.updates, 'update')} counted" if traits.updates else "updates cannot be ruled out"
-        why = f"{births.name} shows inserts alone, and {seen}"
+        why = f"{births.name} shows inserts alone, and {_updates(traits)}"
         fixes = (f"if its rows are never updated, follow it by {births.name} with `strategy: append`",)
     else:
         why = "no column tells which rows are new or were changed"
@@ -133,13 +129,22 @@ def _by_transaction(
     if not numbering or not key or shape.bytes >= _LARGE:
         return None
     why = (
-        f"{f'{births.name} shows inserts alone' if births else 'no column tells which rows are new or were changed'}, and {numbering} does: a look reads all of it "
+        f"{f'{births.name} shows inserts alone, and {_updates(traits)}' if births else 'no column tells which rows are new or were changed'}, and {numbering} does: a look reads all of it "
         f"({shape.bytes / 2**20:,.0f} MiB) in the source, and only what changed moves; from {_LARGE // 2**20} MiB on that would weigh on the source"
     )
     cursor = Cursor(numbering, CursorType.INTEGER, by_transaction=True)
     terms = TableConfig(shape.id.schema, shape.id.name, Strategy.UPSERT, cursor)
     found = Proposal(shape, terms, why, candidates, _deleted(traits))
     return found if shape.primary_key else found.keyed(key)
+
+
+def _updates(traits: TableTraits) -> str:
+    """What is known of updates."""
+    if traits.updates:
+        return f"{counted(traits.updates, 'update')} counted"
+    if traits.updates == 0 and traits.written is not None and not traits.written.are_single:
+        return "updates cannot be ruled out, as its rows came in bulk, and a restore begins their count anew"
+    return "updates cannot be ruled out"
 
 
 def _numbering(shape: TableShape) -> str:

@@ -8,6 +8,9 @@ from incremental_assets.core.config.resolve import cursor_type_of
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Column, TableShape
 
+_ENOUGH = 100
+"""Rows from which a sample tells anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -17,6 +20,19 @@ class Sample:
     nulls: int
     ties: int
     descents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inserts:
+    """Rows here and there in the table, and how many transactions have written those of each block: few where rows came in bulk, as by a restore."""
+
+    rows: int
+    transactions: int
+
+    @property
+    def are_single(self) -> bool:
+        """Whether most of its rows were written one by one, so that the counters have seen the application at work, and not a restore alone."""
+        return self.rows >= _ENOUGH and 2 * self.transactions >= self.rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +59,13 @@ class TableTraits:
     inserts: int | None = None
     updates: int | None = None
     deletes: int | None = None
+    written: Inserts | None = None
+
+    @property
+    def only_grows(self) -> bool:
+        """Whether counters show that rows are inserted and never changed. They begin anew with a restore, whose rows all come in bulk."""
+        counted = bool(self.inserts) and self.updates == 0 and not self.deletes
+        return counted and self.written is not None and self.written.are_single
 
 
 def cursor_columns(shape: TableShape) -> tuple[tuple[Column, CursorType], ...]:
@@ -65,7 +88,8 @@ def from_catalogue(shape: TableShape) -> TableTraits:
                 column,
                 kind,
                 indexed=True if column.name in firsts else None,
-                on_insert=True if column.sequence else None,
+                on_insert=True if column.sequence or (column.stamps and column.stamps.stamps_inserts) else None,
+                on_update=True if column.stamps and column.stamps.stamps_updates else None,
             )
             for column, kind in cursor_columns(shape)
         )

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.duration import format_span
+from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableShape
 from incremental_assets.core.strategies import traits_of
@@ -70,8 +70,6 @@ def _terms(each: Proposal, terms: TableConfig) -> Iterator[str]:
     yield f"strategy: {terms.strategy}"
     if terms.primary_key is not None:
         yield f"primary_key: [{', '.join(map(scalar, terms.primary_key))}]"
-    if terms.lookback:
-        yield f"lookback: {format_span(terms.lookback)}"
     if terms.cursor is not None and not terms.cursor.by_transaction and not traits_of(terms.strategy).overwrites:
         grid = _grid(terms.cursor, each)
         if grid:
@@ -84,6 +82,8 @@ def _cursor(cursor: Cursor) -> str:
     parts = [f"column: {scalar(cursor.column)}", f"type: {cursor.type}"]
     parts += [f"nulls: {cursor.nulls}"] if cursor.nulls is not NullPolicy.FAIL else []
     parts += [f"fallback: {scalar(cursor.fallback)}"] if cursor.fallback else []
+    parts += [f"zone: {scalar(cursor.zone)}"] if cursor.zone else []
+    parts += [f"stamped: {{by: application, within: {format_duration(cursor.within)}}}"] if cursor.within else []
     return f"{{{', '.join(parts)}}}"
 
 

@@ -124,6 +124,7 @@ def _put_back(decision: SyncPlan) -> NothingToDo:
         decision.previous_watermark,
         decision.noticed,
         decision.warnings,
+        within=settled.within,
     )
 
 

@@ -20,6 +20,7 @@ from incremental_assets.core.model.fingerprint import Fingerprint, LastRead
 from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.source_identity import SourceIdentity
+from incremental_assets.core.model.stamping import StampsSeen
 from incremental_assets.core.model.table import Terms
 from incremental_assets.core.model.unfilled import Unfilled
 from incremental_assets.core.model.window import Window, gaps, merge
@@ -72,6 +73,10 @@ class State:
     """Columns whose values rows that landed before still lack."""
     definition: Definition | None = None
     """What the source's catalogue said of the table for which the copy was last brought up to date; None: not known."""
+    stamps: StampsSeen | None = None
+    """How rows were stamped at the last sync; None where that is not known, and after a reset."""
+    updates: int | None = None
+    """Updates that the source had counted in the table by then, where an append does not copy them."""
 
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
         """Windows from `start` up to `upper` that no sync has read, ascending."""
@@ -102,6 +107,7 @@ class State:
             # What is read again brings its values along.
             unfilled=self.unfilled if same and watermark is not None else None,
             definition=self.definition if watermark is not None else None,
+            stamps=None,
         )
 
     def moved_to_another_cluster(self) -> State:
@@ -151,6 +157,8 @@ class State:
             "compared": self.compared and self.compared.to_json(),
             "unfilled": self.unfilled and self.unfilled.to_json(),
             "definition": None if self.definition is None else dict(self.definition),
+            "stamps": self.stamps and self.stamps.to_json(),
+            "updates": self.updates,
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -186,6 +194,8 @@ class State:
             compared=_read(KeysCompared.from_json, document.get("compared")),
             unfilled=Unfilled.from_json(document["unfilled"]) if document.get("unfilled") else None,
             definition=None if document.get("definition") is None else tuple(document["definition"].items()),
+            stamps=_read(StampsSeen.from_json, document.get("stamps")),
+            updates=document.get("updates"),
         )
 
 

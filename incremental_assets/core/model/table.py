@@ -12,6 +12,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import SUFFIX, History
+from incremental_assets.core.model.stamping import Stamping
 from incremental_assets.core.strategies import Strategy, Traits, traits_of
 
 
@@ -95,6 +96,8 @@ class Column:
     """The one sequence from which its default, or its identity, draws: in the table and in every partition or child of it."""
     encoding: str = ""
     """The source's name of the encoding of its texts, where one of them may be no UTF-8; empty where none can."""
+    stamps: Stamping | None = None
+    """What of the source writes it, of a column that holds times: in the table and in every partition or child of it; None: this source does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,8 @@ class TableShape:
     """Whether this user may read it; of one that it may not, nothing but the name is known."""
     undescribed: str = ""
     """Why the source could not tell what columns it has, with the cure; empty where it could. Nothing but the name is known then."""
+    updates: int | None = None
+    """Rows that were updated since the source's statistics began; None where it does not count them."""
     left_out: tuple[str, ...] = ()
     """Columns of the source that are not read, and do not count."""
     numbering: Column | None = None
@@ -173,6 +178,8 @@ class Cursor:
     """Whether its values are the numbers of the transactions that wrote the rows, which settle as the source says; the column is the table's `numbering`."""
     is_own: bool = False
     """Whether that number is a column of the table's own, which grows with each version of a row and may have an index."""
+    within: timedelta | None = None
+    """How long before its transaction begins, by the source's clock, an application stamps a row at most, as the configuration declares; None: it declares nothing."""
 
     @property
     def is_zoneless(self) -> bool:

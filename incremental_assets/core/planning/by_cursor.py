@@ -12,7 +12,7 @@ from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.comparing import compares_keys
 from incremental_assets.core.planning.discarding import discarded_warning
-from incremental_assets.core.planning.local_readings import highest_reading
+from incremental_assets.core.planning.local_readings import highest_reading, zone_of
 from incremental_assets.core.planning.parts import changed_parts
 from incremental_assets.core.planning.plan import (
     CommitIds,
@@ -36,6 +36,8 @@ from incremental_assets.core.planning.settled_bound import (
     settle,
     still_settled,
 )
+from incremental_assets.core.planning.stamps import declared, of_stamps, stamps_warning
+from incremental_assets.core.planning.updates import updates_warning
 from incremental_assets.core.planning.windows import lower_end, reading
 from incremental_assets.core.planning.zones import zones_of
 
@@ -48,6 +50,7 @@ def plan_by_cursor(
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
     known = _only_the_clock(state, bound) if request.mode is Mode.FULL_REFRESH else state
     settled = held_at(observation.uncommitted, settle(spec, cursor, bound, observation.highest, known))
+    doubt = of_stamps(spec, zone_of(cursor, bound), bound.clock)
     window = reading(spec, request, state, observation)
     # What has not been read has not settled, even if the highest number has fallen since it was held back.
     settled = replace(settled, value=_at_most(settled.value, window.upper))
@@ -65,6 +68,8 @@ def plan_by_cursor(
         *columns_returned(spec, known),
         *discarded_warning(spec, known),
         *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
+        *updates_warning(spec, state),
+        *stamps_warning(spec, state, "" if bound.experimental else doubt),
     )
     plan = SyncPlan(
         spec=spec,
@@ -83,6 +88,7 @@ def plan_by_cursor(
         warnings=warnings,
         put_back=put_back(known, bound),
         compares_keys=compares_keys(spec, request, state, bound),
+        doubtful_stamps=doubt,
     )
     return compared_if_altered(plan, observation.highest)
 
@@ -112,9 +118,14 @@ def _later(previous: CursorValue | None, settled: CursorValue | None) -> CursorV
 
 
 def _late_below(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> CursorValue | None:
-    """How far an earlier sync had read: its highest row, but not past its clock, and at least its watermark."""
+    """How far an earlier sync had read: its highest row, but not past its clock, and at least its watermark.
+
+    Stamps of an application may lag as long as it declares, and are late below the watermark, which stays that far behind.
+    """
     if request.mode is not Mode.SYNC or state is None or state.clock is None or spec.cursor is None:
         return None
+    if declared(spec) is not None:
+        return state.position.watermark
     reached = state.position.max_cursor_read
     if reached is not None and spec.cursor.type.is_time:
         reached = min(reached, highest_reading(spec.cursor, bound, state.clock))

@@ -38,7 +38,7 @@ def of_numbers(spec: TableSpec) -> str:
     cursor = spec.cursor
     if cursor is None or cursor.type is not CursorType.INTEGER or cursor.by_transaction:
         return ""
-    drawn = {column.sequence for column in spec.columns if column.name in _stamped(spec, cursor)}
+    drawn = {column.sequence for column in spec.columns if column.name in stamped_columns(spec, cursor)}
     sequence = drawn.pop() if len(drawn) == 1 else None
     if sequence is None:
         return (
@@ -61,7 +61,9 @@ def of_numbers(spec: TableSpec) -> str:
 
 def numbered_apart(spec: TableSpec) -> str:
     """A sequence from which libraries draw one number for many rows: no doubt by itself, as the server cannot see whether one does."""
-    drawn = [column.sequence for column in spec.columns if spec.cursor and column.name in _stamped(spec, spec.cursor)]
+    drawn = [
+        column.sequence for column in spec.columns if spec.cursor and column.name in stamped_columns(spec, spec.cursor)
+    ]
     sequence = next((each for each in drawn if each and each.step > 1 and not each.always), None)
     if sequence is None or of_numbers(spec):
         return ""
@@ -108,7 +110,7 @@ def alike(one: str, other: str, clock: datetime) -> bool:
     return all(len({day.astimezone(zone).utcoffset() for zone in (first, second)}) == 1 for day in days)
 
 
-def _stamped(spec: TableSpec, cursor: Cursor) -> tuple[str, ...]:
+def stamped_columns(spec: TableSpec, cursor: Cursor) -> tuple[str, ...]:
     """The columns whose values may be the cursor of a row."""
     nullable = any(column.nullable for column in spec.columns if column.name == cursor.column)
     return (cursor.column, cursor.fallback) if cursor.fallback is not None and nullable else (cursor.column,)

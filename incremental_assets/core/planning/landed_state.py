@@ -16,6 +16,7 @@ from incremental_assets.core.planning.altered import definition_of
 from incremental_assets.core.planning.last_read import remembered
 from incremental_assets.core.planning.new_columns import unfilled_after
 from incremental_assets.core.planning.plan import Mode, SyncPlan, covered_below
+from incremental_assets.core.planning.stamps import stamps_seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
         compared=_compared(plan, shown),
         unfilled=unfilled_after(plan, shown.changed),
         definition=_definition(plan),
+        stamps=stamps_seen(plan.spec, before, plan.doubtful_stamps),
+        updates=plan.spec.shape.updates,
     )
     if not plan.request.mode.reads_again or whole:
         return state
@@ -78,6 +81,7 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
         put_back=None,
         members=None,
         last_read=None,
+        stamps=None,
     )
     return replace(
         state,
@@ -88,6 +92,7 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
         put_back=kept.put_back,
         members=kept.members,
         last_read=kept.last_read,
+        stamps=kept.stamps,
     )
 
 

@@ -132,6 +132,8 @@ class NothingToDo:
     """Columns of the copy that are to have other names first."""
     next_look: datetime | None = None
     """When the table is looked at again, where nobody looked at it now; on the source's clock."""
+    within: timedelta | None = None
+    """How long stamps may lag, of what is settled within that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,8 @@ class SyncPlan:
     """Columns of the copy that are to have other names first; the plan is made as if they had."""
     compares_rows: bool = False
     """Whether the snapshot is compared with the copy, and only what differs is read of it."""
+    doubtful_stamps: str = ""
+    """Why the stamps are not known for the source's own; empty if they are, or are declared."""
 
     @property
     def overwrites(self) -> bool:

@@ -31,6 +31,8 @@ from incremental_assets.core.planning.renames import as_renamed, check_renames, 
 from incremental_assets.core.planning.settled_bound import (
     Guarantee,
 )
+from incremental_assets.core.planning.stamps import restamped, stamps_seen
+from incremental_assets.core.planning.updates import updates_not_copied
 from incremental_assets.core.planning.whole import plan_whole
 from incremental_assets.core.planning.zones import rezoned, rezoned_warning
 
@@ -59,7 +61,7 @@ def _planned(
         check_terms(spec, landed)
     check_zone(spec, bound)
     check_shown(spec, observation)
-    state = rezoned(spec, landed, bound)
+    state = restamped(spec, rezoned(spec, landed, bound))
     if request.mode is Mode.SYNC and (lag := lags_behind(state, bound)):
         mark = state.position.watermark if state else None
         return NothingToDo("the replica lags behind", Guarantee.BEST_EFFORT, lag, None, mark, warnings=(lag,))
@@ -70,7 +72,12 @@ def _planned(
     if request.mode is Mode.FILL and not _is_left(state, request.window):
         settled = planned.settled
         return NothingToDo(
-            "nothing is left to fill", settled.guarantee, settled.reason, settled.value, planned.new_watermark
+            "nothing is left to fill",
+            settled.guarantee,
+            settled.reason,
+            settled.value,
+            planned.new_watermark,
+            within=settled.within,
         )
     if request.mode is Mode.SYNC and state is not None and _stands_still(planned, state, observation):
         return _nothing_changed(planned, state, observation)
@@ -102,11 +109,14 @@ def _nothing_changed(planned: SyncPlan, state: State, observation: Observation) 
         members=planned.members,
         zones=planned.zones,
         definition=definition_of(planned.spec, state),
+        stamps=stamps_seen(planned.spec, state, planned.doubtful_stamps),
+        updates=planned.spec.shape.updates if updates_not_copied(planned.spec) else state.updates,
     )
     changed = (
         (idle.position.watermark, idle.position.settling) != (previous.watermark, previous.settling)
         or idle.members != state.members
         or idle.definition != state.definition
+        or (idle.stamps, idle.updates) != (state.stamps, state.updates)
         or observation.narrowed is not None
     )
     return NothingToDo(
@@ -117,6 +127,7 @@ def _nothing_changed(planned: SyncPlan, state: State, observation: Observation) 
         previous.watermark,
         idle if changed else None,
         planned.warnings,
+        within=settled.within,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
@@ -15,7 +15,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, NothingToDo, Request, SyncPlan
-from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.planning.settled_bound import Guarantee, stated
 from incremental_assets.core.strategies import Strategy
 
 
@@ -59,6 +59,8 @@ class SyncReport:
     status: Status
     guarantee: Guarantee | None = None
     guarantee_reason: str = ""
+    within: timedelta | None = None
+    """How long stamps may lag, of what is settled within that."""
     window: Window | None = None
     settled: CursorValue | None = None
     previous_watermark: CursorValue | None = None
@@ -84,6 +86,11 @@ class SyncReport:
     next_look: datetime | None = None
     """When the table is looked at next, where nobody looked at it now."""
     error: str | None = None
+
+    @property
+    def promise(self) -> str:
+        """Its guarantee for people; empty where it states none."""
+        return stated(self.guarantee, self.within)
 
     @property
     def forgets(self) -> Window | None:
@@ -115,6 +122,7 @@ class SyncReport:
             cls.of(plan.spec, plan.request, Status.LANDED),
             guarantee=plan.settled.guarantee,
             guarantee_reason=plan.settled.reason,
+            within=plan.settled.within,
             window=plan.window,
             settled=plan.settled.value,
             previous_watermark=plan.previous_watermark,
@@ -134,6 +142,7 @@ class SyncReport:
             cls.of(spec, request, Status.IDLE),
             guarantee=nothing.guarantee,
             guarantee_reason=nothing.guarantee_reason,
+            within=nothing.within,
             settled=nothing.settled,
             previous_watermark=nothing.previous_watermark,
             new_watermark=nothing.state.position.watermark if nothing.state else nothing.previous_watermark,
@@ -147,12 +156,23 @@ class SyncReport:
         """The report of a sync that failed, was refused or found its table busy, with the sentence of the error."""
         return replace(cls.of(spec, request, Status.of(error)), seconds=seconds, error=sentence_of(spec.id, error))
 
+    def lowered(self, reason: str) -> Self:
+        """The same, by which a promise of an earlier run turned out not to hold."""
+        return replace(
+            self,
+            guarantee=Guarantee.BEST_EFFORT,
+            guarantee_reason=reason,
+            within=None,
+            warnings=(*self.warnings, reason),
+        )
+
     def instead_of(self, idle: Self) -> Self:
         """What a dead run had committed, reported by the run that found it and had nothing else to do."""
         return replace(
             self,
             guarantee=idle.guarantee,
             guarantee_reason=idle.guarantee_reason,
+            within=idle.within,
             settled=idle.settled,
             new_watermark=idle.new_watermark,
             seconds=idle.seconds,

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
@@ -14,14 +15,24 @@ from incremental_assets.core.planning.bound import GUARD, Bound
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.doubts import of_arrival, of_logins, of_numbers, of_roles, of_zones
 from incremental_assets.core.planning.local_readings import lowest_reading, zone_of
+from incremental_assets.core.planning.stamps import declared, lowest_stored, of_past_stamps, of_stamps
 
 
 class Guarantee(StrEnum):
     """What a run can promise about rows that commit late, strongest first."""
 
     SETTLED = "settled"
+    SETTLED_WITHIN = "settled_within"
+    """As long as the stamps of an application lag no longer than the configuration declares."""
     HOLDBACK = "holdback"
     BEST_EFFORT = "best_effort"
+
+
+def stated(guarantee: Guarantee | None, within: timedelta | None) -> str:
+    """A guarantee for people: `settled within 30s`, `best_effort`; empty where there is none."""
+    if guarantee is Guarantee.SETTLED_WITHIN and within is not None:
+        return f"settled within {format_duration(within)}"
+    return str(guarantee or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +43,8 @@ class Settled:
     guarantee: Guarantee
     reason: str
     settling: Settling | None = None
+    within: timedelta | None = None
+    """How long stamps may lag, of what is settled within that."""
 
 
 def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
@@ -70,15 +83,24 @@ def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | N
     holdback = spec.holdback if isinstance(spec.holdback, timedelta) else timedelta()
     # The duration of transactions does not matter to a clock that is put back.
     holds_back = bool(holdback) and not (back and back.proven)
-    guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=holds_back)
+    known = _within(spec, *_guarantee(bound, doubt(spec, bound, state), holds_back=holds_back))
     if bound.prepared is not None or (back is not None and back.low is None):
-        return Settled(still_settled(spec, bound, state), guarantee, reason)
+        return replace(known, value=still_settled(spec, bound, state))
     # A holdback covers what cannot be seen, and only that.
     instant = bound.clock if holdback and bound.blind else bound.reached - GUARD
     instant = min(instant, bound.clock - holdback)
     if back is not None and back.low is not None:
         instant = min(instant, back.low - GUARD)
-    return Settled(_lowest_of_zones(cursor, bound, state, instant), guarantee, reason)
+    return replace(known, value=_lowest_stamp(spec, cursor, (bound, state), instant))
+
+
+def _within(spec: TableSpec, guarantee: Guarantee, reason: str) -> Settled:
+    """What is settled is so within the span that the configuration declares of an application's stamps."""
+    within = declared(spec)
+    if within is None or guarantee is not Guarantee.SETTLED:
+        return Settled(None, guarantee, reason)
+    stated = f"settled within {format_duration(within)} of the application's stamps, as `stamped` declares; {reason}"
+    return Settled(None, Guarantee.SETTLED_WITHIN, stated, within=within)
 
 
 def still_settled(spec: TableSpec, bound: Bound, state: State | None) -> CursorValue | None:
@@ -90,13 +112,18 @@ def still_settled(spec: TableSpec, bound: Bound, state: State | None) -> CursorV
     low = back.low if back else None
     if state.reading is None and state.clock is None:
         low = min(low or bound.clock, bound.reached)
-    return watermark if low is None else min(watermark, _lowest_of_zones(spec.cursor, bound, state, low - GUARD))
+    return watermark if low is None else min(watermark, _lowest_stamp(spec, spec.cursor, (bound, state), low - GUARD))
 
 
-def _lowest_of_zones(cursor: Cursor, bound: Bound, state: State | None, instant: datetime) -> CursorValue:
-    """Sessions that began before a change of the zone may continue to stamp in the old one."""
+def _lowest_stamp(spec: TableSpec, cursor: Cursor, known: tuple[Bound, State | None], instant: datetime) -> CursorValue:
+    """The smallest stamp of a row whose transaction begins at `instant` or later, as an application may stamp it before, and of what is cut off it.
+
+    Sessions that began before a change of the zone may continue to stamp in the old one.
+    """
+    bound, state = known
     zones = (zone_of(cursor, bound), *(state.zones if state else ()))
-    return min(lowest_reading(replace(cursor, zone=zone), bound, instant) for zone in zones)
+    earliest = instant - (declared(spec) or timedelta())
+    return lowest_stored(spec, min(lowest_reading(replace(cursor, zone=zone), bound, earliest) for zone in zones))
 
 
 def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
@@ -186,6 +213,9 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
         or of_arrival(spec)
         or of_logins(spec, bound.login_trigger)
         or of_numbers(spec)
+        # Of a database that was never run against a real server that says it all.
+        or ("" if bound.experimental else of_stamps(spec, zone, bound.clock))
+        or of_past_stamps(spec, state)
         or of_roles(spec, zone, bound.clock)
         or of_zones(spec, zone, state.zones if state else (), bound.clock)
     )

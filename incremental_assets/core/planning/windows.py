@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import FuturePolicy, TableSpec
 from incremental_assets.core.model.window import Window
@@ -13,6 +13,7 @@ from incremental_assets.core.planning.local_readings import highest_reading
 from incremental_assets.core.planning.parts import reaching
 from incremental_assets.core.planning.plan import Mode, Observation, Request
 from incremental_assets.core.planning.settled_bound import settle, still_settled
+from incremental_assets.core.planning.stamps import declared, restamped
 
 _FEW = 1_000
 """Rows that PostgreSQL counts in a third of a millisecond: about what another question costs."""
@@ -39,7 +40,7 @@ def settling(spec: TableSpec, state: State | None, bound: Bound) -> Window | Non
     upper = settle(spec, spec.cursor, bound, None, state).value
     # Nothing below the last watermark can be uncommitted, except in another source.
     known = state if state and state.identity and bound.identity and bound.identity.is_of(state.identity) else None
-    lower = still_settled(spec, bound, known) or spec.start
+    lower = still_settled(spec, bound, restamped(spec, known)) or spec.start
     return None if upper is None or (lower is not None and upper <= lower) else Window(lower, upper)
 
 
@@ -53,11 +54,19 @@ def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:
 
 
 def lower_end(spec: TableSpec, watermark: CursorValue | None) -> CursorValue | None:
-    """Nothing below `start` is ever read, except after a reset of the watermark below it."""
+    """Nothing below `start` is ever read, except after a reset of the watermark below it.
+
+    What an application stamps is read from as far below the watermark as that stays behind: a row that came later than declared is found there.
+    """
     if watermark is None:
         return spec.start
-    moved = watermark.minus(spec.lookback)
+    moved = watermark.minus(max(_duration(spec.lookback), within) if (within := declared(spec)) else spec.lookback)
     return moved if spec.start is None else max(moved, min(spec.start, watermark))
+
+
+def _duration(span: Span) -> timedelta:
+    """The lookback of a time cursor."""
+    return span if isinstance(span, timedelta) else timedelta()
 
 
 def _upper(spec: TableSpec, observation: Observation) -> CursorValue | None:

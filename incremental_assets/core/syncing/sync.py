@@ -8,6 +8,7 @@ from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.altered import of_comparison
 from incremental_assets.core.planning.events import Event, EventKind
+from incremental_assets.core.planning.overdue import exceeded, overdue
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns, check_shrink
 from incremental_assets.core.planning.report import RowCounts, SyncReport
@@ -70,6 +71,8 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     warnings = (*batch.warnings, *(commit.warnings if commit else ()), *of_comparison(plan, rows))
     history = follow_commit(plan, ports.historian, phases) if commit else None
     report = SyncReport.landed(plan, state.position.watermark, rows, version, warnings)
+    if broken := overdue(plan, rows.late):
+        report, state = report.lowered(broken), exceeded(plan, state)
     report = replace(phases.timed(report), history=history, schema_changes=state.changed, unfilled=state.lacking)
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, commit_ids.batch_id)

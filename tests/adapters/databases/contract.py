@@ -57,6 +57,10 @@ class Words:
     """What an INSERT says of a row that brings nothing itself."""
     now: str = "CURRENT_TIMESTAMP"
     """The stamp of a row that is written."""
+    on_update: str = ""
+    """What a column that is stamped at an update says of it."""
+    touching: str = ""
+    """What has the column `updated_at` of the table `orders` stamped at an update, where a column does not say so itself; statements that end with `;;`."""
     cascade: str = ""
     """Behind a DROP TABLE: goes with the views of it, where no view may outlive its table."""
 
@@ -80,7 +84,8 @@ class World(Protocol):
 def orders(world: World, rows: int = 3) -> TableSpec:
     words = world.words
     world.execute(
-        f"CREATE TABLE orders (id {words.numbered}, note text, updated_at {words.stamp} NOT NULL DEFAULT {words.now})",
+        f"CREATE TABLE orders (id {words.numbered}, note text, updated_at {words.stamp} NOT NULL DEFAULT {words.now}{words.on_update})",
+        *(statement for statement in words.touching.split(";;") if statement.strip()),
         *(f"INSERT INTO orders (note) VALUES ('row {number}')" for number in range(rows)),
     )
     return spec_of(world, "orders")

@@ -28,7 +28,7 @@ from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import GUARD
 from incremental_assets.core.planning.settled_bound import Guarantee
@@ -44,9 +44,26 @@ if TYPE_CHECKING:
 NUMBERED = "bigint AUTO_INCREMENT PRIMARY KEY"
 TEXT = "varchar(20) COLLATE utf8mb4_bin"
 KINDS = {
-    "timestamp": Words(NUMBERED, "timestamp", CursorType.TIMESTAMP, "date", "'2024-00-15'", TEXT, "() VALUES ()"),
+    "timestamp": Words(
+        NUMBERED,
+        "timestamp",
+        CursorType.TIMESTAMP,
+        "date",
+        "'2024-00-15'",
+        TEXT,
+        "() VALUES ()",
+        on_update=" ON UPDATE CURRENT_TIMESTAMP",
+    ),
     "datetime": Words(
-        NUMBERED, "datetime(6)", CursorType.DATETIME, "datetime", "'0000-00-00'", TEXT, "() VALUES ()", "NOW(6)"
+        NUMBERED,
+        "datetime(6)",
+        CursorType.DATETIME,
+        "datetime",
+        "'0000-00-00'",
+        TEXT,
+        "() VALUES ()",
+        "NOW(6)",
+        " ON UPDATE NOW(6)",
     ),
 }
 _numbers = itertools.count(1)
@@ -143,6 +160,94 @@ def state_of(shop: Shop, words: str) -> bool:
     with shop.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE %s", (f"%{words}%",))
         return bool(cursor.fetchone()[0])
+
+
+# --- who stamps ---------------------------------------------------------------------------------------
+
+TOUCH = "CREATE TRIGGER touch_{} BEFORE {} ON things FOR EACH ROW {}"
+
+
+def stamped_by(shop: Shop, *, grant: bool = True) -> tuple[Guarantee, str]:
+    if grant:
+        shop.execute(f"GRANT TRIGGER ON {shop.database}.* TO reader@'127.0.0.1'")
+    probe = SqlProbe(shop.address, "shop")
+    settled = planned(probe, spec_of(shop, "things", Cursor("at", shop.words.stamps))).settled
+    probe.close()
+    return settled.guarantee, settled.reason
+
+
+@pytest.mark.parametrize(
+    ("at_insert", "at_update", "doubt"),
+    [
+        ("SET NEW.at = NOW(6)", "BEGIN SET NEW.at = CURRENT_TIMESTAMP(6); END", ""),
+        ("SET NEW.at = IFNULL(NEW.at, NOW(6))", "IF NEW.at <=> OLD.at THEN SET NEW.at = NOW(6); END IF", ""),
+        (
+            "SET NEW.note = 'x', NEW.at = NOW(6)",
+            "SET NEW.at = NOW(6) - INTERVAL 1 HOUR",
+            "the trigger touch_update may give",
+        ),
+        (
+            "SET NEW.at = NOW(6)",
+            "IF NEW.note <> OLD.note THEN SET NEW.at = NOW(6); END IF",
+            "the trigger touch_update may give",
+        ),
+        ("SET NEW.at = '2020-01-01'", "SET NEW.at = NOW(6)", "the trigger touch_insert may give"),
+        ("SET NEW.at = NOW(6)", "SET NEW.note = 'y'", "no trigger of the database stamps 'at' at an update"),
+        ("SET NEW.at = UTC_TIMESTAMP(6)", "SET NEW.at = UTC_TIMESTAMP(6)", "`cursor: {zone: UTC}`"),
+    ],
+)
+def test_triggers_are_read_by_whoever_may_see_them(shop: Shop, at_insert: str, at_update: str, doubt: str) -> None:
+    shop.execute(
+        f"CREATE TABLE things (id {NUMBERED}, note text, at datetime(6))",
+        TOUCH.format("insert", "INSERT", at_insert),
+        TOUCH.format("update", "UPDATE", at_update),
+        "INSERT INTO things (note) VALUES ('one')",
+        "SET GLOBAL time_zone = '+03:00'",
+    )
+    try:
+        found, reason = stamped_by(shop)
+    finally:
+        shop.execute("SET GLOBAL time_zone = SYSTEM")
+    assert found is (Guarantee.BEST_EFFORT if doubt else Guarantee.SETTLED), reason
+    assert doubt in reason
+
+
+def test_without_the_privilege_triggers_are_not_shown_and_prove_nothing(shop: Shop) -> None:
+    shop.execute(
+        f"CREATE TABLE things (id {NUMBERED}, note text, at datetime(6))",
+        TOUCH.format("insert", "INSERT", "SET NEW.at = NOW(6)"),
+        TOUCH.format("update", "UPDATE", "SET NEW.at = NOW(6)"),
+    )
+    found, reason = stamped_by(shop, grant=False)
+    assert (found, "neither a default nor a trigger" in reason) == (Guarantee.BEST_EFFORT, True)
+    assert stamped_by(shop)[0] is Guarantee.SETTLED
+
+
+def test_a_trigger_that_is_made_anew_between_two_syncs_is_noticed(shop: Shop) -> None:
+    shop.execute(
+        f"CREATE TABLE things (id {NUMBERED}, note text, at datetime(6) DEFAULT NOW(6))",
+        TOUCH.format("update", "UPDATE", "SET NEW.at = NOW(6)"),
+    )
+    assert stamped_by(shop)[0] is Guarantee.SETTLED
+    before = spec_of(shop, "things", Cursor("at", shop.words.stamps))
+    time.sleep(0.02)  # a hundredth of a second is all that the server notes
+    shop.execute("DROP TRIGGER touch_update", TOUCH.format("update", "UPDATE", "SET NEW.at = NOW(6)"))
+    after = spec_of(shop, "things", Cursor("at", shop.words.stamps))
+    was, now = (next(each.stamps for each in spec.columns if each.name == "at") for spec in (before, after))
+    assert was is not None
+    assert now is not None
+    assert replace(was, marks="") == replace(now, marks="")
+    assert was.marks != now.marks
+
+
+def test_a_column_that_is_generated_from_a_stamp_is_stamped_as_that_is(shop: Shop) -> None:
+    shop.execute(
+        f"CREATE TABLE things (id {NUMBERED}, made datetime(6) DEFAULT NOW(6) ON UPDATE NOW(6), at date AS (DATE(made)) STORED)"
+    )
+    spec = spec_of(shop, "things", Cursor("at", CursorType.DATE))
+    probe = SqlProbe(shop.address, "shop")
+    assert planned(probe, spec).settled.guarantee is Guarantee.SETTLED
+    probe.close()
 
 
 # --- the settled bound --------------------------------------------------------------------------------

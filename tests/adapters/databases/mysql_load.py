@@ -28,7 +28,7 @@ from tests.adapters.databases.contract import decided, spec_of
 from tests.adapters.databases.mysql_contract import Shop
 
 SECONDS, WRITERS = 60, 8
-STAMPED = "timestamp(6) NOT NULL DEFAULT NOW(6)"
+STAMPED = "timestamp(6) NOT NULL DEFAULT NOW(6) ON UPDATE NOW(6)"
 MAKE = (
     f"CREATE TABLE orders (id bigint PRIMARY KEY, version int NOT NULL, updated_at {STAMPED}, KEY (updated_at))",
     f"CREATE TABLE visits (id bigint AUTO_INCREMENT PRIMARY KEY, who int NOT NULL, at {STAMPED}, KEY (at))",

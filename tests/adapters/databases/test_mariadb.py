@@ -20,12 +20,20 @@ from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute und
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
+from tests.adapters.databases.stamps_contract import *  # noqa: F403 - of who stamps
+from tests.adapters.databases.stamps_contract import Stamps
 from tests.waiting import until
 
 
 @pytest.fixture
 def server(mariadb: EmbeddedMariaDB) -> EmbeddedMariaDB:
     return mariadb
+
+
+@pytest.fixture
+def stamps(world: Shop) -> Stamps:
+    hour = "(date_format(now(), '%Y-%m-%d %H:00:00'))"
+    return Stamps(hour, "(now() - interval 1 hour)", world.words.on_update)
 
 
 def test_where_tls_is_wanted_a_server_without_it_is_refused(shop: Shop) -> None:

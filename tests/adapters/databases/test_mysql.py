@@ -17,6 +17,8 @@ from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute und
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
+from tests.adapters.databases.stamps_contract import *  # noqa: F403 - of who stamps
+from tests.adapters.databases.stamps_contract import Stamps
 
 pytestmark = pytest.mark.acceptance
 """The same folder serves MariaDB, which `make test` plays."""
@@ -25,6 +27,12 @@ pytestmark = pytest.mark.acceptance
 @pytest.fixture
 def server(mysql: EmbeddedMySQL) -> EmbeddedMySQL:
     return mysql
+
+
+@pytest.fixture
+def stamps(world: Shop) -> Stamps:
+    """A default takes expressions from MySQL 8.0.13 on."""
+    return Stamps("", "", world.words.on_update)
 
 
 @pytest.mark.parametrize("tls", ["disable", "require"])

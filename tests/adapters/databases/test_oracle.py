@@ -248,7 +248,7 @@ def test_doctor_says_of_every_table_that_no_server_has_played_it(server: Recorde
     spec = spec_of(BY_TIME)
     facts = SqlProbe(ADDRESS, "shop").facts((Wanted(spec.id, ("UPDATED_AT",)),))
     (table,) = facts.tables
-    assert (table.exists, table.writable, table.unindexed, table.unstamped) == (True, False, (), False)
+    assert (table.exists, table.writable, table.unindexed) == (True, False, ())
     found = [each for each in of_table(spec, table, facts, landed=True) if each.topic == "experimental"]
     assert [(each.health, UNPLAYED in each.detail) for each in found] == [(Health.WARN, True)]
 

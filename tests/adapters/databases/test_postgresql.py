@@ -32,6 +32,17 @@ from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.keys_contract import keys_of
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
+from tests.adapters.databases.stamps_contract import *  # noqa: F403 - of who stamps
+from tests.adapters.databases.stamps_contract import Stamps
+
+
+def touch_function(column: str) -> str:
+    return f"CREATE OR REPLACE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.{column} := now(); RETURN NEW; END$$"
+
+
+def touch_trigger(table: str) -> str:
+    return f"CREATE TRIGGER touch BEFORE UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION touch()"
+
 
 WORDS = Words(
     "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
@@ -40,6 +51,7 @@ WORDS = Words(
     "numeric(5,2)",
     "'NaN'",
     cascade=" CASCADE",
+    touching=f"{touch_function('updated_at')};;{touch_trigger('orders')}",
 )
 
 SET = {
@@ -145,6 +157,17 @@ class Server:
         return Address(
             "postgresql", "127.0.0.1", self.postgres.port, database, user, self.postgres.password_of(user) or ""
         )
+
+
+@pytest.fixture
+def stamps() -> Stamps:
+    return Stamps(
+        "date_trunc('hour', now())",
+        "now() - interval '1 hour'",
+        triggers=lambda table: (touch_function("at"), touch_trigger(table)),
+        off=lambda table: (f"ALTER TABLE {table} DISABLE TRIGGER touch",),
+        again=lambda table: (f"ALTER TABLE {table} ENABLE TRIGGER touch",),
+    )
 
 
 @pytest.fixture

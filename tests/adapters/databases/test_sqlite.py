@@ -38,12 +38,31 @@ from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
 from tests.adapters.databases.sqlite_settings import another_build
+from tests.adapters.databases.stamps_contract import *  # noqa: F403 - of who stamps
+from tests.adapters.databases.stamps_contract import Stamps
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WORDS = Words("INTEGER PRIMARY KEY AUTOINCREMENT", "timestamp", CursorType.DATETIME, "integer", "'many'")
+NOW, HOUR = "strftime('%Y-%m-%d %H:%M:%f', 'now')", "strftime('%Y-%m-%d %H:00:00', 'now')"
+
+
+def touching(table: str, column: str, now: str = "CURRENT_TIMESTAMP") -> str:
+    return (
+        f"CREATE TRIGGER {table}_touch AFTER UPDATE ON {table} FOR EACH ROW WHEN NEW.{column} = OLD.{column} "
+        f"BEGIN UPDATE {table} SET {column} = {now} WHERE rowid = NEW.rowid; END"
+    )
+
+
+WORDS = Words(
+    "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "timestamp",
+    CursorType.DATETIME,
+    "integer",
+    "'many'",
+    touching=touching("orders", "updated_at"),
+)
 
 ODD = {
     "computed": (
@@ -119,6 +138,17 @@ class File:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         connection.execute(f"PRAGMA journal_mode = {self.journal}")
         return connection
+
+
+@pytest.fixture
+def stamps() -> Stamps:
+    return Stamps(
+        f"({HOUR})",
+        "(datetime('now', '-1 hour'))",
+        triggers=lambda table: (touching(table, "at"),),
+        off=lambda table: (f"DROP TRIGGER {table}_touch",),
+        again=lambda table: (touching(table, "at"),),
+    )
 
 
 @pytest.fixture(params=["wal", "delete"])

@@ -168,13 +168,7 @@ def test_doctor_says_of_every_table_that_no_server_has_played_it(server: Recorde
     spec, probe = spec_of(BY_TIME), SqlProbe(ADDRESS, "shop")
     facts = probe.facts((Wanted(spec.id, ("updated_at",)),))
     (table,) = facts.tables
-    assert (table.exists, table.readable, table.writable, table.unindexed, table.unstamped) == (
-        True,
-        True,
-        False,
-        (),
-        False,
-    )
+    assert (table.exists, table.readable, table.writable, table.unindexed) == (True, True, False, ())
     found = [each for each in of_table(spec, table, facts, landed=True) if each.topic == "experimental"]
     assert [(each.health, UNPLAYED in each.detail) for each in found] == [(Health.WARN, True)]
 

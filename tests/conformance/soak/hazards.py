@@ -15,7 +15,7 @@ import psycopg
 
 from incremental_assets.core.model.cursor import CursorType
 from tests.conformance.soak.line import psql, slow_line
-from tests.shop import PASSWORD, Shop
+from tests.shop import PASSWORD, Shop, touching
 
 SETTLED, WITHIN, BEST_EFFORT = "settled", "settled_within", "best_effort"
 SESSIONS = 16
@@ -137,7 +137,8 @@ HAZARDS = (
         "lives",
         '- "public.lives:updated_at:timestamp!upsert"',
         (
-            "CREATE TABLE lives (id int PRIMARY KEY, step int NOT NULL, updated_at timestamptz NOT NULL)",
+            "CREATE TABLE lives (id int PRIMARY KEY, step int NOT NULL, updated_at timestamptz NOT NULL DEFAULT now())",
+            *touching("lives"),
             "CREATE INDEX ON lives (updated_at)",
             "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.updated_at := now(); RETURN NEW; END $$",
             "CREATE TRIGGER stamped BEFORE INSERT OR UPDATE ON lives FOR EACH ROW EXECUTE FUNCTION stamp()",
@@ -179,6 +180,7 @@ HAZARDS = (
         '- "public.procedures:at:timestamp!upsert"',
         (
             "CREATE TABLE procedures (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at timestamptz NOT NULL DEFAULT statement_timestamp())",
+            *touching("procedures", "at"),
             "CREATE INDEX ON procedures (at)",
             _PROCEDURE,
         ),

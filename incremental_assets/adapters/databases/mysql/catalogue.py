@@ -12,9 +12,11 @@ from incremental_assets.adapters.databases.mysql.connect import Connection, Text
 from incremental_assets.adapters.databases.mysql.definition import FILES, MADE, VIEWS, facts
 from incremental_assets.adapters.databases.mysql.errors import LOCK_WAIT, NO_TABLE, parts_of
 from incremental_assets.adapters.databases.mysql.sql import relation
+from incremental_assets.adapters.databases.mysql.stamps.columns import Declared, Trigger, stamping_of
 from incremental_assets.adapters.databases.mysql.transactions import NO_PRIVILEGE
 from incremental_assets.adapters.databases.mysql.types import spark_type
 from incremental_assets.adapters.databases.sentences import LOCKED, UNDESCRIBED
+from incremental_assets.adapters.databases.stamps.reading import TIMES
 from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
 from incremental_assets.core.model.table import Sequence as Numbers
 
@@ -28,13 +30,19 @@ FROM information_schema.tables
 WHERE table_schema IN ({{}}) AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND (%s = '' OR table_name = BINARY %s)
 """
 _COLUMNS = """
-SELECT table_schema, table_name, column_name, column_type, is_nullable, column_comment, extra,
+SELECT table_schema, table_name, column_name, column_type, is_nullable, column_comment, extra, column_default,
        ordinal_position, generation_expression FROM information_schema.columns
 WHERE table_schema IN ({}) AND (%s = '' OR table_name = BINARY %s) ORDER BY table_schema, table_name, ordinal_position
 """
 _KEYS = """
 SELECT table_schema, table_name, index_name, column_name FROM information_schema.statistics
 WHERE non_unique = 0 AND table_schema IN ({}) AND (%s = '' OR table_name = BINARY %s) ORDER BY table_schema, table_name, index_name, seq_in_index
+"""
+# Those of a table are shown to whoever may make some for it.
+_TRIGGERS = """
+SELECT event_object_schema, event_object_table, trigger_name, event_manipulation, action_statement, COALESCE(created, '') FROM information_schema.triggers
+WHERE action_timing = 'BEFORE' AND event_object_schema IN ({}) AND (%s = '' OR event_object_table = BINARY %s)
+ORDER BY event_object_schema, event_object_table, action_order
 """
 _SCHEMAS = "SELECT schema_name FROM information_schema.schemata WHERE schema_name IN ({})"
 
@@ -52,9 +60,12 @@ def read_catalogue(
     for schema, table, index, column_name in _ask(connection, _KEYS, schemas, name):
         before = keys[schema, table].get(str(index), ())
         keys[schema, table][str(index)] = (*before, str(column_name))
+    triggers: dict[tuple[Text, Text], list[Trigger]] = defaultdict(list)
+    for schema, table, *trigger in _ask(connection, _TRIGGERS, schemas, name):
+        triggers[schema, table].append(Trigger(*map(str, trigger)))
     listed = _listed(connection, schemas, name)
     known = facts(listed, columns)
-    return tuple(
+    shapes = (
         replace(
             _shape(TableId(source, str(schema), str(table)), tuple(rest), columns[schema, table], keys[schema, table]),
             facts=known[schema, table],
@@ -62,6 +73,7 @@ def read_catalogue(
         for schema, table, *rest, _ in sorted(row for row in listed if (row[0], row[1]) in known)
         if rest[0] in _KINDS
     )
+    return tuple(_stamped(shape, columns[shape.id.schema, shape.id.name], triggers) for shape in shapes)
 
 
 def _listed(connection: Connection, schemas: Sequence[str], name: str) -> list[tuple[Text, ...]]:
@@ -105,6 +117,21 @@ def _told(connection: Connection, shape: TableShape) -> TableShape | None:
         connection.execute("DO 0")
         return replace(shape, undescribed=LOCKED if number == LOCK_WAIT else UNDESCRIBED.format(words))
     return shape
+
+
+def _stamped(
+    shape: TableShape, declared: Sequence[tuple[Text, ...]], triggers: Mapping[tuple[Text, Text], Sequence[Trigger]]
+) -> TableShape:
+    """With what stamps each column of times."""
+    texts = [tuple(each or "" for each in column) for column in declared]
+    table = [
+        Declared(name, kind, default, generated, extra)
+        for (name, kind, _, _, extra, default, _, generated), column in zip(texts, shape.columns, strict=True)
+        if column.spark_type in TIMES
+    ]
+    own = triggers.get((shape.id.schema, shape.id.name), ())
+    stampings = {each.name: stamping_of(each, table, own) for each in table}
+    return replace(shape, columns=tuple(replace(each, stamps=stampings.get(each.name)) for each in shape.columns))
 
 
 def _shape(table: TableId, rest: tuple[Text, ...], declared: Sequence[tuple[Text, ...]], keys: Keys) -> TableShape:

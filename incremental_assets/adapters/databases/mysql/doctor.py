@@ -35,11 +35,6 @@ FROM information_schema.processlist WHERE command NOT IN ('Daemon', 'Binlog Dump
 _INDEXED = """
 SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s AND column_name = %s AND seq_in_index = 1
 """
-_STAMPED = """
-SELECT (SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = %s AND table_name = %s AND column_name = %s
-        AND (column_default LIKE '%%current_timestamp%%' OR extra LIKE '%%current_timestamp%%' OR extra LIKE '%%auto_increment%%'))
-     + (SELECT COUNT(*) FROM information_schema.triggers WHERE event_object_schema = %s AND event_object_table = %s AND action_timing = 'BEFORE')
-"""
 _WRITES = frozenset(("INSERT", "UPDATE", "DELETE", "DROP"))
 
 
@@ -118,9 +113,6 @@ def _facts(connection: Connection, wanted: Wanted, privileges: set[str]) -> Tabl
         unindexed=tuple(
             column for column in wanted.cursors if is_table and connection.row(_INDEXED, (*place, column))[0] == "0"
         ),
-        unstamped=is_table
-        and bool(wanted.cursors)
-        and connection.row(_STAMPED, (*place, wanted.cursors[0], *place))[0] == "0",
         rows=int(rows or 0),
         bytes=int(size or 0),
         partitioned=partitioned == "1",

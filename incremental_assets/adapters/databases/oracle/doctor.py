@@ -32,14 +32,7 @@ WHERE o.OWNER = {schema} AND o.OBJECT_NAME = {name} AND o.OBJECT_TYPE IN ('TABLE
 _INDEXED = """
 SELECT COUNT(*) FROM ALL_IND_COLUMNS k WHERE k.TABLE_OWNER = {schema} AND k.TABLE_NAME = {name} AND k.COLUMN_POSITION = 1 AND k.COLUMN_NAME = {column}
 """
-_STAMPED = """
-SELECT (SELECT COUNT(*) FROM ALL_TAB_COLS c WHERE c.OWNER = {schema} AND c.TABLE_NAME = {name} AND c.COLUMN_NAME = {column}
-        AND (c.DEFAULT_LENGTH IS NOT NULL OR c.IDENTITY_COLUMN = 'YES'))
-     + (SELECT COUNT(*) FROM ALL_TRIGGERS g WHERE g.TABLE_OWNER = {schema} AND g.TABLE_NAME = {name} AND g.STATUS = 'ENABLED') FROM DUAL
-"""
-_QUESTIONS = Questions(
-    _TABLE, _INDEXED, _STAMPED, lambda table: {"schema": text(table.schema), "name": text(table.name)}, text
-)
+_QUESTIONS = Questions(_TABLE, _INDEXED, lambda table: {"schema": text(table.schema), "name": text(table.name)}, text)
 _WORDS = Words(relation, identifier, "REVOKE INSERT, UPDATE, DELETE ON {} FROM {};")
 _CURES = Cures(
     unseen_transactions="grant SELECT on SYS.V_$SESSION and SYS.V_$TRANSACTION, by which the transactions of other users can be seen",

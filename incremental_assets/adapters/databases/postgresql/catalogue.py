@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections.abc
+from dataclasses import replace
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.definition import COLUMNS, VIEWED, facts_of, of_column
 from incremental_assets.adapters.databases.postgresql.encodings import legible, may_be_other, shown
 from incremental_assets.adapters.databases.postgresql.settled.bound import known_zone
+from incremental_assets.adapters.databases.postgresql.stamps.catalogue import read_stampings
 from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
 from incremental_assets.core.model.definition import Fact
@@ -46,7 +48,7 @@ WITH RECURSIVE {_POLICIES}, branches (root, relid) AS (
            coalesce(array_agg(k.oid || ' ' || k.relfilenode ORDER BY k.oid) FILTER (WHERE k.relkind = 'r' AND k.relfilenode <> k.oid), '{{}}') AS files
     FROM branches AS b JOIN pg_class AS k ON k.oid = b.relid GROUP BY b.root
 ), {VIEWED}
-SELECT c.oid, n.nspname, c.relname, {legible("coalesce(obj_description(c.oid, 'pg_class'), '')")}, s.rows, s.bytes,
+SELECT c.oid, n.nspname, c.relname, {legible("coalesce(obj_description(c.oid, 'pg_class'), '')")}, s.rows, s.bytes, s.updates,
        c.relkind IN ('r', 'm') AND g.granted,
        CASE WHEN c.relkind IN ('r', 'm') THEN coalesce(pg_relation_size(c.oid) / current_setting('block_size')::bigint, 0) ELSE 0 END,
        g.granted AND (c.relkind IN ('r', 'm') OR c.relkind = 'p' AND NOT b.is_foreign),
@@ -57,7 +59,8 @@ SELECT c.oid, n.nspname, c.relname, {legible("coalesce(obj_description(c.oid, 'p
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT has_table_privilege(c.oid, 'SELECT') AS granted) AS g
 CROSS JOIN LATERAL (
-    SELECT coalesce(sum(greatest(k.reltuples, 0)), 0)::bigint AS rows, coalesce(sum(pg_table_size(k.oid)), 0)::bigint AS bytes
+    SELECT coalesce(sum(greatest(k.reltuples, 0)), 0)::bigint AS rows, coalesce(sum(pg_table_size(k.oid)), 0)::bigint AS bytes,
+           sum(pg_stat_get_tuples_updated(k.oid))::bigint AS updates
     FROM branches AS f JOIN pg_class AS k ON k.oid = f.relid WHERE f.root = c.oid AND k.relkind <> 'p' AND (c.relkind = 'p' OR k.oid = c.oid)
 ) AS s
 JOIN kinds AS b ON b.root = c.oid LEFT JOIN viewed AS v ON v.root = c.oid
@@ -146,6 +149,11 @@ def read_catalogue(
         other = encoding if spark == "string" and may_be_other(encoding, text) else ""
         sequence = sequences.get((oid, name))
         columns[oid].append(Column(name, text, spark, fidelity, nullable, comment, identity, sequence, other))
+    stampings = read_stampings(asked, columns)
+    columns = {
+        oid: [replace(column, stamps=stampings.get((oid, column.name))) for column in found]
+        for oid, found in columns.items()
+    }
     primary: dict[int, tuple[str, ...]] = {}
     unique: dict[int, list[tuple[str, ...]]] = {oid: [] for oid in oids}
     inherited: dict[int, tuple[str, ...]] = {}
@@ -170,6 +178,7 @@ def read_catalogue(
             comment=comment,
             rows=rows,
             bytes=size,
+            updates=updates,
             splits=splits,
             pages=pages,
             row_versions=row_versions,
@@ -180,7 +189,7 @@ def read_catalogue(
             numbering=NUMBERING if row_versions and Arrival.FOREIGN not in arrivals else None,
             facts=(*facts_of(oid, files, viewed), *facts[oid]),
         )
-        for oid, schema, name, comment, rows, size, splits, pages, row_versions, filtered, arrivals, logged, files, viewed in tables
+        for oid, schema, name, comment, rows, size, updates, splits, pages, row_versions, filtered, arrivals, logged, files, viewed in tables
     )
 
 

@@ -14,7 +14,8 @@ from incremental_assets.adapters.databases.postgresql.catalogue import read_cata
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import ALTERED
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.model.table import TableShape, TableSpec
+from incremental_assets.core.model.stamping import Stamping
+from incremental_assets.core.model.table import Column, TableShape, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
 # pg_class tells the files as the snapshot shows them, the function tells them as they are; whatever the first question read is locked.
@@ -68,7 +69,7 @@ def _difference(spec: TableSpec, found: TableShape) -> str:
         found = found.numbered()
     was, now = (
         {
-            column.name: (column.source_type, column.nullable, column.identity, column.sequence)
+            column.name: (column.source_type, column.nullable, column.identity, column.sequence, *_stamps(spec, column))
             for column in shape.columns
         }
         for shape in (planned, found)
@@ -82,6 +83,11 @@ def _difference(spec: TableSpec, found: TableShape) -> str:
     if planned.filtered != found.filtered:
         differences.append("its row-level security, for which the reading user needs BYPASSRLS")
     return ", ".join(differences)
+
+
+def _stamps(spec: TableSpec, column: Column) -> tuple[Stamping | None, ...]:
+    """Of a column that a cursor is taken from: what stamps it decides how far the watermark may go."""
+    return (column.stamps,) if spec.cursor and column.name in (spec.cursor.column, spec.cursor.fallback) else ()
 
 
 def _keys(shape: TableShape) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:

@@ -12,14 +12,12 @@ from incremental_assets.core.model.table import TableId
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Each is given the table's words, `indexed` and `stamped` also a `column`."""
+    """Each is given the table's words, `indexed` also a `column`."""
 
     table: str
     """Whether it is a table, readable and writable, its rows, and whether it is partitioned; no answer where it is not there."""
     indexed: str
     """How many indexes begin with the column."""
-    stamped: str
-    """How many defaults and triggers may write the column."""
     words: Callable[[TableId], Mapping[str, str]]
     text: Callable[[str], str]
     """A text in the database's quotes."""
@@ -46,7 +44,6 @@ def table_facts(connection: RowConnection, wanted: Wanted, questions: Questions,
         writable=bool(is_table and writable),
         filtered=filtered,
         unindexed=tuple(column for column in cursors if not count(questions.indexed, column)),
-        unstamped=bool(cursors) and not count(questions.stamped, cursors[0]),
         rows=int(rows or 0),
         partitioned=bool(partitioned),
     )

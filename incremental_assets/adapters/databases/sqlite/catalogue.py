@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from sqlite3 import SQLITE_ERROR
 
 from incremental_assets.adapters.databases.sentences import UNDESCRIBED
 from incremental_assets.adapters.databases.sqlite.damaged_schema import unread
 from incremental_assets.adapters.databases.sqlite.definition import FileSchema
+from incremental_assets.adapters.databases.sqlite.stamps.columns import Trigger, stamping_of
+from incremental_assets.adapters.databases.sqlite.stamps.trigger import Table
 from incremental_assets.adapters.databases.sqlite.types import is_unicode, spark_type
+from incremental_assets.adapters.databases.stamps.reading import TIMES
+from incremental_assets.core.model.stamping import Stamping
 from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
 from incremental_assets.core.model.table import Sequence as Numbers
 
@@ -20,6 +24,8 @@ SELECT name, type, wr FROM pragma_table_list
 WHERE schema = 'main' AND type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND (?1 = '' OR name = ?1) ORDER BY name
 """
 _COLUMNS = 'SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) WHERE hidden <> 1 ORDER BY cid'
+_DEFAULTS = "SELECT name, dflt_value FROM pragma_table_xinfo(?) WHERE hidden <> 1"
+_TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name"
 _INDEXES = 'SELECT name FROM pragma_index_list(?) WHERE "unique" AND NOT partial ORDER BY seq'
 _INDEXED = "SELECT name FROM pragma_index_info(?) ORDER BY seqno"
 
@@ -69,7 +75,7 @@ def _undescribed(table: TableId, why: str) -> TableShape:
 
 
 def _shape(connection: sqlite3.Connection, table: TableId, kind: str, *, rowid: bool, counts: bool) -> TableShape:
-    declared = _ask(connection, _COLUMNS, (table.name,))
+    declared, defaults = _ask(connection, _COLUMNS, (table.name,)), dict(_ask(connection, _DEFAULTS, (table.name,)))
     key = tuple(name for name, _, _, place in sorted(declared, key=lambda each: each[3]) if place)
     # The one column that is the row's number: never NULL, and always a whole number.
     alias = key[0] if rowid and len(key) == 1 and _type_of(declared, key[0]) == "INTEGER" else ""
@@ -91,14 +97,28 @@ def _shape(connection: sqlite3.Connection, table: TableId, kind: str, *, rowid: 
     ]
     # NULLs are not equal to each other, and an expression is no column.
     unique = tuple(index for index in indexes if None not in index and filled.issuperset(index) and index != key)
+    stampings = _stampings(connection, Table(table.name, key), columns, defaults)
     return TableShape(
         id=table,
-        columns=columns,
+        columns=tuple(replace(each, stamps=stampings.get(each.name)) for each in columns),
         primary_key=key if filled.issuperset(key) else (),
         own_key=() if filled.issuperset(key) else key,
         unique_keys=unique,
         arrivals=(Arrival.VIEW,) if kind == "view" else (),
     )
+
+
+def _stampings(
+    connection: sqlite3.Connection, table: Table, columns: Sequence[Column], defaults: Mapping[str, str]
+) -> dict[str, Stamping]:
+    """What stamps each column of times; those of a view, by no trigger that we know."""
+    triggers = [Trigger(name, sql) for name, sql in _ask(connection, _TRIGGERS, (table.name,))]
+    ((version,),) = _ask(connection, "PRAGMA schema_version")
+    return {
+        each.name: stamping_of(each.name, defaults.get(each.name) or "", table, triggers, version)
+        for each in columns
+        if each.spark_type in TIMES
+    }
 
 
 def _counts(connection: sqlite3.Connection, table: str) -> bool:

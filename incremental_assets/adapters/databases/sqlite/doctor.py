@@ -13,7 +13,6 @@ from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wante
 
 _KIND = "SELECT type FROM sqlite_schema WHERE name = ? AND type IN ('table', 'view')"
 _STAMPED = "SELECT dflt_value FROM pragma_table_info(?) WHERE name = ?"
-_TRIGGERS = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
 _FIRST = "SELECT count(*) FROM pragma_index_list(?1) AS l WHERE NOT l.partial AND (SELECT i.name FROM pragma_index_info(l.name) AS i WHERE i.seqno = 0) = ?2"
 
 
@@ -47,7 +46,6 @@ def _facts(connection: sqlite3.Connection, wanted: Wanted) -> TableFacts:
         usable=True,
         readable=True,
         unindexed=tuple(column for column in wanted.cursors if is_table and not is_indexed(connection, name, column)),
-        unstamped=is_table and bool(wanted.cursors) and not _is_stamped(connection, name, wanted.cursors[0]),
         rows=_rows(connection, name),
     )
 
@@ -69,12 +67,6 @@ def is_indexed(connection: sqlite3.Connection, table: str, column: str) -> bool:
         (table, column),
     ).fetchone()
     return bool(alias[0] or connection.execute(_FIRST, (table, column)).fetchone()[0])
-
-
-def _is_stamped(connection: sqlite3.Connection, table: str, column: str) -> bool:
-    """Whether a default or a trigger of the file may stamp it."""
-    triggers = connection.execute(_TRIGGERS, (table,)).fetchone()
-    return has_default(connection, table, column) or bool(triggers[0]) or is_indexed(connection, table, column)
 
 
 def has_default(connection: sqlite3.Connection, table: str, column: str) -> bool:

@@ -133,7 +133,3 @@ FROM sys.objects AS o WHERE o.object_id = OBJECT_ID(N'[dbo].[orders]') AND o.typ
 ;
 SELECT COUNT(*) FROM sys.index_columns AS k JOIN sys.indexes AS x ON x.object_id = k.object_id AND x.index_id = k.index_id
 WHERE k.object_id = OBJECT_ID(N'[dbo].[orders]') AND k.key_ordinal = 1 AND x.is_disabled = 0 AND x.has_filter = 0 AND COL_NAME(k.object_id, k.column_id) = N'updated_at'
-;
-SELECT (SELECT COUNT(*) FROM sys.columns AS c WHERE c.object_id = OBJECT_ID(N'[dbo].[orders]') AND c.name = N'updated_at'
-        AND (c.default_object_id <> 0 OR c.is_identity = 1 OR c.system_type_id = 189 OR c.generated_always_type <> 0))
-     + (SELECT COUNT(*) FROM sys.triggers AS t WHERE t.parent_id = OBJECT_ID(N'[dbo].[orders]') AND t.is_disabled = 0)

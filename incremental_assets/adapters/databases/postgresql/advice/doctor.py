@@ -10,10 +10,11 @@ from incremental_assets.adapters.databases.postgresql.advice.cures import CURES
 from incremental_assets.adapters.databases.postgresql.advice.shared_role import settings_put_aside, shared_with
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
-from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH, GIVES_NEXT
+from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH
 from incremental_assets.adapters.databases.postgresql.settled.bound import LOGIN_TRIGGER, database_zone
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted, there
+from incremental_assets.core.model.table import TableId
 
 _SOURCE = f"""
 SELECT current_setting('server_version'), current_user, current_setting('server_encoding'),
@@ -55,11 +56,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 # Views and foreign tables carry no index of their own, so none is missed there.
 _CURSORS = f"""
 SELECT w.place, c.relkind IN ('r', 'p', 'm') AND NOT EXISTS (
-           SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND {BEGINS_WITH}),
-       c.relkind IN ('r', 'p') AND NOT EXISTS (
-           SELECT FROM pg_attrdef AS e WHERE e.adrelid = c.oid AND e.adnum = a.attnum
-           AND {GIVES_NEXT}) AND a.attidentity = '' AND NOT EXISTS (
-           SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype::int & 2 <> 0)
+           SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND {BEGINS_WITH})
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (schema, name, cursor_column, place)
 JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND NOT a.attisdropped
@@ -78,9 +75,9 @@ def read_facts(asked: Asked, wanted: Sequence[Wanted]) -> SourceFacts:
     }
     cursors = [(each.table, column) for each in wanted for column in each.cursors]
     asked_for = ([t.schema for t, _ in cursors], [t.name for t, _ in cursors], [column for _, column in cursors])
-    fitted = {cursors[place - 1]: tuple(found) for place, *found in asked.execute(_CURSORS, asked_for).fetchall()}
+    unindexed = {cursors[place - 1] for place, missing in asked.execute(_CURSORS, asked_for).fetchall() if missing}
     tables = [
-        TableFacts(each) if place not in found else _table(each, found[place], fitted)
+        TableFacts(each) if place not in found else _table(each, found[place], unindexed)
         for place, each in enumerate(wanted, 1)
     ]
     return SourceFacts(
@@ -158,9 +155,8 @@ def _index(facts: TableFacts, column: str) -> list[str]:
     ]
 
 
-def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[Any, ...]]) -> TableFacts:
+def _table(wanted: Wanted, row: Sequence[Any], unindexed: set[tuple[TableId, str]]) -> TableFacts:
     usable, readable, writable, filtered, rows, size, partitioned = row
-    fits = {column: fitted.get((wanted.table, column), (False, False)) for column in wanted.cursors}
     return TableFacts(
         wanted=wanted,
         exists=True,
@@ -168,9 +164,7 @@ def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[Any, ...]
         readable=readable,
         writable=writable,
         filtered=filtered,
-        unindexed=tuple(column for column, (missing, _) in fits.items() if missing),
-        # The fallback only stands in where the cursor is NULL.
-        unstamped=next((unstamped for _, unstamped in fits.values()), False),
+        unindexed=tuple(column for column in wanted.cursors if (wanted.table, column) in unindexed),
         rows=rows,
         bytes=size,
         partitioned=partitioned,

@@ -1,0 +1,1 @@
+"""What stamps a column in MariaDB and MySQL: its default, `ON UPDATE`, or triggers."""

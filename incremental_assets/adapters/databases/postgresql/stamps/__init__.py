@@ -1,0 +1,1 @@
+"""What stamps a column in PostgreSQL: its default, or triggers."""

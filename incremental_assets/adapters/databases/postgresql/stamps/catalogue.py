@@ -1,0 +1,183 @@
+"""The defaults and triggers of PostgreSQL's catalogue that write a column of times, in the table and in every partition or child of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.encodings import ANY_BYTES, is_legible, legible, not_utf8, shown
+from incremental_assets.adapters.databases.postgresql.stamps.expression import Columns, no_columns
+from incremental_assets.adapters.databases.postgresql.stamps.written import (
+    INSERT,
+    UPDATE,
+    Default,
+    Trigger,
+    at_insert,
+    at_update,
+)
+from incremental_assets.adapters.databases.stamps.proof import Found, all_of
+from incremental_assets.adapters.databases.stamps.reading import TIMES, Reading, grain_of
+from incremental_assets.adapters.databases.stamps.steps import KEPT
+from incremental_assets.adapters.databases.stamps.tokens import NotRead, NotStamped
+from incremental_assets.core.model.stamping import Cut, Stamping
+from incremental_assets.core.model.table import Column
+
+_NOT_READ = "\\\\"
+"""Stands for a body whose bytes are no text that we could read: nothing is concluded from it."""
+
+
+def _or_else(text: str, instead: str) -> str:
+    """A text of the catalogue, or another one where its bytes are no UTF-8."""
+    return f"CASE WHEN getdatabaseencoding() = '{ANY_BYTES}' AND {not_utf8(ANY_BYTES, text)} THEN '{instead}' ELSE {text} END"
+
+
+# A domain gives its default to columns that have none of their own.
+_DEFAULTS = f"""
+WITH RECURSIVE branches (root, relid) AS (
+    SELECT o, o FROM unnest($1::oid[]) AS o
+    UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
+)
+SELECT b.root, b.relid, c.relkind = 'r', c.relispartition, d.*
+FROM branches AS b JOIN pg_class AS c ON c.oid = b.relid AND c.relkind IN ('r', 'p') LEFT JOIN LATERAL (
+    SELECT a.attname, {legible("coalesce(pg_get_expr(e.adbin, e.adrelid), pg_get_expr(t.typdefaultbin, 0))")}, a.attgenerated <> '', coalesce(e.oid, 0)::bigint
+    FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid AND t.typcategory = 'D'
+    LEFT JOIN pg_attrdef AS e ON e.adrelid = a.attrelid AND e.adnum = a.attnum
+    WHERE a.attrelid = b.relid AND a.attnum > 0 AND NOT a.attisdropped AND {is_legible("a.attname")} AND (e.oid IS NOT NULL OR t.typdefaultbin IS NOT NULL)
+) AS d ON true
+"""
+
+# Those that run before each row. A trigger of a partitioned table is there in each of its partitions, where it may be switched off alone.
+_TRIGGERS = f"""
+WITH RECURSIVE branches (root, relid) AS (
+    SELECT o, o FROM unnest($1::oid[]) AS o
+    UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
+)
+SELECT b.root, b.relid, t.oid || ':' || t.xmin || ':' || p.xmin, {shown("t.tgname")}, t.tgenabled::text, t.tgtype::int & 4 <> 0, t.tgtype::int & 16 <> 0,
+       cardinality(t.tgattr::int2[]) > 0, CASE WHEN t.tgqual IS NOT NULL THEN {legible("pg_get_triggerdef(t.oid)")} END, {shown("p.proname")}, l.lanname, {_or_else("p.prosrc", _NOT_READ)},
+       string_to_array(encode(t.tgargs, 'escape'), '\\000'), {_or_else("coalesce(array_to_string(p.proconfig, ' '), '')", "timezone")}
+FROM branches AS b JOIN pg_trigger AS t ON t.tgrelid = b.relid JOIN pg_proc AS p ON p.oid = t.tgfoid JOIN pg_language AS l ON l.oid = p.prolang
+WHERE NOT t.tgisinternal AND t.tgtype::int & 3 = 3
+ORDER BY t.tgname
+"""
+
+# Whose sessions begin as those of a replica, in which ordinary triggers do not run.
+_REPLICATING = f"""
+SELECT o, coalesce({shown("r.rolname")}, 'every role') FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c LEFT JOIN pg_roles AS r ON r.oid = d.setrole
+CROSS JOIN unnest($1::oid[]) AS o
+WHERE lower(c) = 'session_replication_role=replica' AND d.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+  AND (d.setrole = 0 OR r.rolcanlogin AND has_any_column_privilege(r.oid, o, 'INSERT, UPDATE'))
+UNION ALL
+SELECT o, 'every role' FROM unnest($1::oid[]) AS o
+WHERE EXISTS (SELECT FROM pg_settings AS s WHERE s.name = 'session_replication_role' AND s.source = 'configuration file' AND s.reset_val = 'replica')
+"""
+_DIGITS = re.compile(r"timestamp\((\d)\)")
+
+_Write = Callable[[str, Default | None, Sequence[Trigger], Columns], Found]
+
+
+@dataclass(slots=True)
+class _Part:
+    """The table itself, a partition or a child, as far as it writes columns of times."""
+
+    holds_rows: bool
+    is_partition: bool
+    defaults: dict[str, Default] = field(default_factory=dict)
+    triggers: list[Trigger] = field(default_factory=list)
+    marks: dict[str, str] = field(default_factory=dict)
+    """What the catalogue knows each default by: another text once it was altered."""
+
+
+_Parts = Mapping[int, _Part]
+
+
+def read_stampings(asked: Asked, columns: Mapping[int, Sequence[Column]]) -> dict[tuple[int, str], Stamping]:
+    """What stamps each column of times, by the table's number and the column's name."""
+    timed = {oid: [each for each in found if each.spark_type in TIMES] for oid, found in columns.items()}
+    oids = [oid for oid, found in timed.items() if found]
+    tables = _tables(asked, oids) if oids else {}
+    return {
+        (oid, column.name): _stamping(column, oid, tables[oid], timed[oid])
+        for oid in oids
+        if oid in tables
+        for column in timed[oid]
+    }
+
+
+def _tables(asked: Asked, oids: list[int]) -> dict[int, dict[int, _Part]]:
+    """The parts of each table, itself among them."""
+    tables: dict[int, dict[int, _Part]] = defaultdict(dict)
+    for root, relid, holds_rows, is_partition, name, text, is_generated, number in asked.execute(
+        _DEFAULTS, (oids,)
+    ).fetchall():
+        part = tables[root].setdefault(relid, _Part(holds_rows, is_partition and relid != root))
+        if name is not None:
+            part.defaults[name] = Default(text, is_generated)
+            part.marks[name] = str(number)
+    found = asked.execute(_TRIGGERS, (oids,)).fetchall()
+    replicating: dict[int, str] = dict(asked.execute(_REPLICATING, (oids,)).fetchall()) if found else {}
+    for root, relid, *known in found:
+        if relid in tables[root]:
+            part = tables[root][relid]
+            part.triggers.append(replace(Trigger(*known), replicating=replicating.get(root, "")))
+    return tables
+
+
+def _stamping(column: Column, root: int, parts: _Parts, timed: Sequence[Column]) -> Stamping:
+    as_moment, name = _is_moment(column), column.name
+    written = [each for each in parts.values() if each.holds_rows] or [parts[root]]
+    inserts = (
+        _found(at_insert, column, part, default, timed)
+        for part in written
+        for default in _defaults(name, root, parts, part)
+    )
+    updates = (_found(at_update, column, part, part.defaults.get(name), timed) for part in written)
+    own = parts[root]
+    writers = [
+        each.mark for each in own.triggers if any(each.leaves(name, event) != KEPT for event in (INSERT, UPDATE))
+    ]
+    marks = (*writers, *([own.marks[name]] if name in own.marks else []))
+    return Stamping(
+        insert=all_of(each.proves(name, as_moment=as_moment) for each in inserts),
+        update=all_of(each.proves(name, as_moment=as_moment) for each in updates),
+        grain=_grain(column),
+        marks=hashlib.sha256(repr(marks).encode()).hexdigest()[:16] if marks else "",
+    )
+
+
+def _defaults(name: str, root: int, parts: _Parts, part: _Part) -> Iterator[Default | None]:
+    """Those that a row of a part may get: through the tables above it their own, and where it is written into the part itself that of the part."""
+    if part.is_partition:
+        above = [(relid, each) for relid, each in parts.items() if not each.holds_rows]
+        yield from (each.defaults.get(name) for relid, each in above if relid == root or name in each.defaults)
+    if not part.is_partition or name in part.defaults:
+        yield part.defaults.get(name)
+
+
+def _found(write: _Write, column: Column, part: _Part, default: Default | None, timed: Sequence[Column]) -> Found:
+    def held(name: str) -> Reading:
+        """What another column of the same row holds, of one that is generated from it."""
+        other = next((each for each in timed if each.name == name), None)
+        if other is None:
+            raise NotRead
+        found = write(name, part.defaults.get(name), part.triggers, no_columns).outcome
+        if found == KEPT:
+            raise NotStamped
+        stamp = found.stored(as_moment=_is_moment(other)) if isinstance(found, Reading) else None
+        if stamp is None:
+            raise NotRead
+        return Reading(_is_moment(other), stamp.zone, (*stamp.cuts, *_grain(other)))
+
+    return write(column.name, default, part.triggers, held)
+
+
+def _is_moment(column: Column) -> bool:
+    return column.spark_type == "timestamp"
+
+
+def _grain(column: Column) -> tuple[Cut, ...]:
+    digits = _DIGITS.search(column.source_type)
+    return grain_of(int(digits[1]) if digits else None)

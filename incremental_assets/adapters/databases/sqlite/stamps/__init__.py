@@ -1,0 +1,1 @@
+"""What stamps a column in a SQLite file: its default, or triggers."""

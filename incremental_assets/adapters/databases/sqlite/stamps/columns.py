@@ -1,0 +1,66 @@
+"""What stamps the columns of times of one table of a SQLite file. Pure, from its declarations and its triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from incremental_assets.adapters.databases.sqlite.stamps.expression import read_all
+from incremental_assets.adapters.databases.sqlite.stamps.trigger import INSERT, UPDATE, Table, effect_of
+from incremental_assets.adapters.databases.stamps.proof import Found, of_default, of_trigger
+from incremental_assets.adapters.databases.stamps.reading import Reading
+from incremental_assets.adapters.databases.stamps.steps import KEPT, UNKNOWN, Outcome, either
+from incremental_assets.adapters.databases.stamps.tokens import NotRead
+from incremental_assets.core.model.stamping import Stamping
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """One of the table's own, as it was made."""
+
+    name: str
+    sql: str
+
+
+def stamping_of(column: str, default: str, table: Table, triggers: Sequence[Trigger], version: int) -> Stamping:
+    """What stamps a column. `version` is another one once anything of the file's schema was altered: a trigger that was made anew has no mark of its own."""
+    insert = _triggered(_of_default(column, default) if default else Found(KEPT), column, table, triggers, INSERT)
+    update = _triggered(Found(KEPT), column, table, triggers, UPDATE)
+    by_triggers = any(
+        isinstance(each.outcome, Reading) and each.why.startswith("the trigger") for each in (insert, update)
+    )
+    return Stamping(
+        insert=insert.proves(column, as_moment=False),
+        update=update.proves(column, as_moment=False),
+        marks=f"schema {version}" if by_triggers else "",
+    )
+
+
+def _of_default(column: str, text: str) -> Found:
+    why = of_default(column, text)
+    try:
+        return Found(read_all(text), why)
+    except NotRead:
+        return Found(UNKNOWN, why)
+
+
+def _triggered(found: Found, column: str, table: Table, triggers: Sequence[Trigger], event: str) -> Found:
+    """After all triggers, of which SQLite does not say in which order they run."""
+    left: list[Outcome] = []
+    why = found.why
+    for trigger in triggers:
+        effect = effect_of(trigger.sql, table, column, event)
+        if effect.outcome == KEPT:
+            continue
+        why = of_trigger(column, trigger.name)
+        if effect.condition and isinstance(effect.outcome, Reading):
+            why = f"the trigger {trigger.name}, which stamps {column!r}, {effect.condition}"
+            left.append(either(found.outcome, effect.outcome))
+        else:
+            left.append(effect.outcome)
+    if not left:
+        return found
+    outcome, *others = left
+    for other in others:
+        outcome = either(outcome, other)
+    return Found(outcome, why)

@@ -1,0 +1,144 @@
+"""A trigger of a SQLite file, where it is one that stamps the rows of its own table. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from incremental_assets.adapters.databases.sqlite.stamps.expression import read_expression
+from incremental_assets.adapters.databases.stamps.reading import Reading
+from incremental_assets.adapters.databases.stamps.steps import KEPT, UNKNOWN, Outcome, bare, spelled
+from incremental_assets.adapters.databases.stamps.tokens import NotRead, Token, Words, is_word, tokens
+
+INSERT, UPDATE = "insert", "update"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The table of a trigger, and by which of its columns a row is found."""
+
+    name: str
+    keys: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a trigger leaves in a column of the row that was written, and on what it depends whether it does."""
+
+    outcome: Outcome
+    condition: str = ""
+
+
+NONE = Effect(KEPT)
+
+
+def effect_of(sql: str, table: Table, column: str, event: str) -> Effect:
+    """What a trigger leaves in the column of a row after an `insert` or an `update`."""
+    try:
+        found = tokens(sql)
+    except NotRead:
+        return Effect(UNKNOWN)
+    try:
+        return _effect(Words(found), table, column.lower(), event)
+    except NotRead:
+        return Effect(UNKNOWN) if _writes(found, table, column) else NONE
+
+
+def _effect(words: Words, table: Table, column: str, event: str) -> Effect:
+    words.expect("create")
+    words.accept("temp")
+    words.accept("temporary")
+    words.expect("trigger")
+    words.accept("if", "not", "exists")
+    words.name()
+    if words.accept("."):
+        words.name()
+    is_after = words.accept("after")
+    words.accept("before")
+    if not words.accept(event):
+        # Of another event.
+        return NONE
+    of_columns = words.follows("of")
+    words.until("on")
+    words.expect("on")
+    words.name()
+    words.accept("for", "each", "row")
+    condition = ""
+    if words.accept("when"):
+        condition = "" if _holds(words.until("begin"), column, event) else "runs on a condition"
+    words.expect("begin")
+    outcome: Outcome = KEPT
+    while not words.accept("end"):
+        outcome = _statement(words, table, column, outcome)
+    words.accept(";")
+    words.end()
+    if not isinstance(outcome, Reading):
+        return Effect(outcome)
+    if not is_after:
+        # Before the row is written, the statement finds none, or the one that is written over.
+        return Effect(UNKNOWN)
+    return Effect(outcome, condition or ("runs only where certain columns are written" if of_columns else ""))
+
+
+def _statement(words: Words, table: Table, column: str, outcome: Outcome) -> Outcome:
+    """What is in the column after one statement. Raises NotRead where that cannot be seen."""
+    found = words.until(";")
+    words.expect(";")
+    if not _writes(found, table, column):
+        return outcome
+    statement = Words(found)
+    statement.expect("update")
+    statement.name()
+    statement.expect("set")
+    while True:
+        name = statement.name().lower()
+        statement.expect("=")
+        if name == column:
+            outcome = read_expression(statement)
+        else:
+            statement.until(",", "where")
+        if not statement.accept(","):
+            break
+    statement.expect("where")
+    if not _finds_the_row(statement.until_end(), table):
+        raise NotRead
+    return outcome
+
+
+def _finds_the_row(condition: tuple[Token, ...], table: Table) -> bool:
+    """Whether a condition finds the row that was written, by the number or the key that it has now."""
+    found = set[str]()
+    for part in _plain(condition).replace(f"{table.name.lower()}.", "").split(" and "):
+        one, _, other = part.partition(" = ")
+        named, new = (one, other) if other.startswith("new.") else (other, one)
+        if new != f"new.{named}":
+            return False
+        found.add(named)
+    return found in ({"rowid"}, {"_rowid_"}, {"oid"}) or found == {key.lower() for key in table.keys}
+
+
+def _holds(condition: tuple[Token, ...], column: str, event: str) -> bool:
+    """Whether a row that brings no stamp of its own meets the condition: at an update it brings the one that it had."""
+    text = _plain(condition)
+    if event == INSERT:
+        return text == f"new.{column} is null"
+    pairs = ((f"new.{column}", f"old.{column}"), (f"old.{column}", f"new.{column}"))
+    return text in {f"{one} {sign} {other}" for one, other in pairs for sign in ("=", "==", "is")}
+
+
+def _writes(found: tuple[Token, ...], table: Table, column: str) -> bool:
+    """Whether a statement may give the column a value: it changes rows of the table, or replaces some, and the column is named, or none is."""
+    for place, token in enumerate(found):
+        if not (is_word(token, "update") or is_word(token, "into")):
+            continue
+        # `UPDATE OR IGNORE t`, `UPDATE main.t`
+        ahead = [each.text.lower() for each in found[place + 1 : place + 6]]
+        if table.name.lower() in ahead and (
+            is_word(token, "into") or column.lower() in {each.text.lower() for each in found}
+        ):
+            return True
+    return False
+
+
+def _plain(found: tuple[Token, ...]) -> str:
+    return spelled(bare(found)).lower()

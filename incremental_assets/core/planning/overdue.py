@@ -1,0 +1,32 @@
+"""Did rows come later than the configuration declares of an application's stamps? Pure, from what a sync has landed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from incremental_assets.core.model.duration import format_duration
+from incremental_assets.core.model.state import State
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.stamps import declared
+from incremental_assets.core.planning.windows import lower_end
+from incremental_assets.core.words import counted
+
+
+def overdue(plan: SyncPlan, late: int) -> str:
+    """What there is to say of rows that landed now, and were stamped below what had settled within the declared span; empty if there are none.
+
+    Where more is read than a sync usually reads, as of a partition that was attached, rows that are new to the copy need not have come late.
+    """
+    within, cursor = declared(plan.spec), plan.spec.cursor
+    usual = lower_end(plan.spec, plan.previous_watermark)
+    if not late or within is None or cursor is None or plan.late_below is None or plan.window.lower != usual:
+        return ""
+    return (
+        f"{counted(late, 'row')} landed that came later than {format_duration(within)} after {cursor.column!r} had been stamped, which `stamped` declares "
+        "as the most: others may have been missed; raise its `within`, `incremental-assets doctor` measures how far"
+    )
+
+
+def exceeded(plan: SyncPlan, state: State) -> State:
+    """The state that remembers it, until more is declared."""
+    return state if state.stamps is None else replace(state, stamps=replace(state.stamps, exceeded=declared(plan.spec)))

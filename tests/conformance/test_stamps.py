@@ -1,0 +1,141 @@
+"""Stamps that are not the source's own time to its full precision: cut by a default, taken by an application, or by a trigger that was switched off."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+
+from incremental_assets.core.planning.report import Status
+from tests.conformance.conftest import OpenStand, OpenWorld
+from tests.conformance.scenario import played_on, scenario
+from tests.conformance.two_tables import GUARD
+from tests.conformance.worlds import World
+from tests.shop import touching
+
+CUT = {
+    "PostgreSQL": "date_trunc('hour', now())",
+    "MariaDB": "(date_format(now(), '%Y-%m-%d %H:00:00'))",
+    "SQLite": "(strftime('%Y-%m-%d %H:00:00', 'now'))",
+}
+
+
+@scenario(
+    "T60",
+    "A default of the database cuts stamps to the hour, or to the day, and rows come one after the other, each after a sync",
+    holds="each lands with the next sync, once, as the watermark stays at the beginning of what stamps are cut to; the runs are `settled`",
+)
+@played_on("postgresql", "mariadb", "sqlite")
+def test_stamps_that_a_default_cuts(world: World, open_world: OpenWorld) -> None:
+    day = {"PostgreSQL": "current_date", "MariaDB": "(curdate())", "SQLite": "(datetime('now', 'start of day'))"}[
+        world.title
+    ]
+    names = {"hours": CUT[world.title], "days": day}
+    desk = open_world(
+        "\n".join(f'- "{{s}}.{name}:at:{{c}}!append"' for name in names),
+        *(
+            f"CREATE TABLE {name} (id {world.words.numbered}, what varchar(9), at {world.words.bare} NOT NULL DEFAULT {cut})"
+            for name, cut in names.items()
+        ),
+    )
+    for number in range(3):
+        desk.execute(*(f"INSERT INTO {name} (what) VALUES ('row {number}')" for name in names))
+        for name, report in desk.land().items():
+            assert (report.status, report.rows.inserted, report.guarantee) == (Status.LANDED, 1, "settled"), name
+        time.sleep(GUARD)
+    for name in names:
+        desk.assert_equal(name)
+    assert {report.status for report in desk.sync().values()} == {Status.IDLE}
+
+
+@scenario(
+    "T61",
+    "An application stamps its rows by its own clock, longer and longer before its transaction, and neither a default nor a trigger of the database does",
+    holds="the runs say `best_effort` and why; where the configuration declares how far stamps may lag, `settled within` it, every row lands that keeps to it, and one that "
+    "does not is reported, and no run promises more until more is declared",
+)
+def test_stamps_of_an_application(world: World, open_world: OpenWorld) -> None:
+    names = ("plain", "declared")
+
+    def configured(within: str) -> str:
+        stamped = f", stamped: {{by: application, within: {within}}}"
+        return "\n".join(
+            f"- {{table: {{s}}.{name}, cursor: {{column: at, type: {{c}}{more}}}, strategy: append}}"
+            for name, more in zip(names, ("", stamped), strict=True)
+        )
+
+    desk = open_world(
+        configured("1m"),
+        *(
+            f"CREATE TABLE {name} (id {world.words.numbered}, what varchar(9), at {world.words.bare} NOT NULL)"
+            for name in names
+        ),
+    )
+
+    def written(seconds: float) -> None:
+        """A row that was stamped so long before its transaction."""
+        now = datetime.fromisoformat(world.clock().strip("'").removesuffix("+00"))
+        at = world.words.at((now - timedelta(seconds=seconds)).isoformat(" ", "microseconds"))
+        desk.execute(*(f"INSERT INTO {name} (what, at) VALUES ('row', {at})" for name in names))
+
+    # A server tells when a table was made by the second, in which it may have been altered once more.
+    time.sleep(GUARD)
+    written(0)
+    first = desk.land()
+    time.sleep(GUARD)
+    written(50)
+    kept = desk.land()
+    time.sleep(GUARD)
+    written(90)
+    broken = desk.land()
+    desk.execute(*(f"INSERT INTO {name} (what, at) VALUES ('row', {world.clock()})" for name in names))
+    after = desk.land()
+    world.configure(configured("5m"))
+    desk.execute(*(f"INSERT INTO {name} (what, at) VALUES ('row', {world.clock()})" for name in names))
+    longer = desk.land()
+
+    assert {report["plain"].guarantee for report in (first, kept, broken, after, longer)} == {"best_effort"}
+    assert "neither a default nor a trigger" in first["plain"].guarantee_reason
+    assert [report["declared"].promise for report in (first, kept)] == ["settled within 1m"] * 2
+    assert (kept["declared"].rows.inserted, kept["declared"].warnings) == (1, ())
+    assert (broken["declared"].rows.inserted, broken["declared"].rows.late) == (1, 1)
+    assert [report["declared"].guarantee for report in (broken, after)] == ["best_effort"] * 2
+    assert "came later than 1m" in broken["declared"].guarantee_reason
+    assert longer["declared"].promise == "settled within 5m"
+    desk.assert_equal("declared")
+
+
+@scenario(
+    "T62",
+    "A migration switches the trigger off that stamps updates, changes rows under their old stamps, and switches it on again, in one transaction and in two",
+    holds="the run that finds it says `best_effort`, warns once, and names the check that finds the rows; the next is `settled`",
+)
+def test_a_trigger_that_a_migration_switches_off(stand: OpenStand) -> None:
+    desk = stand(
+        '- "public.orders:updated_at:timestamp!upsert"',
+        "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
+        *touching("orders"),
+        "INSERT INTO orders SELECT n, 'first' FROM generate_series(1, 9) AS n",
+    )
+    off, on = (f"ALTER TABLE orders {each} TRIGGER touch" for each in ("DISABLE", "ENABLE"))
+    assert desk.land()["orders"].guarantee == "settled"
+    with desk.shop.connect() as connection:
+        for statement in (off, "UPDATE orders SET note = 'migrated' WHERE id = 1", on):
+            connection.execute(statement.encode())
+    at_once = desk.sync()["orders"]
+    desk.execute("INSERT INTO orders VALUES (10, 'new')")
+    after = desk.land()["orders"]
+    desk.execute(off, "INSERT INTO orders VALUES (11, 'while it is off')")
+    is_off = desk.land()["orders"]
+    desk.execute(on, "INSERT INTO orders VALUES (12, 'later')")
+    last = desk.land()["orders"]
+
+    assert [each.guarantee for each in (at_once, after, is_off, last)] == [
+        "best_effort",
+        "settled",
+        "best_effort",
+        "settled",
+    ]
+    assert "was altered since the last sync" in at_once.guarantee_reason
+    assert any("incremental-assets check" in warning for warning in at_once.warnings)
+    assert "the trigger touch, which stamps 'updated_at', is switched off" in is_off.guarantee_reason
+    assert after.warnings == ()

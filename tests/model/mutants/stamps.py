@@ -1,0 +1,45 @@
+"""Variants that believe a stamp: that it is the source's clock, to its full precision, and always was."""
+
+from __future__ import annotations
+
+from incremental_assets.core.planning import planner, settled_bound, stamps, windows
+from incremental_assets.core.syncing import sync
+from tests.model.mutants.variant import Mutant, instead, without_the_thought
+
+MUTANTS = [
+    Mutant(
+        "what is cut off a stamp is forgotten",
+        "loses the second row of an hour that a default cuts to it",
+        instead(settled_bound, "lowest_stored", lambda _, value: value),
+    ),
+    Mutant(
+        "an application's stamps are taken for the source's",
+        "loses what it stamps before its transaction begins",
+        instead(settled_bound, "declared", lambda _: None),
+    ),
+    Mutant(
+        "a default is taken to stamp updates",
+        "loses, in runs that say that they are settled, an update that an application stamps",
+        without_the_thought(stamps, "_needed", ("if spec.traits.one_row_per_key", "if False")),
+    ),
+    Mutant(
+        "rows that lag longer than declared are not looked for",
+        "never reports them, and promises more than holds",
+        instead(windows, "declared", lambda _: None),
+    ),
+    Mutant(
+        "a row that came later than declared lowers nothing",
+        "promises more than holds",
+        instead(sync, "overdue", lambda *_: ""),
+    ),
+    Mutant(
+        "a watermark stays where it was when stamps turn out to be cut",
+        "loses the rows of the hour in which that begins",
+        instead(planner, "restamped", lambda _, state: state),
+    ),
+    Mutant(
+        "a trigger that was switched off and on again goes unnoticed",
+        "says that it is settled over rows that were written meanwhile",
+        instead(stamps, "of_altered_stamps", lambda *_: ""),
+    ),
+]
