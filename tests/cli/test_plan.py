@@ -18,6 +18,7 @@ from tests.fakes import FakeLake
 from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, ORDERS_SHAPE, monday, order, tuesday
 
 ENTRY = {
+    "within_seconds",
     "source", "table", "strategy", "cursor", "key", "compares", "action", "reason", "window", "previous_watermark", "new_watermark", "guarantee",
     "guarantee_reason", "source_read", "schema", "files", "deletes", "contract", "history", "destructive", "warnings", "error",
 }  # fmt: skip
