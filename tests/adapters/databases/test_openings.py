@@ -56,7 +56,7 @@ FOUND = {
     "postgresql/rows/copy_part.py": ["_opened: Patient.connect"],
     "postgresql/rows/reader.py": ["frame: self._jdbc", "row_hashes: self._jdbc", "unholdable_keys: self._jdbc"],
     "jdbc.py": ["read: session.read.jdbc", "read: session.read.jdbc"],
-    "mysql/reader.py": ["_ask: Connection"],
+    "mysql/reader.py": ["_asking: Connection"],
     "rowwise/reader.py": ["_asking: self.dialect.connect"],
     "sqlite/reader.py": ["_asking: open_file"],
     # No source: the schema of a damaged one in memory.
