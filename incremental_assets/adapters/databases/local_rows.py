@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from incremental_assets.adapters.databases.measure import text_hash
@@ -52,10 +53,18 @@ def check_unaltered(spec: TableSpec, found: Iterable[TableShape]) -> None:
     shape = next((shape.without(spec.shape.left_out) for shape in found), None)
     if shape is not None and spec.cursor is not None and spec.cursor.by_transaction:
         shape = shape.numbered()
-    if shape is not None and (shape.columns, shape.primary_key) == (spec.columns, spec.shape.primary_key):
+    if shape is not None and (_as_read(shape.columns), shape.primary_key) == (
+        _as_read(spec.columns),
+        spec.shape.primary_key,
+    ):
         return
     what = "its columns or keys" if shape else "it is gone"
     raise SourceRefused(f"{spec.id}: {ALTERED.format(what)}")
+
+
+def _as_read(columns: Iterable[Column]) -> list[Column]:
+    """Columns as far as a read depends on them: who stamps them is asked by each look."""
+    return [replace(column, stamps=None) for column in columns]
 
 
 def sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
