@@ -53,7 +53,7 @@ def test_a_missing_jar_names_itself_and_the_cure(folder: Path) -> None:
     victim = folder / jars.locked_jars()[0].file
     victim.unlink()
     with pytest.raises(
-        SetupError, match=rf"{victim.name} is missing: run `python -m incremental_assets.adapters.spark.jars`"
+        SetupError, match=rf"{victim.name} is missing: run `incremental-assets setup` once"
     ):
         jars.verified_jars()
 

@@ -148,7 +148,7 @@ def test_a_file_of_the_copy_that_is_missing_is_one_sentence(desk: Desk) -> None:
     assert found is not None
     everywhere = KeyParts(-300, 400)
     for ask in (lambda: found.sums(everywhere, 3), lambda: found.texts(everywhere)):
-        with pytest.raises(TargetChanged, match=r"a file of the copy at .* is missing"):
+        with pytest.raises(TargetChanged, match=r"a file of the copy is gone \(.*\.parquet\), and its rows with it"):
             ask()
 
 
