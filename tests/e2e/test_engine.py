@@ -208,7 +208,7 @@ def test_what_keeps_an_engine_from_starting_is_one_sentence(watched: Watched) ->
     shop = watched.shop
     for change, words in (
         ({"JAVA_HOME": "/nowhere"}, "JAVA_HOME is /nowhere, which holds no bin/java"),
-        ({"INCREMENTAL_ASSETS_JARS": "/nowhere"}, "is missing: run `python -m incremental_assets.adapters.spark.jars`"),
+        ({"INCREMENTAL_ASSETS_JARS": "/nowhere"}, "is missing: run `incremental-assets setup`"),
         (
             {"JAVA_TOOL_OPTIONS": "-Xmx1z"},
             "the engine ended while it started (Invalid maximum heap size: -Xmx1z); its log is /",
