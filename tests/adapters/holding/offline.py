@@ -19,6 +19,7 @@ from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.delta.staging.arrow_staging import counting_of, trial_of
 from incremental_assets.adapters.delta.staging.staging_task import StageUnit, apply
 from incremental_assets.adapters.delta.target_table import opened
+from incremental_assets.adapters.spark.manifest import record
 from incremental_assets.adapters.spark.tasks import Unit
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.contract import ColumnRules, Contract
@@ -94,7 +95,9 @@ class Counter:
         unit = StageUnit(
             LiteralPart(tuple(rows)), types, counting_of(plan), str(folder / "part.parquet"), trial_of(self.spec)
         )
-        return str(folder), apply(unit).held
+        held = apply(unit).held
+        record(str(folder))
+        return str(folder), held
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Per row of the quarantine its key, its cursor, its sequence and how it came to be held no more; by another reader."""
