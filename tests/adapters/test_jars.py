@@ -52,9 +52,7 @@ def test_a_cut_off_download_is_refused(folder: Path) -> None:
 def test_a_missing_jar_names_itself_and_the_cure(folder: Path) -> None:
     victim = folder / jars.locked_jars()[0].file
     victim.unlink()
-    with pytest.raises(
-        SetupError, match=rf"{victim.name} is missing: run `incremental-assets setup` once"
-    ):
+    with pytest.raises(SetupError, match=rf"{victim.name} is missing: run `incremental-assets setup` once"):
         jars.verified_jars()
 
 

@@ -7,7 +7,7 @@ row without a usable key cannot be looked for: these count for as long as the qu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from incremental_assets.adapters.delta.direct.files.columns import Columns
 from incremental_assets.adapters.delta.direct.files.skipping import WHOLE, Among, file_may_hold
 from incremental_assets.adapters.delta.direct.files.stored_rows import row_groups
 from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_REASON
@@ -53,9 +54,8 @@ def _kept(path: str, spec: TableSpec) -> pa.Table:
     marked = {HELD: "boolean"} if HELD.lower() in known else {}
     if not {name.lower() for name in asked} <= known:
         raise NotDirect("the quarantine has other columns")
-    rows = pa.concat_tables(
-        [nothing, *_rows(path, seen.state.files.values(), {**asked, **marked})], promote_options="default"
-    )
+    read = _rows(path, seen.state, seen.state.files.values(), {**asked, **marked})
+    rows = pa.concat_tables([nothing, *read], promote_options="default")
     if marked:
         rows = rows.filter(pc.invert(pc.fill_null(rows[HELD], False))).drop_columns([HELD])  # noqa: FBT003
     if not spec.key:
@@ -81,7 +81,7 @@ def _landed(kept: pa.Table, path: str, spec: TableSpec) -> pa.ChunkedArray:
     within = _near(Columns.of(seen.state), asked, wanted)
     files = [add for add in seen.state.files.values() if file_may_hold(add.get("stats"), within)]
     found: set[_Key] = set()
-    for rows in _rows(path, files, asked, within):
+    for rows in _rows(path, seen.state, files, asked, within):
         found |= wanted.intersection(zip(*(rows[name].to_pylist() for name in spec.key), strict=True))
     return pa.chunked_array([pa.array([key in found for key in keys], pa.bool_())])
 
@@ -112,12 +112,13 @@ def _cast(text: str | None, kind: pa.DataType) -> Any:
 
 
 def _rows(
-    path: str, files: Iterable[Mapping[str, Any]], asked: Mapping[str, str], within: Sequence[Among] = ()
-) -> Iterable[pa.Table]:
-    seen = log_cache.latest(path)
-    if seen is None:
-        return
-    columns = Columns.of(seen.state)
+    path: str,
+    state: LogState,
+    files: Iterable[Mapping[str, Any]],
+    asked: Mapping[str, str],
+    within: Sequence[Among] = (),
+) -> Iterator[pa.Table]:
+    columns = Columns.of(state)
     stored = [columns.stored(name, kind) for name, kind in asked.items()]
     for add in files:
         with row_groups(path, add, within) as groups:
