@@ -8,12 +8,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from incremental_assets.core.checks.reconcile import Drift
-from incremental_assets.core.checks.verdict import duplicates, freshness, reconciliation, schema, shown
+from incremental_assets.core.checks.verdict import (
+    beside_quarantine,
+    duplicates,
+    freshness,
+    reconciliation,
+    schema,
+    shown,
+)
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.model.measure import Duplicates
+from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.schema_drift import Difference, Retyped, TargetColumn
 from incremental_assets.core.model.table import Column, Fidelity, Strategy
-from incremental_assets.core.model.verdict import Severity
+from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.planning.bound import Bound
 from tests.scenario import ORDERS, orders
 
@@ -107,3 +115,14 @@ def test_keys_are_shown_at_most_ten_and_hashed_where_the_key_is_personal() -> No
     assert not set(hashed) & set(keys)
     # Without a key the whole row is what is shown, so that any personal column counts.
     assert shown(replace(orders(), key=()), replace(TERMS, pii=("customer",)), ("ada",)) != ("ada",)
+
+
+def test_a_quarantine_that_nobody_could_count_is_not_an_empty_one() -> None:
+    equal = Verdict(ORDERS, Check.RECONCILIATION, passed=True, severity=Severity.ERROR, detail="3 rows are equal")
+    counted = beside_quarantine(equal, HeldRows(2, (("total: ge 0", 2),)), UnfitRows(1, (("total is NaN", 1),)))
+    unknown = beside_quarantine(equal, HeldRows(), None)
+    assert counted.quarantined == 3
+    assert counted.detail.startswith(
+        "3 rows are equal; 2 rows are held in quarantine: total: ge 0 (2); 1 row of the source cannot land"
+    )
+    assert (unknown.quarantined, unknown.detail) == (None, "3 rows are equal; rows in quarantine are not counted here")

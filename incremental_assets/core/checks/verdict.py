@@ -122,12 +122,10 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
 
 def beside_quarantine(verdict: Verdict, held: HeldRows | None, unfit: UnfitRows | None) -> Verdict:
     """Rows that are in quarantine are in no count of equal rows, so that they are counted beside them."""
-    told = [each.sentence for each in (held, unfit) if each is not None and each.rows]
-    return replace(
-        verdict,
-        detail="; ".join((verdict.detail, *told)),
-        quarantined=sum(each.rows for each in (held, unfit) if each is not None),
-    )
+    if held is None or unfit is None:
+        return replace(verdict, detail=f"{verdict.detail}; rows in quarantine are not counted here")
+    told = [each.sentence for each in (held, unfit) if each.rows]
+    return replace(verdict, detail="; ".join((verdict.detail, *told)), quarantined=held.rows + unfit.rows)
 
 
 def schema(spec: TableSpec, found: Difference) -> Verdict:
