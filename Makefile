@@ -46,7 +46,7 @@ check: setup ## style, types, who may import whom, and the links of the pages
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/mkdocs build --quiet --strict --config-file tools/site/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file tools/site/mkdocs.yml
 
 site: setup ## the documentation as a site, on http://127.0.0.1:8000 until Ctrl-C
 	$(BIN)/mkdocs serve --config-file tools/site/mkdocs.yml

@@ -99,8 +99,9 @@ def _within(spec: TableSpec, guarantee: Guarantee, reason: str) -> Settled:
     within = declared(spec)
     if within is None or guarantee is not Guarantee.SETTLED:
         return Settled(None, guarantee, reason)
-    stated = f"settled within {format_duration(within)} of the application's stamps, as `stamped` declares; {reason}"
-    return Settled(None, Guarantee.SETTLED_WITHIN, stated, within=within)
+    promise = stated(Guarantee.SETTLED_WITHIN, within)
+    reason = f"{promise} of the application's stamps, as `stamped` declares; {reason}"
+    return Settled(None, Guarantee.SETTLED_WITHIN, reason, within=within)
 
 
 def still_settled(spec: TableSpec, bound: Bound, state: State | None) -> CursorValue | None:
