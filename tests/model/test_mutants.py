@@ -12,6 +12,7 @@ from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
 from incremental_assets.core.model.stamping import Stamp, Stamping
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import Mode
+from tests.adapters.databases import test_settings
 from tests.core import (
     test_altered,
     test_bound,
@@ -65,6 +66,18 @@ SEEDS = (1, 2, 3, 4)
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
 
 STORIES: dict[str, Callable[[], None]] = {
+    "what a session has set is not read back": lambda: (
+        test_settings.test_a_session_whose_setting_does_not_stay_is_refused("sql_select_limit")
+    ),
+    "a setting that nobody tells is taken for ours": test_settings.test_a_session_of_which_a_proxy_tells_nothing_is_refused,
+    "the first settings are set after the question how the session is set": test_settings.test_a_limit_that_allows_no_rows_does_not_hide_how_the_session_is_set,
+    "that a read is dirty is believed": test_settings.test_a_dirty_read_that_would_show_what_is_committed_alone_is_refused,
+    "the clock of a session is believed": test_settings.test_a_session_whose_clock_stands_still_is_refused,
+    "as many rows came as came": test_settings.test_an_answer_with_fewer_rows_than_there_are_is_refused_with_both_numbers,
+    "the rows of a view may always be others": test_settings.test_a_view_whose_rows_come_and_go_by_the_time_is_refused_only_where_two_counts_agree,
+    "a row whose text the server cannot make has no hash": (
+        test_settings.test_a_sum_in_which_a_hash_is_missing_is_refused_with_the_setting_its_value_and_the_cure
+    ),
     "a fingerprint outlives a reset": test_plan_idle.test_a_fingerprint_that_does_not_reach_down_to_what_would_be_read_says_nothing,
     "keys are compared with =": test_unfit_rows.test_a_row_without_a_key_goes_to_quarantine_once_and_the_others_land,
     "what goes to quarantine leaves the copy as it is": test_unfit_rows.test_a_row_that_can_no_longer_land_leaves_an_upsert_copy_and_lands_again_when_it_can,

@@ -6,6 +6,7 @@ A module of either imports all of it and gives the fixture `server`.
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +37,7 @@ from incremental_assets.core.strategies import Strategy
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from tests.adapters.databases import contract, mysql_settings
 from tests.adapters.databases.contract import Words, observe, orders, planned, rows_of, spec_of, synced
+from tests.settings_page import section
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ KINDS = {
         " ON UPDATE NOW(6)",
     ),
 }
+SHARED = "MariaDB and MySQL"
 _numbers = itertools.count(1)
 
 
@@ -600,6 +603,13 @@ def test_a_row_that_is_too_long_for_the_server_to_compare_lands_and_is_not_compa
         finally:
             cursor.execute("SET GLOBAL max_allowed_packet = %s", (before,))
     assert SqlProbe(shop.address, "shop").measure(spec, (Window(None, None),))[0].rows == 2
+
+
+def test_each_variable_that_a_session_has_is_on_the_page_with_a_verdict(shop: Shop) -> None:
+    """A later server may have another one."""
+    said = {name for heading in (SHARED, shop.server.title) for name in re.findall(r"`(\w+)`", section(heading))}
+    with shop.connect() as admin, admin.cursor() as cursor:
+        assert mysql_settings.of_a_session(cursor) - said == set()
 
 
 def test_a_connect_script_that_fails_is_named(shop: Shop) -> None:

@@ -121,6 +121,21 @@ def under(admin: pymysql.Connection, title: str, name: str) -> Iterator[None]:
         yield
 
 
+def of_a_session(cursor: pymysql.cursors.Cursor) -> set[str]:
+    """The names of the variables that a session has of its own, whether it may set them or not."""
+    cursor.execute("SHOW SESSION VARIABLES")
+    return {name.lower() for name, _ in cursor.fetchall() if _is_of_a_session(cursor, name)}
+
+
+def _is_of_a_session(cursor: pymysql.cursors.Cursor, name: str) -> bool:
+    try:
+        cursor.execute(f"SET SESSION {name} = @@SESSION.{name}")
+    except pymysql.Error as error:
+        # That of the whole server, or one that tells something and cannot be set.
+        return error.args[0] not in (1193, 1228, 1229, 1238)
+    return True
+
+
 def _globals(title: str) -> Mapping[str, tuple[str, ...]]:
     return {**BOTH, **(MARIADB if title == "MariaDB" else MYSQL)}
 

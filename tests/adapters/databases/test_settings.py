@@ -6,16 +6,20 @@ import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
 
 import pymysql
 import pytest
 
+from incremental_assets.adapters.databases import whole
+from incremental_assets.adapters.databases.mysql import rows_of, transactions
 from incremental_assets.adapters.databases.mysql import settings as mysql
 from incremental_assets.adapters.databases.mysql.flavour import MARIADB, MYSQL, Flavour
 from incremental_assets.adapters.databases.oracle import settings as oracle
 from incremental_assets.adapters.databases.settings import Setting, check_settings
 from incremental_assets.adapters.databases.sqlserver import settings as sqlserver
-from incremental_assets.adapters.databases.whole import Counted, check_whole
+from incremental_assets.adapters.databases.whole import Counted
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.table import Arrival, TableId, TableShape
 
@@ -118,6 +122,21 @@ def test_a_setting_that_is_right_and_may_not_be_set_does_no_harm() -> None:
     mysql.set_all(server, MARIADB, PLACE)
 
 
+def test_a_session_of_which_a_proxy_tells_nothing_is_refused() -> None:
+    server = of(MARIADB)
+    del server.settings["sql_mode"]
+    server.unheard = ("sql_mode",)
+    with pytest.raises(SourceRefused, match="does not tell whether the session's `sql_mode` is ''"):
+        mysql.set_all(server, MARIADB, PLACE)
+
+
+def test_a_limit_that_allows_no_rows_does_not_hide_how_the_session_is_set() -> None:
+    server = of(MYSQL, sql_select_limit="0")
+    told = server.rows
+    server.rows = lambda sql: [] if server.settings["sql_select_limit"] == "0" else told(sql)  # type: ignore[method-assign]
+    mysql.set_all(server, MYSQL, PLACE)
+
+
 def test_a_session_whose_clock_stands_still_is_refused() -> None:
     server = of(MARIADB)
     server.fixed["timestamp"], server.clock = "secure_timestamp", itertools.repeat(86400)
@@ -141,6 +160,18 @@ def test_a_line_that_is_lost_is_no_refusal() -> None:
     server.execute = lost  # type: ignore[method-assign]
     with pytest.raises(pymysql.err.OperationalError, match="Lost connection"):
         mysql.set_all(server, MARIADB, PLACE)
+
+
+def listed(*, waits: bool) -> tuple[str, ...]:
+    """A transaction as the list has it."""
+    return ("7", "0", "", "0", "12", "1" if waits else "0", "nonce")
+
+
+def test_a_list_of_transactions_that_may_have_had_no_room_for_all_is_not_believed() -> None:
+    """The server cuts it at 16 MiB; what transactions wait for lies there, too."""
+    assert not transactions.is_full([listed(waits=False)] * 900)
+    assert transactions.is_full([listed(waits=False)] * 12_000)
+    assert transactions.is_full([*[listed(waits=False)] * 950, listed(waits=True)])
 
 
 # --- SQL Server and Oracle -------------------------------------------------------------------------------
@@ -171,18 +202,30 @@ ORDERS = TableShape(TableId("shop", "public", "orders"), ())
 
 def test_an_answer_with_fewer_rows_than_there_are_is_refused_with_both_numbers() -> None:
     with pytest.raises(SourceRefused, match=r"shop\.public\.orders: the source counts 5,000 rows and sent 500,"):
-        check_whole(ORDERS, 500, lambda: 5000)
-    check_whole(ORDERS, 5000, lambda: 5000)
+        whole.check_whole(ORDERS, 500, lambda: 5000)
+    whole.check_whole(ORDERS, 5000, lambda: 5000)
 
 
 def test_a_view_whose_rows_come_and_go_by_the_time_is_refused_only_where_two_counts_agree() -> None:
     view = replace(ORDERS, arrivals=(Arrival.VIEW,))
     counts = iter([101, 102])
-    check_whole(view, 100, lambda: next(counts))
+    whole.check_whole(view, 100, lambda: next(counts))
     with pytest.raises(SourceRefused, match="counts 101 rows and sent 100"):
-        check_whole(view, 100, lambda: 101)
+        whole.check_whole(view, 100, lambda: 101)
 
 
 def test_rows_are_counted_as_they_pass() -> None:
     rows = Counted(iter("abc"))
     assert (list(rows), rows.count) == (["a", "b", "c"], 3)
+
+
+def test_a_sum_in_which_a_hash_is_missing_is_refused_with_the_setting_its_value_and_the_cure() -> None:
+    allows: Any = SimpleNamespace(row=lambda _: ("1048576",))
+    spec: Any = SimpleNamespace(id=ORDERS.id)
+    assert rows_of.checked_sum(allows, spec, "12345") == "12345"
+    with pytest.raises(
+        SourceRefused, match=r"orders: .*`max_allowed_packet`, 1,048,576 bytes.*SET GLOBAL max_allowed_packet"
+    ):
+        rows_of.checked_sum(allows, spec, str(rows_of.TOO_LONG + 12345))
+    with pytest.raises(SourceRefused, match="`max_allowed_packet`"):
+        list(rows_of.checked(allows, spec, ["12345", None]))

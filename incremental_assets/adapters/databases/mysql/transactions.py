@@ -10,6 +10,7 @@ import random
 import secrets
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -26,9 +27,18 @@ PATIENCE = (0.0, 0.12, 0.15, 0.2, 0.3, 0.4)
 _OPEN = """
 SELECT trx_mysql_thread_id, trx_is_read_only OR trx_autocommit_non_locking, trx_query,
        LEAST(UNIX_TIMESTAMP(trx_started), IF(FROM_UNIXTIME(UNIX_TIMESTAMP(trx_started) - 3600) = trx_started, UNIX_TIMESTAMP(trx_started) - 3600, UNIX_TIMESTAMP(trx_started))),
-       IF(trx_rows_modified > 0, trx_id, NULL), %s FROM information_schema.innodb_trx ORDER BY trx_started
+       IF(trx_rows_modified > 0, trx_id, NULL), trx_state = 'LOCK WAIT', %s FROM information_schema.innodb_trx ORDER BY trx_started
 """
+_ROOM = 16 << 20
+"""Bytes that the server has for the list. What does not fit into them it leaves out, and tells its own log alone."""
+_OF_ONE, _WHERE_ONE_WAITS = 1_500, 18_500
+"""The most bytes of a transaction there, its statement included; and where some wait for locks, which lie in the same room with what they lock."""
 NO_PRIVILEGE = 1227
+
+_CUT = (
+    "so many transactions are open that innodb_trx has no room for all of them, and the server leaves some out without a word; "
+    "end those that are idle, or set a `holdback`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +102,17 @@ def _read(connection: Connection) -> tuple[Open, str]:
                 "the transactions of others cannot be seen: GRANT PROCESS ON *.* to this user, or set a `holdback`"
             )
         if any(number == str(connection.number) and nonce in (query or "") for number, _, query, *_ in found):
-            return _of(connection.number, found), ""
+            return (_NOTHING, _CUT) if is_full(found) else (_of(connection.number, found), "")
     return _NOTHING, (
         "somebody reads innodb_trx more often than every 100 ms, and the server renews that list for nobody meanwhile; "
         "have it looked at less often, or set a `holdback`"
     )
+
+
+def is_full(found: Sequence[Sequence[Text]]) -> bool:
+    """Whether some transactions may have found no room in the list."""
+    waits = any(each[5] == "1" for each in found)
+    return len(found) * (_WHERE_ONE_WAITS if waits else _OF_ONE) >= _ROOM
 
 
 def _transactions(connection: Connection, nonce: str) -> list[tuple[Text, ...]]:
@@ -121,6 +137,6 @@ def _of(own: int, found: list[tuple[Text, ...]]) -> Open:
             if not reads
         ),
         readers=frozenset(number for number, reads, _ in others if reads),
-        changed=frozenset(changed for *_, changed, _ in found if changed is not None),
+        changed=frozenset(each[4] for each in found if each[4] is not None),
         orphans=any(number == 0 for number, *_ in others),
     )
