@@ -73,6 +73,11 @@ STORIES: dict[str, Callable[[], None]] = {
     "the first settings are set after the question how the session is set": test_settings.test_a_limit_that_allows_no_rows_does_not_hide_how_the_session_is_set,
     "that a read is dirty is believed": test_settings.test_a_dirty_read_that_would_show_what_is_committed_alone_is_refused,
     "the clock of a session is believed": test_settings.test_a_session_whose_clock_stands_still_is_refused,
+    "a list of transactions is whole however long it is": lambda: (
+        test_settings.test_a_run_that_may_not_see_every_transaction_says_so_and_believes_none_of_them(
+            pytest.MonkeyPatch()
+        )
+    ),
     "as many rows came as came": test_settings.test_an_answer_with_fewer_rows_than_there_are_is_refused_with_both_numbers,
     "the rows of a view may always be others": test_settings.test_a_view_whose_rows_come_and_go_by_the_time_is_refused_only_where_two_counts_agree,
     "a row whose text the server cannot make has no hash": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterable
@@ -164,7 +165,7 @@ def test_a_line_that_is_lost_is_no_refusal() -> None:
 
 def listed(*, waits: bool) -> tuple[str, ...]:
     """A transaction as the list has it."""
-    return ("7", "0", "", "0", "12", "1" if waits else "0", "nonce")
+    return ("7", "0", "SELECT nonce", "0", "12", "1" if waits else "0", "nonce")
 
 
 def test_a_list_of_transactions_that_may_have_had_no_room_for_all_is_not_believed() -> None:
@@ -172,6 +173,18 @@ def test_a_list_of_transactions_that_may_have_had_no_room_for_all_is_not_believe
     assert not transactions.is_full([listed(waits=False)] * 900)
     assert transactions.is_full([listed(waits=False)] * 12_000)
     assert transactions.is_full([*[listed(waits=False)] * 950, listed(waits=True)])
+
+
+def test_a_run_that_may_not_see_every_transaction_says_so_and_believes_none_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transactions.secrets, "token_hex", lambda _: "nonce")
+    asked: Any = SimpleNamespace(number=7, snapshot=contextlib.nullcontext, execute=lambda *_: None)
+    asked.rows = lambda *_: [listed(waits=False)] * 12_000
+    found, why = transactions.Transactions().read(asked)
+    assert (found.writers, "innodb_trx has no room for all of them" in why) == ((), True)
+    asked.rows = lambda *_: [listed(waits=False)]
+    assert transactions.Transactions().read(asked)[1] == ""
 
 
 # --- SQL Server and Oracle -------------------------------------------------------------------------------

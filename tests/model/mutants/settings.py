@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.databases import whole
-from incremental_assets.adapters.databases.mysql import rows_of, settings
+from incremental_assets.adapters.databases.mysql import rows_of, settings, transactions
 from tests.model.mutants.variant import Mutant, without_the_thought
 
 MUTANTS = [
@@ -31,6 +31,11 @@ MUTANTS = [
         "the clock of a session is believed",
         "follows a clock that stands still",
         without_the_thought(settings, "_check_clock", ("if first == second:", "if False:")),
+    ),
+    Mutant(
+        "a list of transactions is whole however long it is",
+        "passes the stamps of transactions that the server had no room to list",
+        without_the_thought(transactions, "_read", ("if is_full(found) else", "if False else")),
     ),
     Mutant(
         "as many rows came as came",
