@@ -16,6 +16,7 @@ from incremental_assets.adapters.databases.postgresql.rows.read import read_quer
 from incremental_assets.adapters.databases.postgresql.rows.reader import JdbcReader
 from incremental_assets.adapters.delta.staging.arrow_staging import counting_of
 from incremental_assets.adapters.delta.staging.staging_task import StageUnit, apply
+from incremental_assets.adapters.spark.manifest import record
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.model.measure import Measure
@@ -47,6 +48,7 @@ def copied(spark: SparkSession, source: Source, plan: SyncPlan, folder: Path) ->
         ]
         assert sum(each.rows for each in counted) == snapshot.rows
         assert sum(each.rejected for each in counted) == snapshot.rejected
+    record(str(folder))
     return read_staged(spark, str(folder), plan.spec).drop(OPERATION)
 
 

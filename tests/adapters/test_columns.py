@@ -121,13 +121,15 @@ def test_new_columns_are_discarded_and_told_once_until_they_are_wanted(desk: Sta
     assert all("`schema_changes: discard` does not follow" in (each.error or "") for each in refused.values())
 
     desk.shop.config.write_text(desk.shop.config.read_text().replace("discard", "widen"))
-    desk.land()
+    # The new type made the table compare itself, which reads the column where its rows differ: nothing is left to be filled.
+    assert [[str(each) for each in report.schema_changes] for report in desk.land().values()] == [
+        [
+            "colour: added (string), by schema_changes: widen",
+            "id: widened (int -> bigint), by schema_changes: widen",
+        ]
+    ] * 2
     held = {name: desk.copy(name, "id", "colour")[1:3] for name in NAMES}
     assert held == {"orders": [(2, "red"), (3, "red")], "readings": [(2, None), (3, None)]}
-    assert ledger(desk) == {
-        "orders": "colour: filled (string), by schema_changes: widen",
-        "readings": "id: widened (int -> bigint), by schema_changes: widen",
-    }
 
 
 class MovedBeforeTheFill:

@@ -135,16 +135,16 @@ def test_nothing_is_read_where_damaged_pages_would_be_passed_over(source: Source
     probe, spec = source.open(READER), source.spec("orders", UPDATED)
     source.execute(f"GRANT SELECT ON orders TO {READER}", f"GRANT pg_read_all_stats TO {READER}")
     plan = planned(probe, spec)
-    source.execute(f'ALTER ROLE {READER} IN DATABASE "{source.database}" SET {setting} = on')
+    parts = dialect_of("postgresql").reader(source.address(READER))
+    with probe.snapshot(plan) as numbers:
+        source.execute(f'ALTER ROLE {READER} IN DATABASE "{source.database}" SET {setting} = on')
+        (part, *_) = parts.parts(plan, numbers) or ()
+        with pytest.raises(SourceRefused, match=setting):
+            list(part.batches())
     asked = source.open(READER)
     for question in (asked.bound, asked.catalogue, lambda: asked.snapshot(plan).__enter__()):
         with pytest.raises(SourceRefused, match=rf'{setting} is on, .* ALTER ROLE "{READER}" SET {setting} = off'):
             question()
-    parts = dialect_of("postgresql").reader(source.address(READER))
-    with probe.snapshot(plan) as numbers:
-        (part, *_) = parts.parts(plan, numbers) or ()
-        with pytest.raises(SourceRefused, match=setting):
-            list(part.batches())
 
 
 def test_every_parameter_that_a_session_may_have_of_its_own_has_a_verdict(source: Source) -> None:

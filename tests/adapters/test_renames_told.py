@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.core.planning.report import Status
+from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.upkeep.rollback import roll_back
 from tests.adapters.copies import by_delta_rs, log_of, told
 from tests.conformance.stand import Stand
@@ -101,7 +101,8 @@ def test_an_entry_that_comes_too_late_for_an_upsert_has_nothing_left_to_do(world
     version = log_of(desk).version
     report = desk.land()["orders"]
     assert [warning for warning in report.warnings if "so remove the entry" in warning]
-    assert (report.status, log_of(desk).version) == (Status.IDLE, version)
+    # MariaDB's catalogue tells of seconds: a table that was altered in the one in which it was read is compared once more.
+    assert (report.rows, log_of(desk).version) == (RowCounts(), version)
     assert desk.copy("orders", "id", "remark") == desk.source("SELECT id, remark FROM orders")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Reader, ReadPart
@@ -85,7 +86,7 @@ class SparkSource:
                 visible=held.visible,
                 fingerprint=held.fingerprint,
                 parts=self._reader.parts(plan, held),
-                opened=lambda: opened.enter_context(self._reader.frame(self._session(), plan, held)),
+                opened=cache(lambda: opened.enter_context(self._reader.frame(self._session(), plan, held))),
                 waited=since(plan.bound.host),
                 keys=held.keys,
                 sought=held.sought,
