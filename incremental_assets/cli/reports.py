@@ -64,6 +64,7 @@ def entry(report: SyncReport) -> dict[str, Any]:
         "error": report.error,
         "reason": report.reason or None,
         "next_look": report.next_look and report.next_look.isoformat(),
+        "deletes_due": report.deletes_due and report.deletes_due.isoformat(),
         "warnings": list(report.warnings),
     }
 
@@ -97,12 +98,7 @@ def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
 
 def summary(reports: Sequence[SyncReport]) -> str:
     """The result in one sentence."""
-    waiting = [report.next_look for report in reports if report.next_look is not None]
-    left = (
-        f"{_tables(len(waiting))} not looked at before {min(waiting):%Y-%m-%d %H:%M}Z (`sync --now` looks)"
-        if waiting
-        else ""
-    )
+    left = _not_looked_at(reports)
     looked = [report for report in reports if report.next_look is None]
     if reports and all(report.status is Status.IDLE for report in reports):
         unchanged = f"nothing changed in {_tables(len(looked))}" if looked else ""
@@ -116,6 +112,16 @@ def summary(reports: Sequence[SyncReport]) -> str:
     instead = f", {replaced:,} replaced" if replaced else ""
     said = f"{', '.join(parts) or 'no tables'}; {counted(rows, 'row')} read{gone}{instead}"
     return f"{said}; {left}" if left else said
+
+
+def _not_looked_at(reports: Sequence[SyncReport]) -> str:
+    """What nobody looked at, as it is not due: whole tables, and the deletes of others; empty where there is nothing."""
+    tables = [report.next_look for report in reports if report.next_look is not None]
+    deletes = [report.deletes_due for report in reports if report.deletes_due is not None]
+    parts = [f"{_tables(len(tables))} not looked at before {min(tables):%Y-%m-%d %H:%M}Z"] if tables else []
+    if deletes:
+        parts.append(f"deletes of {_tables(len(deletes))} not looked for before {min(deletes):%Y-%m-%d %H:%M}Z")
+    return f"{', '.join(parts)} (`sync --now` looks)" if parts else ""
 
 
 def _replaced(report: SyncReport) -> int:

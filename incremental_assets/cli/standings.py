@@ -19,6 +19,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.comparing import deletes_due
 from incremental_assets.core.planning.events import FINISHED_KINDS, Checkpoint, EventKind
 from incremental_assets.core.planning.local_readings import zone_of
 from incremental_assets.core.planning.renames import renamed_too_late
@@ -53,6 +54,8 @@ class Standing:
     lag: float | None
     next_look: datetime | None
     """When a table without a cursor is looked at next: until then its lag is not known."""
+    deletes_due: datetime | None
+    """When deletes of a table with a cursor are looked for next: until then what is gone since the last look is not known."""
     bound: Bound | None
     error: str | None
     warnings: tuple[str, ...] = ()
@@ -83,7 +86,9 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     }
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     specs = {spec.id: spec for spec in found.specs}
-    due = {spec.id: next_look(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
+    states = {spec.id: positions.get(spec.id, Checkpoint()).state for spec in found.specs}
+    due = {spec.id: next_look(spec, states[spec.id]) for spec in found.specs}
+    deletes = {spec.id: deletes_due(spec, states[spec.id]) for spec in found.specs}
     shown = sorted(specs.keys() | errors.keys())
     terms = {table: terms_of(runtime.configuration.source(table.source), table) for table in shown}
     recent = {table: runtime.checkpoints.history(table, _RECENT) for table in shown if table in positions}
@@ -98,6 +103,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
             verified=verified.get(table),
             lag=None if due.get(table) else _lag(positions.get(table), lags.get(table)),
             next_look=due.get(table),
+            deletes_due=deletes.get(table),
             bound=bounds.get(table.source),
             error=errors.get(table),
             warnings=(*changed.get(table, ()), *late.get(table, ()), *stamped.get(table, ())),

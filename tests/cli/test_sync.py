@@ -87,6 +87,22 @@ def test_a_table_that_is_not_due_is_looked_at_on_request_and_says_until_then_tha
     assert looked.tables["public.countries"]["next_look"] is None
 
 
+def test_deletes_that_are_not_looked_for_yet_are_said(call: Call, outside: Outside, config: Path) -> None:
+    config.write_text(CONFIG.replace("strategy: upsert", "strategy: upsert\n        deletes: {mode: diff, every: 1d}"))
+    monday(outside.world.database).abort()
+    call("sync")
+
+    idle, seen, found = call("sync"), call("sync", "--json"), call("status", "--json")
+
+    assert idle.out.startswith(
+        "nothing changed in 1 table; 1 table not looked at before 2024-01-30 09:13Z, "
+        "deletes of 1 table not looked for before 2024-01-30 09:13Z (`sync --now` looks)"
+    )
+    assert seen.tables["public.orders"]["deletes_due"].startswith("2024-01-30T09:1")
+    assert found.tables["public.orders"]["deletes_due"].startswith("2024-01-30T09:1")
+    assert call("sync", "--now", "--json").tables["public.orders"]["deletes_due"] is None
+
+
 def test_what_left_the_copy_is_counted_where_eyes_look(call: Call, outside: Outside, config: Path) -> None:
     followed = "strategy: upsert\n        deletes: {mode: diff, every: 0s, max_fraction: 0.9}"
     config.write_text(CONFIG.replace("strategy: upsert", followed))

@@ -94,6 +94,21 @@ def test_a_session_that_stands_still_before_it_shows_its_stamp_is_waited_for() -
     assert_equal(world)
 
 
+def test_a_session_that_is_called_as_ours_are_and_has_written_nothing_yet_is_waited_for() -> None:
+    world = opened()
+    world.sync(UPSERT)
+    lent = world.database.begin()
+    lent.named = True
+    world.database.tick(60)
+    order(world.database, "edsger", world.database.stamp())
+    world.sync(UPSERT)
+    order(lent, "alan", lent.stamp())
+    lent.commit()
+    world.database.tick(60)
+    world.sync(UPSERT)
+    assert_equal(world)
+
+
 def test_a_stamp_taken_just_before_its_transaction_shows_is_behind_the_guard() -> None:
     world = opened()
     unseen = world.database.begin(shown=False)

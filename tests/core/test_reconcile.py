@@ -182,10 +182,10 @@ def test_what_landed_on_other_terms_is_not_compared_by_the_new_ones() -> None:
 
 def test_before_the_first_sync_there_is_nothing_to_compare() -> None:
     world = World(shop())
-    assert found(world, orders()) == Drift("nothing has landed yet")
+    assert found(world, orders()) == Drift("nothing has landed yet", was_compared=False)
     order(world.database, "ada", "2024-01-05T00:00:00Z")
     world.backfill(orders(), window("2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z"))
-    assert found(world, orders()) == Drift("nothing has settled yet that could be compared")
+    assert found(world, orders()) == Drift("nothing has settled yet that could be compared", was_compared=False)
 
 
 class Counting:

@@ -12,17 +12,21 @@ from incremental_assets.core.checks.verdict import (
     beside_quarantine,
     duplicates,
     freshness,
+    freshness_of,
     reconciliation,
     schema,
     shown,
 )
 from incremental_assets.core.config.settings import Freshness, TableConfig
+from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.measure import Duplicates
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.schema_drift import Difference, Retyped, TargetColumn
 from incremental_assets.core.model.table import Column, Fidelity, Strategy
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.planning.bound import Bound
+from tests.core.stories import opened
 from tests.scenario import ORDERS, orders
 
 LIMITS = Freshness(timedelta(minutes=15), timedelta(hours=1))
@@ -115,6 +119,33 @@ def test_keys_are_shown_at_most_ten_and_hashed_where_the_key_is_personal() -> No
     assert not set(hashed) & set(keys)
     # Without a key the whole row is what is shown, so that any personal column counts.
     assert shown(replace(orders(), key=()), replace(TERMS, pii=("customer",)), ("ada",)) != ("ada",)
+
+
+def test_of_a_fresh_copy_rows_in_quarantine_are_said_to_be_missing() -> None:
+    fresh = freshness(ORDERS, LIMITS, 0, bound())
+    told = beside_quarantine(fresh, HeldRows(), UnfitRows(1, (("total is NaN", 1),)))
+    assert (told.passed, told.quarantined) == (True, 1)
+    assert told.detail.startswith("every other row has landed; 1 row of the source cannot land")
+    assert beside_quarantine(fresh, HeldRows(), UnfitRows()).detail == "every row has landed"
+
+
+def test_freshness_says_when_deletes_are_looked_for_and_fails_when_that_is_overdue() -> None:
+    spec = replace(orders(), deletes=Deletes(DeleteMode.DIFF, every=timedelta(days=1)))
+    world = opened()
+    world.sync(spec)
+    state = world.ports().checkpoints.position(spec.id).state
+    assert state is not None
+    assert state.compared is not None
+    looked = state.compared.clock
+
+    def at(hours: float) -> Verdict:
+        now = replace(bound(), clock=looked + timedelta(hours=hours))
+        return freshness_of(ObserveRequest(spec, state), LIMITS, 0.0, now)
+
+    assert (at(2).passed, at(2).detail) == (True, "every row has landed; deletes are looked for in 22h")
+    late = at(26)
+    assert (late.passed, late.severity, late.measured) == (False, Severity.ERROR, 7200)
+    assert late.detail == "every row has landed; deletes should have been looked for 2h ago"
 
 
 def test_a_quarantine_that_nobody_could_count_is_not_an_empty_one() -> None:

@@ -130,6 +130,9 @@ STORIES: dict[str, Callable[[], None]] = {
     "a session that stands still before it shows its stamp holds nothing": (
         test_late_commits.test_a_session_that_stands_still_before_it_shows_its_stamp_is_waited_for
     ),
+    "a session that is called as ours are is one of ours": (
+        test_late_commits.test_a_session_that_is_called_as_ours_are_and_has_written_nothing_yet_is_waited_for
+    ),
     "a number settles before its row is on disk": (
         test_late_commits.test_numbers_that_a_crash_gives_out_again_land_although_they_had_been_read
     ),

@@ -61,6 +61,7 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "watermark": text(state and state.position.watermark),
         "lag_seconds": standing.lag,
         "next_look": standing.next_look and standing.next_look.isoformat(),
+        "deletes_due": standing.deletes_due and standing.deletes_due.isoformat(),
         "provisional_rows": _provisional(state),
         "last_run": report.run_id if report else None,
         "last_run_at": standing.last_at and standing.last_at.isoformat(),

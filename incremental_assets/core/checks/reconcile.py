@@ -53,6 +53,8 @@ class Drift:
     samples: tuple[str, ...] = ()
     is_expected: bool = False
     """Whether a sync that is not due yet is known to repair all of it."""
+    was_compared: bool = True
+    """Whether there was anything to compare; rows that have not settled yet are not."""
     seen: Look | None = field(default=None, repr=False)
     """What it was found by, so that a repair which follows at once need not look again."""
     after: int = field(default=0, repr=False, compare=False)
@@ -89,13 +91,13 @@ def _compared(
 ) -> Drift:
     position = ports.checkpoints.position(spec.id)
     if position.state is None:
-        return Drift("nothing has landed yet")
+        return Drift("nothing has landed yet", was_compared=False)
     if not spec.is_incremental or spec.cursor is None:
         return _whole(spec, position.state, position.target, ports)
     check_terms(spec, position.state)  # a watermark of another cursor bounds no window of this one
     windows = settled_windows(spec, grid, position.state, within)
     if not windows:
-        return Drift("nothing has settled yet that could be compared")
+        return _unsettled(spec, Drift("nothing has settled yet that could be compared"), ports)
     seen = look_again(spec, windows, before, ports) if before else look(spec, windows, ports)
     return replace(_of_windows(spec, position.state, seen, ports, is_whole=within is None), seen=seen)
 
@@ -109,7 +111,8 @@ def _of_windows(spec: TableSpec, state: State, seen: Look, ports: Ports, *, is_w
         rows = seen.rows
         equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
         said = equal if rows else _nothing_in(looked_at, is_whole=is_whole)
-        return Drift(said + unread, 0, verified, verified, looked_at)
+        drift = Drift(said + unread, 0, verified, verified, looked_at)
+        return drift if rows or not is_whole else _unsettled(spec, drift, ports)
     found, drifted = compared(spec, seen.windows, seen.found, ports)
     stayed = undeleted(spec, state, ports) if found.extra else None
     if stayed is not None and not drifted:
@@ -152,6 +155,14 @@ def _of_windows(spec: TableSpec, state: State, seen: Look, ports: Ports, *, is_w
         return Drift(f"{detail}; {stayed.detail}", rows, None, verified, looked_at, anywhere, samples)
     through = _text(_lower(drifted[0].window.lower, reached))
     return Drift(detail, found.missing, through, verified, looked_at, drifted, found.missing_keys)
+
+
+def _unsettled(spec: TableSpec, drift: Drift, ports: Ports) -> Drift:
+    """The same, of a table in which no settled row was there to compare: it is equal only if neither side has any row."""
+    ((lake, source),) = both_sides(spec, (Window(None, None),), ports)
+    if lake.rows or source.rows:
+        return replace(drift, was_compared=False)
+    return replace(drift, detail=_EMPTY)
 
 
 def settled_windows(

@@ -140,7 +140,16 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
         yield from (unanswered(spec.id, Check.FRESHNESS, str(error)) for spec in specs)
         return
     for request, lag in zip(looks, lags, strict=True):
-        yield freshness_of(request, terms_of(request.spec.id).freshness, lag, bound)
+        spec = request.spec
+        verdict = freshness_of(request, terms_of(spec.id).freshness, lag, bound)
+        yield _beside_quarantine(verdict, spec, ports) if verdict.was_checked else verdict
+
+
+def _beside_quarantine(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdict:
+    try:
+        return beside_quarantine(verdict, ports.quarantine.held(spec), ports.quarantine.unfit(spec))
+    except IncrementalAssetsError as error:
+        return unanswered(spec.id, verdict.check, sentence_of(spec.id, error))
 
 
 def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:
@@ -152,7 +161,7 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope:
         (remember if windows is None else remember_windows)(spec, drift, ports.checkpoints)
         mending = scope.mending
         verdict = mended(spec, terms, drift, mending, ports) if mending else reconciliation(spec, terms, drift)
-        verdict = beside_quarantine(verdict, ports.quarantine.held(spec), ports.quarantine.unfit(spec))
+        verdict = _beside_quarantine(verdict, spec, ports)
         if windows is None:
             return _unless_changed(verdict, spec, ports)
         return with_the_rest(verdict, terms, drift.looked_at, ports.checkpoints.verified().get(spec.id))

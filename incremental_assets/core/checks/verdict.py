@@ -21,8 +21,11 @@ from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.comparing import deletes_due
 from incremental_assets.core.planning.whole import next_look
 from incremental_assets.core.words import age, agreeing, counted
+
+_ALL_LANDED, _OTHERS_LANDED = "every row has landed", "every other row has landed"
 
 
 def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: Bound) -> Verdict:
@@ -32,8 +35,11 @@ def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: 
     if due is not None:
         return _at_intervals(spec.id, limits, due, bound.clock)
     found = freshness(spec.id, limits, lag, bound if spec.is_incremental else None)
-    # Without a row that waits, its words would be that every row has landed.
-    return nothing_landed(spec.id, Check.FRESHNESS) if state is None and found.passed else found
+    if state is None and found.passed:
+        # Without a row that waits, its words would be that every row has landed.
+        return nothing_landed(spec.id, Check.FRESHNESS)
+    looked = deletes_due(spec, state)
+    return found if looked is None else _beside_deletes(found, limits, looked, bound.clock)
 
 
 def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None = None) -> Verdict:
@@ -50,7 +56,7 @@ def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None
             table, Check.FRESHNESS, passed=False, severity=severity, detail=detail, measured=lag, threshold=threshold
         )
     held = _held_back(limits, bound) if bound else ""
-    landed = f"the oldest row that has not landed is {age(lag)} old" if lag else "every row has landed"
+    landed = f"the oldest row that has not landed is {age(lag)} old" if lag else _ALL_LANDED
     detail = f"{landed}; {held}" if held else landed
     return Verdict(
         table,
@@ -61,6 +67,18 @@ def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None
         measured=lag,
         threshold=threshold,
     )
+
+
+def _beside_deletes(found: Verdict, limits: Freshness, due: datetime, clock: datetime) -> Verdict:
+    """Of a table whose deletes are looked for at intervals: rows that are gone since the last look are not known."""
+    late = (clock - due).total_seconds()
+    if late <= 0:
+        return replace(found, detail=f"{found.detail}; deletes are looked for in {age(-late)}")
+    said = f"deletes should have been looked for {age(late)} ago"
+    overdue = freshness(found.table, limits, late)
+    if found.passed and not overdue.passed:
+        return replace(overdue, detail=f"{found.detail}; {said}")
+    return replace(found, detail=f"{found.detail}; {said}")
 
 
 def _at_intervals(table: TableId, limits: Freshness, due: datetime, clock: datetime) -> Verdict:
@@ -105,6 +123,8 @@ def duplicates(spec: TableSpec, terms: TableConfig, found: Duplicates) -> Verdic
 
 def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict:
     """No settled row is missing in the lake or different there."""
+    if not drift.was_compared:
+        return unchecked(spec.id, Check.RECONCILIATION, drift.detail)
     return Verdict(
         table=spec.id,
         check=Check.RECONCILIATION,
@@ -125,7 +145,8 @@ def beside_quarantine(verdict: Verdict, held: HeldRows | None, unfit: UnfitRows 
     if held is None or unfit is None:
         return replace(verdict, detail=f"{verdict.detail}; rows in quarantine are not counted here")
     told = [each.sentence for each in (held, unfit) if each.rows]
-    return replace(verdict, detail="; ".join((verdict.detail, *told)), quarantined=held.rows + unfit.rows)
+    said = verdict.detail.replace(_ALL_LANDED, _OTHERS_LANDED) if told else verdict.detail
+    return replace(verdict, detail="; ".join((said, *told)), quarantined=held.rows + unfit.rows)
 
 
 def schema(spec: TableSpec, found: Difference) -> Verdict:

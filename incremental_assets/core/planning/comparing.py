@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -29,6 +29,13 @@ def compares_keys(spec: TableSpec, request: Request, state: State | None, bound:
     last = state.compared if state else None
     # A clock that was put back would have it wait for as long as that, and the interval.
     return last is None or not timedelta() <= bound.clock - last.clock < spec.deletes.every
+
+
+def deletes_due(spec: TableSpec, state: State | None) -> datetime | None:
+    """When deletes of a table with a cursor are looked for next; None where none are looked for, and where the next sync does."""
+    if not spec.is_incremental or not spec.deletes.compares or state is None or state.compared is None:
+        return None
+    return state.compared.clock + spec.deletes.every
 
 
 def settle_compared(bound: Bound, *, blind: bool) -> Settled:

@@ -134,6 +134,8 @@ class NothingToDo:
     """When the table is looked at again, where nobody looked at it now; on the source's clock."""
     within: timedelta | None = None
     """How long stamps may lag, of what is settled within that."""
+    deletes_due: datetime | None = None
+    """When deletes are looked for again, where nobody looked for them now."""
 
 
 @dataclass(frozen=True, slots=True)

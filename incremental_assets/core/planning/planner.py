@@ -10,6 +10,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.altered import definition_of
 from incremental_assets.core.planning.by_cursor import plan_by_cursor
+from incremental_assets.core.planning.comparing import deletes_due
 from incremental_assets.core.planning.new_columns import new_columns
 from incremental_assets.core.planning.plan import (
     CommitIds,
@@ -128,6 +129,7 @@ def _nothing_changed(planned: SyncPlan, state: State, observation: Observation) 
         idle if changed else None,
         planned.warnings,
         within=settled.within,
+        deletes_due=deletes_due(planned.spec, state),
     )
 
 

@@ -14,6 +14,7 @@ from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.comparing import deletes_due
 from incremental_assets.core.planning.plan import Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Guarantee, stated
 from incremental_assets.core.strategies import Strategy
@@ -85,6 +86,8 @@ class SyncReport:
     """Why nothing was read, for an idle table."""
     next_look: datetime | None = None
     """When the table is looked at next, where nobody looked at it now."""
+    deletes_due: datetime | None = None
+    """When deletes are looked for next, where nobody looked for them now."""
     error: str | None = None
 
     @property
@@ -133,6 +136,7 @@ class SyncReport:
             lag=plan.lag,
             clock=plan.bound.clock,
             warnings=(*plan.warnings, *warnings),
+            deletes_due=None if plan.compares_keys else deletes_due(plan.spec, plan.previous),
         )
 
     @classmethod
@@ -149,6 +153,7 @@ class SyncReport:
             warnings=nothing.warnings,
             reason=nothing.reason,
             next_look=nothing.next_look,
+            deletes_due=nothing.deletes_due,
         )
 
     @classmethod
