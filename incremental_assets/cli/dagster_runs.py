@@ -113,6 +113,12 @@ class DagsterRuns:
         # Where it came to the table, its own report says what went wrong.
         return [self._report(spec, request, _of(spec.id, error)) for spec in specs]
 
+    def offered(self, table: TableId) -> tuple[str, ...]:
+        """The keys of an integer grid that Dagster has for the table; none for another grid."""
+        scheme = self._scheme(table)
+        with dagster_instance() as instance:
+            return tuple(instance.get_dynamic_partitions(scheme.dynamic)) if scheme.dynamic else ()
+
     def landed(self, table: TableId, backfill: str, keys: Sequence[str]) -> frozenset[str]:
         """Those of the keys that successful runs of the same backfill have read, unless a reset or a rollback has taken that back."""
         standing = self._runtime.checkpoints.standing_backfills(table)

@@ -17,15 +17,8 @@ from dagster import (
 )
 
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
-from incremental_assets.core.model.partition import (
-    CURRENT,
-    Every,
-    Grid,
-    IntegerGrid,
-    TimeGrid,
-    integer_bounds,
-    integer_keys,
-)
+from incremental_assets.core.model.number_keys import IntegerGrid, integer_bounds, integer_keys, is_open
+from incremental_assets.core.model.partition import CURRENT, Every, Grid, TimeGrid
 from incremental_assets.defs.names import plain
 
 _OPEN_WINDOW = 1
@@ -90,6 +83,8 @@ def offer(instance: DagsterInstance, scheme: Scheme, keys: Sequence[str]) -> Non
 
 
 def _spanning(grid: IntegerGrid, keys: Sequence[str]) -> list[str]:
-    """The keys from the lowest of these to the highest."""
+    """The keys from the lowest of these to the highest. Where there are open ones, all that the table will ever have are known."""
+    if is_open(keys):
+        return list(dict.fromkeys(keys))
     ends = [integer_bounds(grid, key) for key in keys]
     return list(integer_keys(grid, min(ends)[0], max(ends)[1] - 1))

@@ -12,7 +12,8 @@ from incremental_assets.core.config.dialects import kind_of
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import all_terms
 from incremental_assets.core.model.history import SUFFIX, History
-from incremental_assets.core.model.partition import WEEK_BEGINS_ON, IntegerGrid, has_weeks
+from incremental_assets.core.model.number_keys import IntegerGrid
+from incremental_assets.core.model.partition import WEEK_BEGINS_ON, has_weeks
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.strategies import traits_of

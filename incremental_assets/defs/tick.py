@@ -114,7 +114,9 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     vouched, changed = _copies(source, specs, positions, runtime, memory)
     moved, stopped, still = look_over(specs, positions, observations, changed)
     keep(still, runtime.checkpoints)
-    asked, waiting = _asked_for(source, located(moved, probe), positions, memory, now)
+    asked, waiting = _asked_for(
+        source, located(moved, probe, lambda table: terms_of(source, table).partitions), positions, memory, now
+    )
     names = {str(each.spec.id) for each in asked}
     busy = {*(each.spec.id for each in moved), *(each.table for each in stopped)}
     verdicts = _fresh(source, looks, busy, observations, probe)

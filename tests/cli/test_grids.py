@@ -155,11 +155,58 @@ def test_a_grid_of_too_many_partitions_is_one_sentence_that_names_the_table_once
     call: Call, outside: Outside, config: Path
 ) -> None:
     grid(config, 1)
-    sold(outside, 1)
-    call("sync")
-    sold(outside, 10**12)
+    sold(outside, *range(1, 10**9, 10**8))
     said = call("sync", "--json")
     error = said.tables["public.orders"]["error"]
     assert (said.code, error.count("shop.public.orders")) == (1, 1)
     assert error.startswith("shop.public.orders: ")
     assert "raise `partitions: {size: …}` to" in error
+
+
+HIGHEST = 2**63 - 1
+"""The last number of 64 bits, which stands for "none" in some tables."""
+
+
+def test_numbers_far_from_the_others_go_to_partitions_with_open_ends(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    grid(config, 100)
+    sold(outside, -(2**63), -1, 1, 250, HIGHEST)
+
+    first = call("sync", "--json")
+    covered = call("coverage")
+    checked = call("check", "--strict")
+    below, last = "below-m0000000000000000100", "from-0000000000000000300"
+    again = [
+        call("backfill", "--select", "public.orders", "--from", lower, *upper, "--json")
+        for lower, upper in (("-9223372036854775808", ("--to", "-100")), ("0", ("--to", "300")), (str(HIGHEST), ()))
+    ]
+
+    assert (first.code, first.tables["public.orders"]["rows"]["inserted"]) == (0, 5), first.out
+    assert [each.code for each in (covered, checked, *again)] == [0, 0, 0, 0, 0], checked.out
+    assert offered("shop.public.orders by 100") == [
+        below,
+        "m0000000000000000100-0000000000000000000",
+        *(key(lower, 100) for lower in (0, 100, 200)),
+        last,
+    ]
+    assert announced(outside) == set(offered("shop.public.orders by 100"))
+    assert [each.tables["public.orders"]["rows"]["read"] for each in again] == [1, 2, 1]
+
+
+def test_a_number_far_from_those_that_have_landed_opens_a_last_partition(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    grid(config, 100)
+    sold(outside, 1, 150)
+    assert call("sync").code == 0
+    before = offered("shop.public.orders by 100")
+    sold(outside, 350, HIGHEST)
+
+    second = call("sync", "--json")
+    again = call("backfill", "--select", "public.orders", "--from", "0", "--json")
+
+    assert (second.code, second.tables["public.orders"]["rows"]["inserted"]) == (0, 2), second.out
+    assert offered("shop.public.orders by 100") == [*before, "from-0000000000000000200"]
+    assert (again.code, again.tables["public.orders"]["rows"]["read"]) == (0, 4), again.out
+    assert call("coverage").code == 0

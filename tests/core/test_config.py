@@ -25,7 +25,8 @@ from incremental_assets.core.errors import ConfigurationError, SelectionError
 from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
-from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.model.number_keys import IntegerGrid
+from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableId
 from incremental_assets.core.model.verdict import Severity
 

@@ -7,7 +7,8 @@ from datetime import date
 
 from incremental_assets.core.checks.coverage import coverage_of
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.model.number_keys import IntegerGrid
+from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy

@@ -9,18 +9,8 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.partition import (
-    MOST_KEYS,
-    Every,
-    IntegerGrid,
-    TimeGrid,
-    count,
-    integer_keys,
-    keys,
-    parts,
-    touched,
-    window_of,
-)
+from incremental_assets.core.model.number_keys import MOST_KEYS, IntegerGrid, integer_keys
+from incremental_assets.core.model.partition import Every, TimeGrid, count, keys, parts, touched, window_of
 from incremental_assets.core.model.window import Window
 
 DATE, DATETIME, TIMESTAMP, INTEGER = CursorType.DATE, CursorType.DATETIME, CursorType.TIMESTAMP, CursorType.INTEGER

@@ -10,7 +10,8 @@ import pytest
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.foresight.pending import Pending, located, new_keys, partition_keys
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.model.number_keys import IntegerGrid
+from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
@@ -72,7 +73,7 @@ def test_only_tables_that_are_read_from_their_beginning_are_asked_where_that_is(
     order(world.database, "ada", "2024-01-05T00:00:00Z")
     tables = (since(None), since("2024-02-10T00:00:00Z"), Pending(countries(), Window(None, None), Observation(BOUND)))
     # One question for all of them, as they are one table here.
-    first, _, whole = located(tables, FakeProbe(world.database))
+    first, _, whole = located(tables, FakeProbe(world.database), lambda _: None)
     assert str(first.begins) == "2024-01-05T00:00:00Z"
     assert whole.begins is None
 

@@ -17,7 +17,8 @@ from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Counting as Counted
 from incremental_assets.core.model.measure import RowHash
-from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.model.number_keys import IntegerGrid
+from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window, gaps
 from incremental_assets.core.planning.events import Event, EventKind

@@ -13,7 +13,7 @@ from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import SelectionError, SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.partition import IntegerGrid
+from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State

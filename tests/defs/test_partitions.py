@@ -9,12 +9,12 @@ from dagster import DagsterInstance
 
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import (
     CURRENT,
     WEEK_BEGINS_ON,
     Every,
     Grid,
-    IntegerGrid,
     TimeGrid,
     has_weeks,
     keys,

@@ -20,7 +20,8 @@ from incremental_assets.core.errors import Refused, SelectionError, TargetChange
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.history import FaultyKeys, History
-from incremental_assets.core.model.partition import Every, Grid, IntegerGrid, TimeGrid
+from incremental_assets.core.model.number_keys import IntegerGrid
+from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import Mode

@@ -28,6 +28,7 @@ from tests.core import (
     test_last_read,
     test_late_commits,
     test_lost_checkpoints,
+    test_outliers,
     test_parts,
     test_plan_idle,
     test_recorded_late,
@@ -66,6 +67,11 @@ SEEDS = (1, 2, 3, 4)
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
 
 STORIES: dict[str, Callable[[], None]] = {
+    "one grid has to cover the numbers that stand for none": test_outliers.test_a_first_sync_with_outliers_touches_the_bulk_and_both_open_ends,
+    "the bulk is where the first rows lie": test_outliers.test_sentinels_leave_no_empty_partitions_beside_the_bulk,
+    "the last number there is says how far the others have come": lambda: (
+        test_outliers.test_a_row_with_the_last_number_there_is_hides_what_comes_and_no_run_is_settled(2**63 - 1, True)
+    ),
     "what a session has set is not read back": lambda: (
         test_settings.test_a_session_whose_setting_does_not_stay_is_refused("sql_select_limit")
     ),

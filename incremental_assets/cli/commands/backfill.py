@@ -23,8 +23,9 @@ from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import parse_duration
+from incremental_assets.core.model.number_keys import IntegerGrid, is_open
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.partition import Grid, IntegerGrid, parts, touched
+from incremental_assets.core.model.partition import Grid, parts, touched, touched_of
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
@@ -87,8 +88,8 @@ def _read(
     """A report per run, up to the first that does not land; and how many partitions had landed before."""
     from incremental_assets.cli.dagster_runs import DagsterRuns
 
-    keys, window = _keys(runtime, spec, options)
     runs = DagsterRuns(runtime, spec.id.source)
+    keys, window = _keys(runtime, spec, options, runs.offered(spec.id))
     name = f"{spec.id} {window}"
     landed = frozenset() if options.again else runs.landed(spec.id, name, keys)
     display.begin([spec.id])
@@ -112,12 +113,15 @@ def rest(pause: timedelta) -> None:
     time.sleep(pause.total_seconds())
 
 
-def _keys(runtime: Runtime, spec: TableSpec, options: Options) -> tuple[tuple[str, ...], Window]:
-    """The partitions that share a value with the selected range, ascending."""
+def _keys(
+    runtime: Runtime, spec: TableSpec, options: Options, offered: Sequence[str]
+) -> tuple[tuple[str, ...], Window]:
+    """The partitions that share a value with the selected range, ascending; of those that Dagster was offered where they have open ends."""
     kind, grid = _windowed(runtime.configuration.source(spec.id.source), spec)
     window = _window(kind, options)
     try:
-        keys = touched(grid, window, _until(runtime, spec, grid))
+        until = _until(runtime, spec, grid)
+        keys = touched_of(grid, offered, window, until) if is_open(offered) else touched(grid, window, until)
     except ValueError as error:
         raise SelectionError(f"{spec.id}: {error}") from None
     if not keys:

@@ -17,6 +17,7 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.cli.streams import left_to_dagster
+from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
 from incremental_assets.core.foresight.pending import Pending, located, look_over
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -115,11 +116,12 @@ def _sync_source(
     runtime: Runtime, source: str, found: Selection, request: Request, display: ProgressDisplay
 ) -> Sequence[SyncReport]:
     specs, ports = found.of(source), runtime.ports(source)
-    parallel = runtime.configuration.source(source).parallel.tables
+    config = runtime.configuration.source(source)
+    parallel = config.parallel.tables
     display.begin(spec.id for spec in specs)
     try:
         seen = look(specs, found.positions, request, ports)
-        moving = located(seen.moving, ports.probe)
+        moving = located(seen.moving, ports.probe, lambda table: terms_of(config, table).partitions)
         done = list(finish(seen.idle, request, ports))
     except Exception as error:  # noqa: BLE001 - the tables of other sources go on
         if not isinstance(error, IncrementalAssetsError):

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from incremental_assets.core.errors import TermsChanged
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.partition import Grid, IntegerGrid, touched, window_of
+from incremental_assets.core.model.number_keys import IntegerGrid, is_open, is_too_wide
+from incremental_assets.core.model.partition import Grid, touched, window_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window, gaps, merge
@@ -74,13 +75,23 @@ def _windows(grid: Grid, kind: CursorType, keys: Iterable[str]) -> dict[str, Win
     for key in keys:
         with suppress(ValueError):
             found[key] = window_of(grid, key, kind)
-    return dict(sorted(found.items(), key=lambda item: item[1].lower))  # type: ignore[arg-type, return-value]
+    return dict(sorted(found.items(), key=lambda item: _begins(item[1])))
+
+
+def _begins(window: Window) -> tuple[bool, CursorValue | None]:
+    """What to sort by: an open beginning comes first."""
+    return window.lower is not None, window.lower
 
 
 def _expected(grid: Grid, announced: Mapping[str, Window], reached: CursorValue) -> dict[str, Window]:
     """Every partition from the first one announced to the one in which the last row was read."""
-    lower = next((window.lower for window in announced.values()), None)
+    lower = next((window.lower for window in announced.values() if window.lower is not None), None)
     if lower is None or reached <= lower:
         return {}
-    until = int(reached.text) if isinstance(grid, IntegerGrid) else reached.moment()
+    if isinstance(grid, IntegerGrid):
+        ends = [each for window in announced.values() for each in (window.lower, window.upper) if each is not None]
+        # Above the last announced one there may be one with an open end, of which an orchestrator that does not show it cannot tell.
+        end = max(ends) if is_open(announced) or is_too_wide(grid, int(lower.text), int(reached.text)) else reached
+        return _windows(grid, reached.type, touched(grid, Window(lower, min(end, reached)), int(reached.text)))
+    until = reached.moment()
     return _windows(grid, reached.type, touched(grid, Window(lower, reached), until))

@@ -34,7 +34,8 @@ from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.identifiers import parse_table
-from incremental_assets.core.model.partition import Grid, IntegerGrid, TimeGrid
+from incremental_assets.core.model.number_keys import IntegerGrid
+from incremental_assets.core.model.partition import Grid, TimeGrid
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.strategies import traits_of
 

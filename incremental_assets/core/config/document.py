@@ -32,7 +32,8 @@ from incremental_assets.core.config.scalars import (
 )
 from incremental_assets.core.config.settings import BackfillTerms, ConnectionOptions, Parallel, Tls
 from incremental_assets.core.config.table_document import DefaultsDocument, TableEntry, TimePartitions
-from incremental_assets.core.model.partition import MOST_KEYS, Every
+from incremental_assets.core.model.number_keys import MOST_KEYS
+from incremental_assets.core.model.partition import Every
 
 # --- a source -------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from incremental_assets.core.model import partition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import format_span
 from incremental_assets.core.model.history import History
+from incremental_assets.core.model.number_keys import MOST_KEYS
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.time_zones import time_zone
@@ -207,10 +208,10 @@ def grid_mistakes(partitions: TimePartitions, now: datetime) -> Iterator[Mistake
     keys = partition.count(TimeGrid.containing(partitions.every, partitions.from_), now)
     if keys < 1:
         yield ("partitions", "from"), "the grid begins in the future; write a day up to today"
-    elif keys > partition.MOST_KEYS:
+    elif keys > MOST_KEYS:
         earliest = _earliest(partitions.every, now)
         cure = f"begin with `from: {earliest}` or later, or take longer partitions with `every`"
-        yield ("partitions",), f"{keys:,} partitions are more than {partition.MOST_KEYS:,}; {cure}"
+        yield ("partitions",), f"{keys:,} partitions are more than {MOST_KEYS:,}; {cure}"
 
 
 def _full_refresh_mistakes(table: TableDocument) -> Iterator[Mistake]:
@@ -295,5 +296,5 @@ def _start_mistakes(table: TableDocument, kind: CursorType) -> Iterator[Mistake]
 
 def _earliest(every: Every, now: datetime) -> str:
     days = {Every.HOUR: 1 / 24, Every.DAY: 1, Every.WEEK: 7, Every.MONTH: 31}
-    back = now.astimezone(UTC) - timedelta(days[every]) * (partition.MOST_KEYS - 48)
+    back = now.astimezone(UTC) - timedelta(days[every]) * (MOST_KEYS - 48)
     return back.date().isoformat()

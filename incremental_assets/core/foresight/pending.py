@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
+from incremental_assets.core.foresight.bulk import bulk_of
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.partition import (
-    CURRENT,
+from incremental_assets.core.model.number_keys import (
     MOST_KEYS,
-    Grid,
     IntegerGrid,
-    TimeGrid,
+    among,
+    extended,
     integer_bounds,
     integer_keys,
-    keys,
-    touched,
-    window_of,
+    is_open,
+    is_too_wide,
+    laid,
 )
+from incremental_assets.core.model.partition import CURRENT, Grid, TimeGrid, keys, touched, window_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
@@ -49,6 +50,8 @@ class Pending:
     """The table's smallest cursor, if the window is open below and the cursor was queried."""
     reached: CursorValue | None = None
     """The highest cursor read so far. Partitions between it and the window passed while the table was idle, and were never announced."""
+    bulk: tuple[int, int] | None = None
+    """Where most of the numbers of a table lie that is read from its beginning, if they lie too far apart for one grid."""
 
     @property
     def announced(self) -> Window:
@@ -132,15 +135,36 @@ def _reached(state: State | None) -> CursorValue | None:
     return state.position.max_cursor_read if state else None
 
 
-def located(moved: Sequence[Pending], probe: Probe) -> tuple[Pending, ...]:
-    """The same tables; for those that are read from their beginning the beginning is now known, so that no empty partition is announced."""
+def located(moved: Sequence[Pending], probe: Probe, grid_of: Callable[[TableId], Grid | None]) -> tuple[Pending, ...]:
+    """The same tables; for those that are read from their beginning the beginning is now known, so that no empty partition is announced, and their bulk if that is asked for."""
     open_below = [each for each in moved if each.window.lower is None and each.spec.is_incremental]
     if not open_below:
         return tuple(moved)
     found = dict(
         zip((each.spec.id for each in open_below), probe.lowest([each.spec for each in open_below]), strict=True)
     )
-    return tuple(replace(each, begins=found.get(each.spec.id)) for each in moved)
+    begun = (replace(each, begins=found.get(each.spec.id)) for each in moved)
+    return tuple(replace(each, bulk=_bulk(each, grid_of(each.spec.id), probe)) for each in begun)
+
+
+def _bulk(found: Pending, grid: Grid | None, probe: Probe) -> tuple[int, int] | None:
+    """None if one grid covers all numbers, or if the source does not say where they lie: then that is said of the table alone."""
+    highest, begins, cursor = found.observation.highest, found.begins, found.spec.cursor
+    if not isinstance(grid, IntegerGrid) or cursor is None or cursor.by_transaction or None in (highest, begins):
+        return None
+    ends = int(begins.text), int(highest.text)  # type: ignore[union-attr]
+    if not is_too_wide(grid, *ends):
+        return None
+
+    def counts(ranges: Sequence[tuple[int, int]]) -> list[int]:
+        windows = [Window(*(CursorValue.of(cursor.type, end) for end in each)) for each in ranges]
+        return [measure.rows for measure in probe.measure(found.spec, windows)]
+
+    try:
+        return bulk_of(grid, *ends, counts)
+    except IncrementalAssetsError as error:
+        _log.warning("%s", error)
+        return None
 
 
 def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequence[str] = ()) -> tuple[str, ...]:
@@ -158,9 +182,20 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
     highest = found.observation.highest
     if highest is None:
         return ()
-    last = int(highest.text)
-    first = min(_first(grid, found.announced.lower, last, known), last)
+    last, lower = int(highest.text), found.announced.lower
+    if is_open(known):
+        return among(grid, known, None if lower is None else min(int(lower.text), last), last)
+    first = min(_first(grid, lower, last, known), last)
+    if is_too_wide(grid, integer_bounds(grid, known[0])[0] if known else first, last):
+        return among(grid, _with_open_ends(grid, found, first, last, known), first, last)
     return integer_keys(grid, first, last)
+
+
+def _with_open_ends(grid: IntegerGrid, found: Pending, first: int, last: int, known: Sequence[str]) -> tuple[str, ...]:
+    """All keys of a table whose numbers lie too far apart: those there are and an open last one, or a grid over its bulk with both. Raises TooManyPartitions."""
+    if known:
+        return extended(grid, known)
+    return laid(grid, *found.bulk) if found.bulk is not None else integer_keys(grid, first, last)
 
 
 def later_keys(grid: Grid | None, last: str, spec: TableSpec, report: SyncReport, now: datetime) -> tuple[str, ...]:
@@ -175,11 +210,19 @@ def later_keys(grid: Grid | None, last: str, spec: TableSpec, report: SyncReport
 
 def new_keys(grid: Grid | None, found: Pending, wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """The keys of an integer grid that do not exist yet, from the last one there is upwards: without gaps, and never below the first."""
-    if not isinstance(grid, IntegerGrid) or not wanted:
+    if not isinstance(grid, IntegerGrid) or not wanted or is_open(known):
         return ()
+    if is_open(wanted):
+        return extended(grid, known)[len(known) :] if known else laid(grid, *_known(found.bulk))
     begin = integer_bounds(grid, known[-1])[1] if known else _old_beginning(grid, found, wanted)
     end = integer_bounds(grid, wanted[-1])[1]
     return integer_keys(grid, begin, end - 1) if begin < end else ()
+
+
+def _known(bulk: tuple[int, int] | None) -> tuple[int, int]:
+    if bulk is None:
+        raise ValueError("keys with an open end are laid around a bulk")
+    return bulk
 
 
 def _old_beginning(grid: IntegerGrid, found: Pending, wanted: Sequence[str]) -> int:

@@ -2,12 +2,11 @@
 
 Time keys are spelled as Dagster spells them by default: `%Y-%m-%d-%H:%M` for hours, the first day `%Y-%m-%d` for days, weeks and
 months, in UTC; a week begins on Sunday (`day_offset=0`). A `date` or `datetime` cursor has no zone, so its windows carry the same
-readings without one. Integer keys are `lower-upper` at multiples of the grid's size. A table read whole has the one key `current`.
+readings without one. Those of integers are in `number_keys`. A table read whole has the one key `current`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -15,19 +14,14 @@ from enum import StrEnum
 
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.number_keys import MOST_KEYS, IntegerGrid, among, ends, integer_keys, place
 from incremental_assets.core.model.window import Window
 
 CURRENT = "current"
 """The single key of a `full_refresh` table."""
 
-MOST_KEYS = 25_000
-"""Past this Dagster's pages and status queries stop being usable."""
-
 WEEK_BEGINS_ON = "Sunday"
 """The first day of a week, as Dagster's weeks have it by default; a `from` in the middle of a week means the Sunday before it."""
-
-_DIGITS = 19  # those of a bigint, so that keys of one table sort as text; longer numbers only make longer keys
-_INTEGER_KEY = re.compile(r"(m?\d{19,})-(m?\d{19,})")
 
 
 class Every(StrEnum):
@@ -59,17 +53,6 @@ class TimeGrid:
         return cls(every, _first_day(every, day))
 
 
-@dataclass(frozen=True, slots=True)
-class IntegerGrid:
-    """Ranges of `size` values, each beginning at a multiple of it."""
-
-    size: int
-
-    def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ValueError(f"a partition holds at least one value, not {self.size}")
-
-
 Grid = TimeGrid | IntegerGrid
 
 
@@ -86,26 +69,6 @@ def count(grid: TimeGrid, until: datetime) -> int:
 def keys(grid: TimeGrid, until: datetime) -> tuple[str, ...]:
     """Every key up to the one that is open at `until` (UTC), ascending."""
     return _time_keys(grid, 0, _index(grid, _naive(until)))
-
-
-def integer_keys(grid: IntegerGrid, lowest: int, highest: int) -> tuple[str, ...]:
-    """The keys that hold every value of `[lowest, highest]`, ascending and without gaps."""
-    first, last = lowest // grid.size, highest // grid.size
-    if last - first + 1 > MOST_KEYS:
-        size = -(-(highest - lowest + 1) // (MOST_KEYS // 2))
-        raise TooManyPartitions(
-            last - first + 1, MOST_KEYS, f"raise `partitions: {{size: …}}` to {_round_up(size)} or more"
-        )
-    return tuple(_integer_key(number * grid.size, grid.size) for number in range(first, last + 1))
-
-
-def integer_bounds(grid: IntegerGrid, key: str) -> tuple[int, int]:
-    """The range `[lower, upper)` of a key; ValueError if the grid has no such key."""
-    match = _INTEGER_KEY.fullmatch(key)
-    lower = int(match[1].replace("m", "-")) if match else 0
-    if match is None or lower % grid.size or _integer_key(lower, grid.size) != key:
-        raise ValueError(f"{key!r} is not a partition of the grid of {grid.size} values")
-    return lower, lower + grid.size
 
 
 def parts(grid: Grid, keys: Sequence[str], most: int) -> tuple[tuple[str, ...], ...]:
@@ -125,8 +88,7 @@ def parts(grid: Grid, keys: Sequence[str], most: int) -> tuple[tuple[str, ...], 
 def window_of(grid: Grid, key: str, cursor: CursorType) -> Window:
     """The window that a key stands for, in values of `cursor`; ValueError if the grid has no such key."""
     if isinstance(grid, IntegerGrid):
-        lower, upper = integer_bounds(grid, key)
-        return Window(CursorValue.of(cursor, lower), CursorValue.of(cursor, upper))
+        return Window(*(None if end is None else CursorValue.of(cursor, end) for end in ends(grid, key)))
     if cursor is CursorType.DATE and grid.every is Every.HOUR:
         raise ValueError("a date cursor has no hours; its partitions are days, weeks or months")
     index = _index_of_key(grid, key)
@@ -152,6 +114,16 @@ def touched(grid: Grid, window: Window, until: datetime | int) -> tuple[str, ...
     return _time_keys(grid, first, last)
 
 
+def touched_of(grid: Grid, known: Sequence[str], window: Window, until: datetime | int) -> tuple[str, ...]:
+    """Those of the keys of an integer grid that share a value with `window`, up to the one that holds `until`."""
+    if not isinstance(grid, IntegerGrid) or isinstance(until, datetime):
+        raise TypeError("only an integer grid has keys that are kept")
+    highest = until if window.upper is None else min(until, int(window.upper.text) - 1)
+    return (
+        () if window.is_empty else among(grid, known, None if window.lower is None else int(window.lower.text), highest)
+    )
+
+
 def keys_within(grid: Grid, part: Window) -> tuple[str, ...]:
     """The keys that a window shares a value with; none where it has no keys there, where nothing closes it, or where there are too many."""
     until = _end(grid, part)
@@ -175,7 +147,7 @@ def _end(grid: Grid, part: Window) -> datetime | int | None:
 
 def _place(grid: Grid, key: str) -> int:
     """A key's place in its grid."""
-    return integer_bounds(grid, key)[0] // grid.size if isinstance(grid, IntegerGrid) else _index_of_key(grid, key)
+    return place(grid, key) if isinstance(grid, IntegerGrid) else _index_of_key(grid, key)
 
 
 # --- time -----------------------------------------------------------------------------------------
@@ -265,16 +237,3 @@ def _integers_touched(grid: IntegerGrid, window: Window, until: datetime | int) 
     lowest = int(window.lower.text)
     highest = until if window.upper is None else min(until, int(window.upper.text) - 1)
     return integer_keys(grid, lowest, highest) if lowest <= highest else ()
-
-
-def _integer_key(lower: int, size: int) -> str:
-    return f"{_padded(lower)}-{_padded(lower + size)}"
-
-
-def _padded(number: int) -> str:
-    return f"{'m' if number < 0 else ''}{abs(number):0{_DIGITS}d}"
-
-
-def _round_up(number: int) -> int:
-    magnitude: int = 10 ** (len(str(number)) - 1)
-    return -(-number // magnitude) * magnitude

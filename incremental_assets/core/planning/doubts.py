@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.model.cures import reset
-from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
 from incremental_assets.core.model.time_zones import time_zone
 
@@ -16,6 +16,9 @@ _ARRIVALS = {
     Arrival.UNTRACKED: "its engine keeps transactions untracked, or has none, so that a read may show half of what a statement writes",
     Arrival.VIEW: "it is a view, and its rows may appear by a change in another table, with older stamps",
 }
+
+_LAST = {"smallint": str(2**15 - 1), "int": str(2**31 - 1), "bigint": str(2**63 - 1), "decimal(20,0)": str(2**64 - 1)}
+"""The last number of each type that holds whole numbers, by its name in the copy."""
 
 
 def of_arrival(spec: TableSpec) -> str:
@@ -57,6 +60,20 @@ def of_numbers(spec: TableSpec) -> str:
             "as long as it lives"
         )
     return ""
+
+
+def of_last_number(spec: TableSpec, highest: CursorValue | None) -> str:
+    """A row that has the last number there is stands for none, and says nothing of how far the others have come."""
+    cursor = spec.cursor
+    if cursor is None or highest is None or cursor.by_transaction:
+        return ""
+    types = {column.spark_type for column in spec.columns if column.name in stamped_columns(spec, cursor)}
+    if highest.text not in {_LAST[each] for each in types if each in _LAST}:
+        return ""
+    return (
+        f"a row has {highest} as its {cursor.column!r}, the last number of the type: rows that come have lower ones, and are not looked for; "
+        "leave that row out by a view, or take a cursor that every write raises"
+    )
 
 
 def numbered_apart(spec: TableSpec) -> str:

@@ -13,7 +13,14 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.planning.bound import GUARD, Bound
 from incremental_assets.core.planning.clock_steps import put_back
-from incremental_assets.core.planning.doubts import of_arrival, of_logins, of_numbers, of_roles, of_zones
+from incremental_assets.core.planning.doubts import (
+    of_arrival,
+    of_last_number,
+    of_logins,
+    of_numbers,
+    of_roles,
+    of_zones,
+)
 from incremental_assets.core.planning.local_readings import lowest_reading, zone_of
 from incremental_assets.core.planning.stamps import declared, lowest_stored, of_past_stamps, of_stamps
 
@@ -134,7 +141,8 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     A number counts once its row and its sequence outlive a crash: commits need not wait for the disk.
     """
     holdback = spec.holdback if isinstance(spec.holdback, int) else 0
-    guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=bool(holdback))
+    doubtful = doubt(spec, bound, state) or of_last_number(spec, highest)
+    guarantee, reason = _guarantee(bound, doubtful, holds_back=bool(holdback))
     clock = max(bound.clock, bound.newest or bound.clock)
     now = Settling(highest, clock, bound.written) if highest is not None else None
     earlier = _outlived(state, bound)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
@@ -285,6 +286,20 @@ def test_numbers_settle_when_nobody_writes_and_a_later_one_is_read_alone(world: 
     assert decision.settled.guarantee is Guarantee.SETTLED
     with probe.snapshot(decision) as seen:
         assert str(seen.highest) == "4"
+
+
+def test_a_number_at_the_end_of_64_bits_lies_in_the_window_that_ends_above_it(world: World, probe: SqlProbe) -> None:
+    """That end is no number of 64 bits; and a window that begins there holds nothing."""
+    world.execute(
+        f"CREATE TABLE tokens (id bigint NOT NULL PRIMARY KEY, n {world.words.text})",
+        *(f"INSERT INTO tokens (id) VALUES ({each})" for each in (-(2**63), 1, 2**63 - 1)),
+    )
+    spec = spec_of(world, "tokens", Cursor("id", CursorType.INTEGER))
+    ends = [
+        CursorValue.of(CursorType.INTEGER, each) for each in (-(2**63) - 1, -(2**63), 0, 2**63 - 1, 2**63, 2**63 + 9)
+    ]
+    found = probe.measure(spec, [Window(*each) for each in pairwise(ends)])
+    assert [each.rows for each in found] == [0, 1, 1, 1, 0]
 
 
 def test_which_database_answers_is_told_apart(world: World, probe: SqlProbe) -> None:

@@ -55,10 +55,20 @@ def inside(spec: TableSpec, window: Window, *, nulls: bool) -> Condition:
     return found | without_cursor(spec) if nulls else found
 
 
+def compared(expression: str, sign: str, value: str | int) -> Condition:
+    """What is compared with a value in the comparable form. The end of a window may lie one above the last number there is.
+
+    No parameter holds such a number. As a literal it is one with a fraction, with which SQLite compares its numbers exactly.
+    """
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return Condition(f"{expression} {sign} {value}")
+    return Condition(f"{expression} {sign} ?", (value,))
+
+
 def comparable(value: CursorValue) -> str | int:
     """A cursor's value as the function of ours gives it."""
     if value.type is CursorType.INTEGER:
-        return max(-(2**63), min(2**63 - 1, int(value.text)))
+        return int(value.text)
     if not value.is_finite:
         return "" if value.text.startswith("-") else "~"
     return value.text if value.type is CursorType.DATE else value.moment().isoformat(timespec="microseconds")
@@ -83,7 +93,7 @@ def _exact(spec: TableSpec, window: Window) -> Condition:
     found = Condition(f"{effective(spec)} IS NOT NULL")
     for sign, end in ((">=", window.lower), ("<", window.upper)):
         if end is not None:
-            found &= Condition(f"{effective(spec)} {sign} ?", (comparable(end),))
+            found &= compared(effective(spec), sign, comparable(end))
     return found
 
 
@@ -97,7 +107,7 @@ def _near(spec: TableSpec, window: Window) -> Condition:
             value = comparable(end)
             if isinstance(value, str):
                 value = value[:10] + ("" if sign == ">=" else "~")
-            found &= Condition(f"{identifier(cursor.column)} {sign} ?", (value,))
+            found &= compared(identifier(cursor.column), sign, value)
     return found
 
 

@@ -11,7 +11,14 @@ from incremental_assets.adapters.databases import local_rows
 from incremental_assets.adapters.databases.condition import EVERY, Condition, either
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
-from incremental_assets.adapters.databases.sqlite.sql import comparable, effective, identifier, inside, without_cursor
+from incremental_assets.adapters.databases.sqlite.sql import (
+    comparable,
+    compared,
+    effective,
+    identifier,
+    inside,
+    without_cursor,
+)
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure
@@ -42,7 +49,7 @@ def fingerprint(connection: sqlite3.Connection, spec: TableSpec, window: Window)
 
 def oldest(connection: sqlite3.Connection, spec: TableSpec, window: Window, above: CursorValue) -> Any:
     """The smallest cursor of a window above a value, in the comparable form."""
-    rows = inside(spec, window, nulls=False) & Condition(f"{effective(spec)} > ?", (comparable(above),))
+    rows = inside(spec, window, nulls=False) & compared(effective(spec), ">", comparable(above))
     sql = f"SELECT min({effective(spec)}) FROM {identifier(spec.id.name)} WHERE {rows.sql}"
     return connection.execute(sql, rows.values).fetchone()[0]
 

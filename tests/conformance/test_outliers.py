@@ -1,0 +1,72 @@
+"""T4: keys at the ends of 64 bits and rows that stand for none, beside a table's other keys."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.foresight.pending import Pending, located, partition_keys
+from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.partition import window_of
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode
+from tests.conformance.conftest import OpenWorld
+from tests.conformance.scenario import played_on, scenario
+from tests.conformance.stand import Stand
+from tests.conformance.worlds import ALL, World
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+
+
+def touched(desk: Stand[World], name: str) -> dict[str, Window]:
+    """The partitions of a first sync, as the source shows them."""
+    spec = desk.spec(name)
+    assert spec.cursor is not None
+    with desk.runtime() as runtime:
+        grid, probe = terms_of(runtime.configuration.source("shop"), spec.id).partitions, runtime.ports("shop").probe
+        (seen,) = probe.observe([ObserveRequest(spec, None)])
+        (found,) = located([Pending(spec, Window(None, None), seen)], probe, lambda _: grid)
+    assert grid is not None
+    keys = partition_keys(grid, found, datetime.now(UTC))
+    return {key: window_of(grid, key, spec.cursor.type) for key in keys}
+
+
+@scenario(
+    "T4",
+    "A table has the rows 1 to 300, and beside them rows that stand for none, with the keys -1 and those at both ends of 64 bits; a partition holds a hundred values",
+    holds="all land; the grid is laid over the 300, with an open first and an open last partition; every row has one of them, and each can be read again, checked and repaired",
+)
+@played_on(*ALL)
+def test_keys_at_the_ends_of_64_bits(world: World, open_world: OpenWorld) -> None:
+    how = "cursor: {column: id, type: integer}, partitions: {size: 100}"
+    desk = open_world(
+        f"- {{table: {{s}}.jobs, {how}, strategy: upsert}}\n- {{table: {{s}}.events, {how}, strategy: append}}",
+        *(
+            statement
+            for name in ("jobs", "events")
+            for statement in (
+                f"CREATE TABLE {name} (id {world.words.numbered}, what varchar(9))",
+                f"INSERT INTO {name} (id, what) SELECT n, 'some' FROM {world.many(300)}",
+                *(f"INSERT INTO {name} (id, what) VALUES ({each}, 'none')" for each in (LOWEST, -1, HIGHEST)),
+            )
+        ),
+    )
+    first = desk.land()
+    for name in ("jobs", "events"):
+        partitions = touched(desk, name)
+        desk.settled(name)
+        again = [desk.land(name, mode=Mode.BACKFILL, window=window)[name] for window in partitions.values()]
+
+        assert (first[name].rows.inserted, first[name].guarantee) == (303, "best_effort")
+        assert "the last number of the type" in first[name].guarantee_reason
+        assert next(iter(partitions)) == "below-m0000000000000000100"
+        assert list(partitions)[-1] == "from-0000000000000000400"
+        assert [report.rows.read for report in again] == [1, 1, 99, 100, 100, 1, 1]
+        assert desk.check(name) == 0
+        desk.assert_equal(name)
+    desk.execute(f"UPDATE jobs SET what = 'other' WHERE id IN ({LOWEST}, -1, 7, {HIGHEST})")
+    assert desk.check("jobs") == 4
+    repaired = desk.repair("jobs").report
+
+    assert (repaired.rows.updated, repaired.error) == (4, None)
+    desk.assert_equal("jobs")
