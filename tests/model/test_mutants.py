@@ -1,7 +1,9 @@
 """Every known-bad variant is killed: by the model, or by the story that was written when it was found. Seed and seconds are in the fault report."""
 
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -12,7 +14,7 @@ from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
 from incremental_assets.core.model.stamping import Stamp, Stamping
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import Mode
-from tests.adapters.databases import test_settings
+from tests.adapters.databases import test_settings, test_sqlite_files
 from tests.core import (
     test_altered,
     test_bound,
@@ -67,6 +69,16 @@ SEEDS = (1, 2, 3, 4)
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
 
 STORIES: dict[str, Callable[[], None]] = {
+    "a file with a dead process's journal is no file": lambda: (
+        test_sqlite_files.test_a_journal_from_which_the_file_has_to_be_put_right_is_told_and_what_it_names_is_the_cure(
+            Path(tempfile.mkdtemp())
+        )
+    ),
+    "a table that a module makes is none": lambda: (
+        test_sqlite_files.test_virtual_tables_are_tables_and_those_that_hold_what_they_show_are_not(
+            Path(tempfile.mkdtemp())
+        )
+    ),
     "one grid has to cover the numbers that stand for none": test_outliers.test_a_first_sync_with_outliers_touches_the_bulk_and_both_open_ends,
     "the bulk is where the first rows lie": test_outliers.test_sentinels_leave_no_empty_partitions_beside_the_bulk,
     "the last number there is says how far the others have come": lambda: (

@@ -5,7 +5,19 @@ Most are the code itself with one thought left out: a piece of its source is rep
 
 from __future__ import annotations
 
-from tests.model.mutants import bound, clocks, deletes, first_loads, outliers, reads, repairs, runs, settings, stamps
+from tests.model.mutants import (
+    bound,
+    clocks,
+    deletes,
+    files,
+    first_loads,
+    outliers,
+    reads,
+    repairs,
+    runs,
+    settings,
+    stamps,
+)
 from tests.model.mutants.variant import Mutant
 
 __all__ = ["MUTANTS", "Mutant"]
@@ -18,6 +30,7 @@ MUTANTS = [
     *reads.MUTANTS,
     *deletes.MUTANTS,
     *repairs.MUTANTS,
+    *files.MUTANTS,
     *outliers.MUTANTS,
     *settings.MUTANTS,
     *stamps.MUTANTS,

@@ -21,7 +21,7 @@ from incremental_assets.core.model.table import Sequence as Numbers
 SCHEMA = "main"
 _TABLES = """
 SELECT name, type, wr FROM pragma_table_list
-WHERE schema = 'main' AND type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND (?1 = '' OR name = ?1) ORDER BY name
+WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND (?1 = '' OR name = ?1) ORDER BY name
 """
 _COLUMNS = 'SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) WHERE hidden <> 1 ORDER BY cid'
 _DEFAULTS = "SELECT name, dflt_value FROM pragma_table_xinfo(?) WHERE hidden <> 1"
@@ -33,7 +33,7 @@ _INDEXED = "SELECT name FROM pragma_index_info(?) ORDER BY seqno"
 def read_catalogue(
     connection: sqlite3.Connection, source: str, schemas: Sequence[str], name: str = ""
 ) -> tuple[TableShape, ...]:
-    """Every table and view of the file, or only that of one name."""
+    """Every table and view of the file, or only that of one name; virtual tables, and not the shadow tables in which their modules keep them."""
     if SCHEMA not in schemas:
         return ()
     counted = {table for (table,) in _ask(connection, "SELECT name FROM sqlite_schema WHERE name = 'sqlite_sequence'")}

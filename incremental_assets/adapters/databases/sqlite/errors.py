@@ -14,6 +14,7 @@ from sqlite3 import (
     SQLITE_NOTADB,
     SQLITE_PERM,
     SQLITE_READONLY,
+    SQLITE_READONLY_ROLLBACK,
 )
 
 from incremental_assets.adapters.databases.dialect import Address
@@ -44,6 +45,11 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
     words, place = str(error), address.database
     # What is further said is in its upper bytes.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if getattr(error, "sqlite_errorcode", 0) == SQLITE_READONLY_ROLLBACK:
+        return SourceUnreachable(
+            f"{place}: a process ended within a transaction and left {Path(place).name}-journal, from which the file has to be put right before it is read, "
+            'and a sync never writes to a source; open it once with its application, or with `sqlite3 FILE "SELECT count(*) FROM sqlite_schema"`'
+        )
     if code in (SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY):
         return SourceUnreachable(
             f"{place}: there is no SQLite file here that can be read ({words}); check `database`, which is relative to the configuration file; "

@@ -1,0 +1,85 @@
+"""Files that a process left in the middle of its work, and tables that a module of the library makes."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
+from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.strategies import Strategy
+
+
+def of(file: Path) -> SqlProbe:
+    return SqlProbe(Address("sqlite", "", 0, str(file), "", "", schemas=("main",)), "shop")
+
+
+def test_a_journal_from_which_the_file_has_to_be_put_right_is_told_and_what_it_names_is_the_cure(
+    tmp_path: Path,
+) -> None:
+    writer = sqlite3.connect(tmp_path / "live.db")
+    writer.execute("CREATE TABLE orders (id integer PRIMARY KEY, note text)")
+    writer.executemany("INSERT INTO orders VALUES (?, ?)", [(number, "x" * 500) for number in range(5000)])
+    writer.commit()
+    writer.execute("PRAGMA cache_size = 5")
+    writer.execute("UPDATE orders SET note = 'half'")
+    for name in ("shop.db", "shop.db-journal"):
+        shutil.copy(tmp_path / name.replace("shop", "live"), tmp_path / name)
+    writer.close()
+    before = (tmp_path / "shop.db").read_bytes()
+
+    with pytest.raises(SourceUnreachable, match=r"ended within a transaction and left shop\.db-journal.*open it once"):
+        of(tmp_path / "shop.db").catalogue()
+
+    assert (tmp_path / "shop.db").read_bytes() == before
+    mended = sqlite3.connect(tmp_path / "shop.db")
+    mended.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    mended.close()
+    assert [shape.id.name for shape in of(tmp_path / "shop.db").catalogue()] == ["orders"]
+
+
+def test_virtual_tables_are_tables_and_those_that_hold_what_they_show_are_not(tmp_path: Path) -> None:
+    file = sqlite3.connect(tmp_path / "shop.db")
+    file.executescript(
+        "CREATE VIRTUAL TABLE notes USING fts5(title, body); INSERT INTO notes VALUES ('one', 'first'), ('two', 'second');"
+        "CREATE VIRTUAL TABLE places USING rtree(id, west, east); INSERT INTO places VALUES (7, 1.5, 2.5);"
+        "CREATE TABLE codes (code text PRIMARY KEY, n integer) WITHOUT ROWID; INSERT INTO codes VALUES ('a', 1);"
+    )
+    file.close()
+    shapes = {shape.id.name: shape for shape in of(tmp_path / "shop.db").catalogue()}
+
+    assert {name: (shape.names, shape.undescribed) for name, shape in shapes.items()} == {
+        "codes": (("code", "n"), ""),
+        "notes": (("title", "body"), ""),
+        "places": (("id", "west", "east"), ""),
+    }
+    rows = {}
+    for name, shape in shapes.items():
+        spec, probe = TableSpec(shape, Strategy.FULL_REFRESH, None), of(tmp_path / "shop.db")
+        decision = plan(spec, Request("run"), None, CommitIds("app", 0, "batch"), Observation(probe.bound()))
+        assert isinstance(decision, SyncPlan)
+        with probe.snapshot(decision) as seen:
+            rows[name] = (seen.rows, probe.measure(spec, (Window(None, None),))[0].rows)
+    assert rows == {"codes": (1, 1), "notes": (2, 2), "places": (1, 1)}
+
+
+def test_a_virtual_table_whose_module_is_not_here_is_named_and_takes_no_other_with_it(tmp_path: Path) -> None:
+    file = sqlite3.connect(tmp_path / "shop.db")
+    file.execute("CREATE TABLE orders (id integer PRIMARY KEY)")
+    file.execute("PRAGMA writable_schema = ON")
+    file.execute(
+        "INSERT INTO sqlite_schema VALUES ('table', 'routes', 'routes', 0, 'CREATE VIRTUAL TABLE routes USING elsewhere(a)')"
+    )
+    file.commit()
+    file.close()
+    shapes = {shape.id.name: shape.undescribed for shape in of(tmp_path / "shop.db").catalogue()}
+    assert shapes["orders"] == ""
+    assert "no such module: elsewhere" in shapes["routes"]

@@ -1,0 +1,88 @@
+"""T19, T21: what there is in files of SQLite alone: tables that a module makes, and a journal that a dead process has left."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from incremental_assets.core.errors import SourceUnreachable
+from tests.conformance.conftest import OpenWorld
+from tests.conformance.scenario import played_on, scenario
+from tests.conformance.worlds import World
+
+
+@scenario(
+    "T19",
+    "A file has a table for the search in texts, one of rectangles and one without row numbers; their rows change",
+    holds="all land, as the tables that they show, and again when they change; what their modules keep them in does not",
+)
+@played_on("sqlite")
+def test_tables_that_a_module_makes(world: World, open_world: OpenWorld) -> None:
+    names = ("notes", "places", "codes")
+    desk = open_world(
+        "\n".join(f"- {{table: main.{name}, strategy: full_refresh, refresh_every: 0s}}" for name in names),
+        "CREATE VIRTUAL TABLE notes USING fts5(title, body)",
+        "INSERT INTO notes VALUES ('one', 'first'), ('two', 'second')",
+        "CREATE VIRTUAL TABLE places USING rtree(id, west, east)",
+        "INSERT INTO places VALUES (7, 1.5, 2.5)",
+        "CREATE TABLE codes (code text PRIMARY KEY, n integer) WITHOUT ROWID",
+        "INSERT INTO codes VALUES ('a', 1)",
+    )
+    first = desk.land()
+    desk.execute("INSERT INTO notes VALUES ('three', NULL)", "UPDATE places SET east = 4", "DELETE FROM codes")
+    second = desk.land(allow_shrink=True)
+
+    assert {name: (first[name].rows.read, second[name].rows.read) for name in names} == {
+        "notes": (2, 3),
+        "places": (1, 1),
+        "codes": (1, 0),
+    }
+    assert [desk.copy(name) for name in names] == [
+        [("one", "first"), ("three", None), ("two", "second")],
+        [(7, 1.5, 4.0)],
+        [],
+    ]
+    with desk.runtime() as runtime:
+        assert {shape.id.name for shape in runtime.probe("shop").catalogue()} == set(names)
+
+
+@scenario(
+    "T21",
+    "A process that writes to the file dies within a transaction, a part of which is in the file; later somebody opens it, and it is as it was before",
+    holds="the sync says what lies there and what puts the file right, and writes nothing to it; then the rows of before land",
+)
+@played_on("sqlite")
+def test_a_journal_that_a_dead_process_has_left(world: World, open_world: OpenWorld) -> None:
+    desk = open_world(
+        '["main.orders:id:integer!append"]',
+        "PRAGMA journal_mode = delete",
+        "CREATE TABLE orders (id integer PRIMARY KEY AUTOINCREMENT, note text)",
+        f"INSERT INTO orders (note) SELECT hex(zeroblob(200)) FROM {world.many(5000)}",
+    )
+    file, died = desk.shop.folder / "shop.db", desk.shop.folder / "died.db"
+    _die_within_a_transaction(file, died)
+    shutil.move(died, file)
+    shutil.move(f"{died}-journal", f"{file}-journal")
+    before = file.read_bytes()
+    try:
+        desk.land()
+        said = ""
+    except SourceUnreachable as error:
+        said = str(error)
+
+    assert "ended within a transaction and left shop.db-journal" in said
+    assert file.read_bytes() == before
+    assert desk.source("SELECT count(*) FROM orders WHERE note = 'half'") == [(0,)]
+    assert desk.land()["orders"].rows.inserted == 5000
+    desk.assert_equal("orders")
+
+
+def _die_within_a_transaction(file: Path, died: Path) -> None:
+    """The file and its journal as they lie there in the middle of a large update."""
+    with closing(sqlite3.connect(file)) as writer:
+        writer.execute("PRAGMA cache_size = 5")
+        writer.execute("UPDATE orders SET note = 'half'")
+        shutil.copy(file, died)
+        shutil.copy(f"{file}-journal", f"{died}-journal")
