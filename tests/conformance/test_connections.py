@@ -47,11 +47,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @contextmanager
 def counted(world: World) -> Iterator[list[int]]:
-    """The most sessions of the reader's at once, as the server itself counts them, in the list's only place."""
+    """The most sessions of the reader's at once, as the server itself counts them, in the list's only place.
+
+    MariaDB lists a session as busy whose line it has closed and whose place in the user's limit is free, until it has forgotten it. One that
+    works is listed so for a moment now and then, which hides no more than one look of thousands.
+    """
     query = (
         "SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader' AND datname = current_database()"
         if isinstance(world, PostgresWorld)
-        else "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'reader' AND command <> 'Quit'"
+        else "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'reader' AND command NOT IN ('Quit', 'Busy')"
     )
     most, done = [0], threading.Event()
 
