@@ -70,3 +70,42 @@ def test_keys_at_the_ends_of_64_bits(world: World, open_world: OpenWorld) -> Non
 
     assert (repaired.rows.updated, repaired.error) == (4, None)
     desk.assert_equal("jobs")
+
+
+@scenario(
+    "T4",
+    "Days of a cursor, and the moments of another, are those that stand for none, 0001-01-01 and 9999-12-31, beside others of three years; partitions are months from 2024 on",
+    holds="all land; the months end with this one, and each can be read again; a check finds a change in every settled row, those below the first month too, and the repair mends it; "
+    "what lies above the clock every sync reads",
+)
+@played_on(*ALL)
+def test_days_that_stand_for_none(world: World, open_world: OpenWorld) -> None:
+    days = ("2024-01-05", "2024-02-29", "2026-01-01", "0001-01-01", "9999-12-31")
+    how = "strategy: upsert, partitions: {every: month, from: 2024-01-01}"
+    desk = open_world(
+        f"- {{table: {{s}}.stays, cursor: {{column: at, type: date}}, {how}}}\n- {{table: {{s}}.calls, cursor: {{column: at, type: datetime}}, {how}}}",
+        "CREATE TABLE stays (id bigint NOT NULL PRIMARY KEY, what varchar(9), at date)",
+        f"CREATE TABLE calls (id bigint NOT NULL PRIMARY KEY, what varchar(9), at {'timestamp' if world.title in ('PostgreSQL', 'SQLite') else 'datetime'})",
+        *(
+            f"INSERT INTO {name} VALUES ({n}, 'some', '{day}{hour}')"
+            for name, hour in (("stays", ""), ("calls", " 00:00:00"))
+            for n, day in enumerate(days)
+        ),
+    )
+    first = desk.land()
+    for name in ("stays", "calls"):
+        partitions = touched(desk, name)
+        again = [desk.land(name, mode=Mode.BACKFILL, window=partitions[f"2024-0{n}-01"])[name] for n in (1, 2, 3)]
+
+        assert (first[name].rows.inserted, first[name].rows.quarantined) == (5, 0)
+        assert (next(iter(partitions)), list(partitions)[-1]) == ("2024-01-01", f"{datetime.now(UTC):%Y-%m}-01")
+        assert [report.rows.read for report in again] == [1, 1, 0]
+        assert desk.check(name) == 0
+        desk.assert_equal(name)
+        desk.execute(f"UPDATE {name} SET what = 'other'")
+        assert desk.check(name) == 4
+        repaired = desk.repair(name).report
+        assert (repaired.rows.updated, repaired.error) == (4, None)
+        assert desk.check(name) == 0
+        assert desk.land(name)[name].rows.updated == 1
+        desk.assert_equal(name)
