@@ -79,6 +79,54 @@ def test_a_journal_that_a_dead_process_has_left(world: World, open_world: OpenWo
     desk.assert_equal("orders")
 
 
+@scenario(
+    "T21",
+    "Moments are stored as seconds since 1970 in a column of the type DATETIME, and as texts in a STRICT table, which knows no type of moments; rows are changed",
+    holds="the cursor of times is refused by name with what to declare; declared so, the whole numbers and the texts are cursors, and each change lands",
+)
+@played_on("sqlite")
+def test_moments_are_stored_as_numbers_and_as_texts(world: World, open_world: OpenWorld) -> None:
+    declared = (
+        "- {table: main.seconds, strategy: upsert, cursor: {column: at, type: TYPE}, lookback: SPAN}\n"
+        "- {table: main.texts, strategy: upsert, cursor: {column: at, type: datetime}, lookback: 1h}"
+    )
+    mistaken = declared.replace("TYPE", "datetime").replace("SPAN", "1h")
+    desk = open_world(
+        mistaken,
+        "CREATE TABLE seconds (id INTEGER PRIMARY KEY, at DATETIME, note TEXT)",
+        "INSERT INTO seconds VALUES (1, 1772359200, 'new'), (2, 1772359260, 'new')",
+        "CREATE TABLE texts (id INTEGER PRIMARY KEY, at TEXT NOT NULL, note TEXT) STRICT",
+        "INSERT INTO texts VALUES (1, '2026-03-01 10:00:00', 'new'), (2, '2026-03-01T10:01:00', 'new')",
+    )
+    refused = desk.sync()["seconds"].error
+    assert "'at' holds numbers, not texts of moments, in 2 rows; declare `cursor: {column: at, type: integer}`" in (
+        refused or ""
+    )
+
+    written = desk.shop.config.read_text()
+    desk.shop.config.write_text(
+        written.replace(
+            mistaken.split("\n")[0][2:], declared.replace("TYPE", "integer").replace("SPAN", "3600").split("\n")[0][2:]
+        )
+    )
+    first = desk.land()
+    desk.execute(
+        "UPDATE seconds SET at = 1772359320, note = 'changed' WHERE id = 1",
+        "UPDATE texts SET at = CURRENT_TIMESTAMP, note = 'changed' WHERE id = 1",
+        "INSERT INTO texts VALUES (3, 'noon', 'odd')",
+    )
+    second = desk.land()
+
+    # The mistaken cursor kept no other table from landing.
+    assert {name: (first[name].rows.inserted, second[name].rows.updated) for name in ("seconds", "texts")} == {
+        "seconds": (2, 1),
+        "texts": (0, 1),
+    }
+    assert desk.copy("seconds", "id", "at", "note") == [(1, 1772359320, "changed"), (2, 1772359260, "new")]
+    assert desk.copy("texts", "id", "note") == [(1, "changed"), (2, "new")]
+    assert len(desk.quarantined("texts")) == 1
+
+
 def _die_within_a_transaction(file: Path, died: Path) -> None:
     """The file and its journal as they lie there in the middle of a large update."""
     with closing(sqlite3.connect(file)) as writer:

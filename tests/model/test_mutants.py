@@ -12,9 +12,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
 from incremental_assets.core.model.stamping import Stamp, Stamping
-from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table import NullPolicy, Strategy
 from incremental_assets.core.planning.plan import Mode
-from tests.adapters.databases import test_settings, test_sqlite_files
+from tests.adapters.databases import test_settings, test_sqlite_cursor_values, test_sqlite_files
 from tests.core import (
     test_altered,
     test_bound,
@@ -76,6 +76,21 @@ STORIES: dict[str, Callable[[], None]] = {
     ),
     "a table that a module makes is none": lambda: (
         test_sqlite_files.test_virtual_tables_are_tables_and_those_that_hold_what_they_show_are_not(
+            Path(tempfile.mkdtemp())
+        )
+    ),
+    "a cursor of times that holds numbers holds nothing": lambda: (
+        test_sqlite_cursor_values.test_a_time_cursor_that_holds_numbers_is_named_with_what_to_declare(
+            Path(tempfile.mkdtemp()), [1772359200], NullPolicy.FAIL
+        )
+    ),
+    "a column is read by its declared type alone": lambda: (
+        test_sqlite_cursor_values.test_texts_of_moments_are_a_time_cursor_where_that_is_declared(
+            Path(tempfile.mkdtemp()), "TEXT", " STRICT"
+        )
+    ),
+    "a folder into which nobody may write is no reason": lambda: (
+        test_sqlite_cursor_values.test_a_log_that_is_read_through_a_file_which_may_not_be_made_is_told_with_the_folder(
             Path(tempfile.mkdtemp())
         )
     ),

@@ -53,6 +53,8 @@ def check_unaltered(spec: TableSpec, found: Iterable[TableShape]) -> None:
     shape = next((shape.without(spec.shape.left_out) for shape in found), None)
     if shape is not None and spec.cursor is not None and spec.cursor.by_transaction:
         shape = shape.numbered()
+    elif shape is not None:
+        shape = shape.read_as({column.name: column.spark_type for column in spec.columns})
     if shape is not None and (_as_read(shape.columns), shape.primary_key) == (
         _as_read(spec.columns),
         spec.shape.primary_key,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from incremental_assets.cli.findings.finding import SQL, Finding, Health, warn
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
+from incremental_assets.core.model.cures import NO_TEXTS, NO_TEXTS_CURE
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.model.time_zones import time_zone
@@ -21,6 +22,7 @@ def of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Source
     found = (
         *_doubts(spec, cursor, source),
         *_of_index(spec, cursor, facts),
+        *_of_kind(spec, cursor, facts),
         *_of_values(spec, cursor, source),
         *_of_zone(name, cursor, cursor.zone or source.zone),
     )
@@ -41,6 +43,12 @@ def _of_index(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[Fi
     if facts.unindexed:
         detail = f"no index begins with {', '.join(facts.unindexed)}: every look reads the whole table"
         yield warn(str(spec.id), "index", detail, SQL)
+
+
+def _of_kind(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[Finding]:
+    if cursor.type.is_time and cursor.column in facts.numbers:
+        cure = NO_TEXTS_CURE.format(cursor.column)
+        yield Finding(str(spec.id), "values", Health.FAIL, NO_TEXTS.format(cursor.column), cure)
 
 
 def _of_values(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Finding]:

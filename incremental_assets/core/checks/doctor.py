@@ -33,6 +33,8 @@ class TableFacts:
     """Whether row-level security hides rows from this user: hidden rows are never synced, and `reconciliation` cannot notice."""
     unindexed: tuple[str, ...] = ()
     """Cursor columns that no index begins with: every look at the table reads all of it."""
+    numbers: tuple[str, ...] = ()
+    """Cursor columns that hold numbers and no texts, where the source stores values of any kind in a column of times (SQLite)."""
     rows: int = 0
     bytes: int = 0
     """The bytes; 0, like the rows, if the catalogue has no such number, as for a view."""

@@ -33,6 +33,7 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import traits_of
 
 _FITS = {"date": CursorType.DATE, "timestamp_ntz": CursorType.DATETIME, "timestamp": CursorType.TIMESTAMP}
+_READ_AS = {**{kind: name for name, kind in _FITS.items()}, CursorType.INTEGER: "bigint"}
 _COMPARED = ("boolean", "tinyint", "smallint", "int", "bigint", "string")
 _PADDED = re.compile(r"character\((\d+)\)")
 """A type whose texts all have one length."""
@@ -140,6 +141,8 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     if cursor is not None and cursor.by_transaction:
         shape, cursor = _by_transaction(shape, cursor)
     elif cursor is not None:
+        kind = _READ_AS[cursor.type]
+        shape = shape.read_as({name: kind for name in (cursor.column, cursor.fallback) if name})
         _check_cursor(shape, cursor, "cursor", cursor.column)
         if cursor.fallback is not None:
             _check_cursor(shape, cursor, "fallback", cursor.fallback)

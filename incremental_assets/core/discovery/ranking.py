@@ -73,11 +73,12 @@ def _candidate(traits: ColumnTraits) -> Candidate:
 def _tells(traits: ColumnTraits) -> Tells:
     if traits.sample is not None and 0 < traits.sample.rows == traits.sample.nulls:
         return Tells.NOTHING
-    if traits.on_update or (traits.type.is_time and _OF_CHANGES.search(traits.column.name)):
+    tells_time = traits.type.is_time or traits.counts_time
+    if traits.on_update or (tells_time and _OF_CHANGES.search(traits.column.name)):
         return Tells.CHANGES
     if traits.column.sequence is not None or traits.on_insert:
         return Tells.BIRTHS
-    return Tells.BIRTHS if traits.type.is_time and _OF_BIRTHS.search(traits.column.name) else Tells.NOTHING
+    return Tells.BIRTHS if tells_time and _OF_BIRTHS.search(traits.column.name) else Tells.NOTHING
 
 
 def _stamp(traits: ColumnTraits, tells: Tells) -> tuple[int, str]:

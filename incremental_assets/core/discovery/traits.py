@@ -49,6 +49,8 @@ class ColumnTraits:
     """Whether a trigger of the database writes it at each update."""
     null_share: float | None = None
     sample: Sample | None = None
+    counts_time: bool = False
+    """Whether its whole numbers are moments, as seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)

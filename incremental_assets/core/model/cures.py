@@ -13,6 +13,14 @@ RUNS_OF_A_TABLE = "`incremental-assets rollback --select TABLE`"
 BACK_TO_A_RUN = "`incremental-assets rollback --select TABLE --to-run RUN --yes`"
 """Take a copy back; TABLE and RUN are left to the reader."""
 
+NO_TEXTS = "{!r} holds numbers, not texts of moments"
+"""Of a cursor of times, for its column."""
+NO_TEXTS_CURE = (
+    "declare `cursor: {{column: {0}, type: integer}}` where they are whole and grow with every change, such as seconds or milliseconds since 1970; "
+    "else add a generated column that shows them as texts, such as `datetime({0})` of Julian days, take it, and leave this one out: `columns: {{exclude: [{0}]}}`"
+)
+"""For its column."""
+
 
 def full_refresh(spec: TableSpec, *, landed_by: Strategy | None = None) -> str:
     """Read everything again and replace the copy; `--yes` where versions of rows that only the copy holds would go.

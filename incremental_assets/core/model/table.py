@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -98,6 +98,8 @@ class Column:
     """The source's name of the encoding of its texts, where one of them may be no UTF-8; empty where none can."""
     stamps: Stamping | None = None
     """What of the source writes it, of a column that holds times: in the table and in every partition or child of it; None: this source does not say."""
+    readings: tuple[str, ...] = ()
+    """Other Spark types by which its values may be read where it is a cursor, as the source stores values of any kind in it (SQLite)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,16 @@ class TableShape:
         if self.numbering is None or self.numbering in self.columns:
             return self
         return replace(self, columns=(*self.columns, self.numbering))
+
+    def read_as(self, types: Mapping[str, str]) -> TableShape:
+        """The table with some columns read by another Spark type that their values may have; others stay as they are."""
+        columns = tuple(
+            replace(each, spark_type=types[each.name], fidelity=Fidelity.EXACT, readings=())
+            if types.get(each.name) in each.readings
+            else each
+            for each in self.columns
+        )
+        return replace(self, columns=columns) if columns != self.columns else self
 
     @property
     def names(self) -> tuple[str, ...]:

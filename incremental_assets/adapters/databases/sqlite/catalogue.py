@@ -12,7 +12,7 @@ from incremental_assets.adapters.databases.sqlite.damaged_schema import unread
 from incremental_assets.adapters.databases.sqlite.definition import FileSchema
 from incremental_assets.adapters.databases.sqlite.stamps.columns import Trigger, stamping_of
 from incremental_assets.adapters.databases.sqlite.stamps.trigger import Table
-from incremental_assets.adapters.databases.sqlite.types import is_unicode, spark_type
+from incremental_assets.adapters.databases.sqlite.types import is_unicode, readings, spark_type
 from incremental_assets.adapters.databases.stamps.reading import TIMES
 from incremental_assets.core.model.stamping import Stamping
 from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
@@ -87,6 +87,7 @@ def _shape(connection: sqlite3.Connection, table: TableId, kind: str, *, rowid: 
             *spark_type(text),
             not (notnull or name == alias),
             sequence=sequence if name == alias else None,
+            readings=readings(text),
         )
         for name, text, notnull, _ in declared
     )
@@ -117,7 +118,7 @@ def _stampings(
     return {
         each.name: stamping_of(each.name, defaults.get(each.name) or "", table, triggers, version)
         for each in columns
-        if each.spark_type in TIMES
+        if each.spark_type in TIMES or each.readings
     }
 
 

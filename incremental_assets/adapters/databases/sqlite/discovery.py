@@ -6,46 +6,51 @@ import re
 import sqlite3
 from itertools import pairwise
 
+from incremental_assets.adapters.databases.sqlite.cursors_by_values import (
+    ROWS,
+    Found,
+    cursors_by_values,
+    has_row_numbers,
+)
 from incremental_assets.adapters.databases.sqlite.doctor import has_default, is_indexed
 from incremental_assets.adapters.databases.sqlite.sql import comparable_sql, identifier
-from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits, cursor_columns
+from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import Column, TableShape
+from incremental_assets.core.model.table import TableShape
 
 _TRIGGERS = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
-_HAS_NUMBERS = "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND name = ? AND type = 'table' AND NOT wr"
-_ROWS = 1_000
 
 
 def describe(connection: sqlite3.Connection, shape: TableShape) -> TableTraits:
     """How often rows were updated, a file does not count."""
     triggers = [str(text) for (text,) in connection.execute(_TRIGGERS, (shape.id.name,))]
-    return TableTraits(tuple(_column(connection, shape, *each, triggers) for each in cursor_columns(shape)))
+    return TableTraits(
+        tuple(_column(connection, shape, each, triggers) for each in cursors_by_values(connection, shape))
+    )
 
 
-def _column(
-    connection: sqlite3.Connection, shape: TableShape, column: Column, kind: CursorType, triggers: list[str]
-) -> ColumnTraits:
-    table, name = shape.id.name, column.name
+def _column(connection: sqlite3.Connection, shape: TableShape, found: Found, triggers: list[str]) -> ColumnTraits:
+    table, column, name = shape.id.name, found.column, found.column.name
     set_to = re.compile(rf"(\bSET|,)\s*[\"\[`]?{re.escape(name)}[\"\]`]?\s*=", re.IGNORECASE)
     writers = [text for text in triggers if set_to.search(text)]
     indexed = is_indexed(connection, table, name)
     return ColumnTraits(
         column,
-        kind,
+        found.type,
         indexed=indexed,
         on_insert=has_default(connection, table, name) or column.sequence is not None,
         on_update=any(re.search(r"\bUPDATE\b.*?\bON\b", text, re.IGNORECASE | re.DOTALL) for text in writers),
-        sample=_sample(connection, table, name, kind),
+        sample=_sample(connection, table, name, found.type),
+        counts_time=found.counts_time,
     )
 
 
 def _sample(connection: sqlite3.Connection, table: str, name: str, kind: CursorType) -> Sample | None:
     """A sample by the row's number, which grows with each insert. Of a table without such numbers, and of a view, nothing tells which rows are new."""
-    if not connection.execute(_HAS_NUMBERS, (table,)).fetchone()[0]:
+    if not has_row_numbers(connection, table):
         return None
     value = comparable_sql(name, kind)
-    newest = f"SELECT {value} FROM {identifier(table)} ORDER BY rowid DESC LIMIT {_ROWS}"
+    newest = f"SELECT {value} FROM {identifier(table)} ORDER BY rowid DESC LIMIT {ROWS}"
     values = [found for (found,) in connection.execute(newest)][::-1]
     pairs = [(one, other) for one, other in pairwise(values) if None not in (one, other)]
     return Sample(

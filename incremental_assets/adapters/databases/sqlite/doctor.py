@@ -46,14 +46,26 @@ def _facts(connection: sqlite3.Connection, wanted: Wanted) -> TableFacts:
         usable=True,
         readable=True,
         unindexed=tuple(column for column in wanted.cursors if is_table and not is_indexed(connection, name, column)),
+        numbers=tuple(column for column in wanted.cursors if _holds_numbers(connection, name, column)),
         rows=_rows(connection, name),
     )
 
 
 def _rows(connection: sqlite3.Connection, name: str) -> int:
     """Not known, as 0, of a view whose query fails, and of a table that is damaged: its own sync says so."""
+    return _number(connection, f"SELECT count(*) FROM {identifier(name)}")
+
+
+def _holds_numbers(connection: sqlite3.Connection, name: str, column: str) -> bool:
+    """Whether numbers are in the column, and no text is; an index finds both."""
+    table, value = identifier(name), identifier(column)
+    texts = f"EXISTS (SELECT 1 FROM {table} WHERE {value} >= '')"
+    return bool(_number(connection, f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {value} < '') AND NOT {texts}"))
+
+
+def _number(connection: sqlite3.Connection, question: str) -> int:
     try:
-        return int(connection.execute(f"SELECT count(*) FROM {identifier(name)}").fetchone()[0])
+        return int(connection.execute(question).fetchone()[0])
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF not in (SQLITE_ERROR, SQLITE_CORRUPT):
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,6 +51,8 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
             f"{place}: a process ended within a transaction and left {Path(place).name}-journal, from which the file has to be put right before it is read, "
             'and a sync never writes to a source; open it once with its application, or with `sqlite3 FILE "SELECT count(*) FROM sqlite_schema"`'
         )
+    if code in (SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY) and (closed := _closed_log(Path(place))):
+        return SourceUnreachable(f"{place}: {closed}")
     if code in (SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY):
         return SourceUnreachable(
             f"{place}: there is no SQLite file here that can be read ({words}); check `database`, which is relative to the configuration file; "
@@ -73,3 +76,27 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
             f"{table or place}: the query was cancelled ({words}); the next sync resumes where this one stopped"
         )
     return SourceRefused(f"{table or place}: {REFUSED.format(words)}")
+
+
+def _closed_log(file: Path) -> str:
+    """Why this user may not read a file with a write-ahead log, with the cure; empty where that is not the reason."""
+    if not _has_log(file):
+        return ""
+    log, index = (file.with_name(f"{file.name}-{each}") for each in ("wal", "shm"))
+    if log.exists() and not os.access(log, os.R_OK, effective_ids=True):
+        return f"this user may not read {log.name}, in which its last changes are; let this user read it, as it may read the file"
+    if not index.exists() and not os.access(file.parent, os.W_OK, effective_ids=True):
+        return (
+            f"the file has a write-ahead log, which is read through {index.name} beside it, and this user may not make that in {file.parent}; let this user "
+            "write to the folder, have its application keep the file open, or have who may write to it run `PRAGMA journal_mode = delete` once"
+        )
+    return ""
+
+
+def _has_log(file: Path) -> bool:
+    """By its header; False where that cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            return os.pread(opened.fileno(), 20, 0)[18:] == b"\x02\x02"
+    except OSError:
+        return False

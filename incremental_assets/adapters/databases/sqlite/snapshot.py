@@ -16,10 +16,11 @@ from incremental_assets.adapters.databases.local_rows import Tally, check_unalte
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.spooled_rows import write_rows
 from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
+from incremental_assets.adapters.databases.sqlite.cursor_values import CursorValues
 from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.rows import raw, read_rows, with_kept_out
-from incremental_assets.adapters.databases.sqlite.sql import comparable, identifier, inside
-from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, placed, value_of, without
+from incremental_assets.adapters.databases.sqlite.sql import comparable, identifier, inside, misfitting
+from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, placed, value_of
 from incremental_assets.adapters.databases.whole import Counted, check_whole
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.model.table import NullPolicy, cursor_of
@@ -45,14 +46,19 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
             differing = seek(placed(connection, spec, plan.compared_windows)) if seek else None
             plan = plan.at(differing.places) if differing else plan
             tally, window = Tally(plan, comparable), plan.fingerprint_window
-            read = Counted(read_rows(connection, spec, rows_of(plan)))
+            held = CursorValues.of(connection, spec) if spec.is_incremental else CursorValues()
+            held.check(spec)
+            # Under `nulls: skip` too a value that is no stamp goes to quarantine.
+            skipped = held.misfits and not plan.request.mode.reads_again
+            wanted = rows_of(plan) | misfitting(spec) if skipped else rows_of(plan)
+            read = Counted(read_rows(connection, spec, wanted))
             rows = with_kept_out(connection, spec, sought(plan, iter(read)))
             write_rows(folder / "rows.parquet", spec, tally.seen(rows, partial(raw, spec)))
-            check_whole(spec.shape, read.count, partial(_counted, connection, plan))
+            check_whole(spec.shape, read.count, partial(_counted, connection, plan, wanted))
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
-                nulls=without(connection, spec) if spec.is_incremental else 0,
+                nulls=held.nulls,
                 highest=value_of(spec, tally.highest),
                 due=value_of(spec, tally.due),
                 fingerprint=fingerprint(connection, spec, window) if window else None,
@@ -68,9 +74,8 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _counted(connection: sqlite3.Connection, plan: SyncPlan) -> int:
+def _counted(connection: sqlite3.Connection, plan: SyncPlan, rows: Condition) -> int:
     """The rows that the plan reads, by the library's own count."""
-    rows = rows_of(plan)
     sql = f"SELECT count(*) FROM {identifier(plan.spec.id.name)} WHERE {rows.sql}"
     return int(connection.execute(sql, rows.values).fetchone()[0])
 

@@ -33,10 +33,14 @@ def install(connection: sqlite3.Connection) -> None:
 
 def effective(spec: TableSpec) -> str:
     """The cursor in its comparable form: the fallback's where it is NULL."""
+    return f"{_FUNCTION}({stored(spec)}, '{cursor_of(spec).type}')"
+
+
+def stored(spec: TableSpec) -> str:
+    """The cursor as it is stored: the fallback where it is NULL."""
     cursor = cursor_of(spec)
     own = identifier(cursor.column)
-    value = own if cursor.fallback is None else f"coalesce({own}, {identifier(cursor.fallback)})"
-    return f"{_FUNCTION}({value}, '{cursor.type}')"
+    return own if cursor.fallback is None else f"coalesce({own}, {identifier(cursor.fallback)})"
 
 
 def comparable_sql(name: str, kind: CursorType) -> str:
@@ -47,6 +51,11 @@ def comparable_sql(name: str, kind: CursorType) -> str:
 def without_cursor(spec: TableSpec) -> Condition:
     """Rows whose stamp is NULL, or is none."""
     return Condition(f"{effective(spec)} IS NULL")
+
+
+def misfitting(spec: TableSpec) -> Condition:
+    """Rows that have a stamp which is none."""
+    return Condition(f"({stored(spec)} IS NOT NULL AND {effective(spec)} IS NULL)")
 
 
 def inside(spec: TableSpec, window: Window, *, nulls: bool) -> Condition:

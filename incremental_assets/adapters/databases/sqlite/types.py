@@ -39,6 +39,11 @@ def spark_type(declared: str) -> tuple[str, Fidelity]:
     return "string", Fidelity.TEXT
 
 
+def readings(declared: str) -> tuple[str, ...]:
+    """The other Spark types by which a cursor may be read: applications keep moments as texts, in STRICT tables they have to, or as whole numbers."""
+    return _READINGS.get(spark_type(declared), ())
+
+
 def converters(spec: TableSpec, columns: Sequence[Column]) -> list[Callable[[Stored], Any]]:
     """The converter of each column; those of a key that SQLite enforces keep values apart which are different ones to it.
 
@@ -159,6 +164,12 @@ def _kind(value: Stored) -> str:
     return {int: "an integer", float: "a floating point number", str: "this text", bytes: "a blob"}[type(value)]
 
 
+_READINGS = {
+    ("string", Fidelity.EXACT): ("timestamp_ntz", "date"),
+    ("string", Fidelity.TEXT): ("timestamp_ntz", "date", "bigint"),
+    ("timestamp_ntz", Fidelity.EXACT): ("bigint",),
+    ("date", Fidelity.EXACT): ("timestamp_ntz", "bigint"),
+}
 _CONVERTERS: dict[str, Callable[[Stored], Any]] = {
     "boolean": _truth,
     "date": day,

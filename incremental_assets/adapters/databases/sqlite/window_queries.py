@@ -17,7 +17,6 @@ from incremental_assets.adapters.databases.sqlite.sql import (
     effective,
     identifier,
     inside,
-    without_cursor,
 )
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
@@ -30,14 +29,6 @@ def end(connection: sqlite3.Connection, spec: TableSpec, function: str) -> Curso
     """The smallest (`min`) or the largest (`max`) cursor of a table."""
     (found,) = connection.execute(f"SELECT {function}({effective(spec)}) FROM {identifier(spec.id.name)}").fetchone()
     return value_of(spec, found)
-
-
-def without(connection: sqlite3.Connection, spec: TableSpec) -> int:
-    """Rows without a cursor, those included whose stamp is none."""
-    found = connection.execute(
-        f"SELECT count(*) FROM {identifier(spec.id.name)} WHERE {without_cursor(spec).sql}"
-    ).fetchone()
-    return int(found[0])
 
 
 def fingerprint(connection: sqlite3.Connection, spec: TableSpec, window: Window) -> Fingerprint:
