@@ -22,7 +22,7 @@ from incremental_assets import load
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 
 TABLE = TableId("shop", "public", "orders")
 _CONFIG = """

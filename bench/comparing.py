@@ -19,7 +19,7 @@ from bench.verifying import prove_sums
 from bench.wire import Wire
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.syncing.sync import sync_table
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 
 NAME = "comparing"
 CHANGES = 500

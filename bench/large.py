@@ -15,7 +15,7 @@ from bench.measuring import Failed
 from bench.verifying import prove_sums
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.syncing.sync import sync_table
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 
 NAME = "large"
 _MADE = (

@@ -21,7 +21,7 @@ from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports import GoneRows, Ports, Snapshot
 from incremental_assets.core.syncing.sync_many import attempt
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 
 DATABASE, PASSWORD, ROWS = "thousand", "reader-of-a-thousand", 50
 INTEGER_EVERY, WHOLE_EVERY = 10, 10

@@ -23,7 +23,7 @@ from incremental_assets.definitions import catalogues
 from incremental_assets.defs.build import build
 from incremental_assets.defs.names import plain
 from incremental_assets.defs.scaffold import ConfigurationScaffolder
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 
 if TYPE_CHECKING:
     from dagster import CodeReference

@@ -23,7 +23,7 @@ from incremental_assets.defs.build import build
 from incremental_assets.defs.jobs import ONE_SESSION
 from incremental_assets.defs.opened import RESOURCE
 from incremental_assets.defs.shutdown import end_runs_with_server
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 
 _log = logging.getLogger(__name__)
 

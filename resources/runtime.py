@@ -14,11 +14,11 @@ from incremental_assets.core.model.paths import is_local, quarantine_path
 from incremental_assets.core.model.quarantine import NONE_UNFIT, NOTHING_HELD, held_in_store
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.ports import Ports
-from resources.checkpoints import open_checkpoints
-from resources.contracts import with_sound_contracts
-from resources.lake import open_lake, open_ownership, open_stage
-from resources.session import session_of
-from resources.source import address, open_probe, open_reader
+from incremental_assets.resources.checkpoints import open_checkpoints
+from incremental_assets.resources.contracts import with_sound_contracts
+from incremental_assets.resources.lake import open_lake, open_ownership, open_stage
+from incremental_assets.resources.session import session_of
+from incremental_assets.resources.source import address, open_probe, open_reader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from incremental_assets.core.errors import EngineLost
     from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
     from incremental_assets.core.model.table import TableId, TableShape, TableSpec
-    from resources.spark import SparkResource
+    from incremental_assets.resources.spark import SparkResource
 
 _HASHED = 3
 """How often a byte counts that is known to be read, by a check or a refresh: checks of 140 MB were a quarter sooner through in a session made
@@ -64,7 +64,7 @@ class Runtime:
     @property
     def spark(self) -> SparkResource:
         """The resource that the session comes from. Imported here: it is a Dagster resource, and a look at the checkpoints needs no Dagster."""
-        from resources.spark import SparkResource
+        from incremental_assets.resources.spark import SparkResource
 
         with self._lock:
             if self._spark is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from resources.home import engine_folder
+from incremental_assets.resources.home import engine_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

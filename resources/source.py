@@ -12,7 +12,7 @@ from incremental_assets.core.config.addresses import absolute, checked_host, che
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.settings import REFERABLE, Reference, SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
-from resources.home import home_folder
+from incremental_assets.resources.home import home_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dagster import ConfigurableResource
 from pydantic import Field
 
-from resources.session import session_of
+from incremental_assets.resources.session import session_of
 
 if TYPE_CHECKING:
     from dagster_pyspark import LazyPySparkResource

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "incremental_assets"
-OURS = ("incremental_assets", "resources")
+OURS = ("incremental_assets",)
 DOTTED = re.compile(r"`((?:core|adapters|resources)(?:\.\w+)+)`")
 
 
@@ -75,7 +75,7 @@ def can_be_imported(module: str, name: str) -> bool:
 def is_there(name: str) -> bool:
     """Whether it is a module, or a name that the module before the last dot defines or offers."""
     *before, last = name.split(".")
-    place = (ROOT if before[0] == "resources" else PACKAGE).joinpath(*before)
+    place = PACKAGE.joinpath(*before)
     if (place / last).is_dir() or (place / f"{last}.py").is_file():
         return True
     module = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")

@@ -14,8 +14,8 @@ from incremental_assets.core.config.load import load
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.sync_many import sync_many
-from resources.runtime import Runtime
-from resources.spark import SparkResource
+from incremental_assets.resources.runtime import Runtime
+from incremental_assets.resources.spark import SparkResource
 
 
 class Kept(SparkResource):

@@ -31,11 +31,11 @@ from incremental_assets.defs.partitions import Scheme, offer
 from incremental_assets.defs.repair import TABLES, repair_job, repair_op
 from incremental_assets.defs.sensors import run_requests
 from incremental_assets.defs.tables import View
-from resources.creation import alone, opened
-from resources.migrations import read_once
+from incremental_assets.resources.creation import alone, opened
+from incremental_assets.resources.migrations import read_once
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 """Dagster's log is stored with the run; on the terminal it would hide the answer."""

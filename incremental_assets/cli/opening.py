@@ -17,7 +17,7 @@ from incremental_assets.core.errors import SelectionError
 from incremental_assets.demo.places import IN_CHECKOUT, PLACES, configuration_of, shipped
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = configuration_of(next(iter(PLACES)))
@@ -69,7 +69,7 @@ def configured_or_demo(config: Path | None) -> Configuration:
 @contextmanager
 def opened(configuration: Configuration, *, writes: bool = True) -> Iterator[Runtime]:
     """A runtime that is closed at the end, whatever happens, a signal included; it has opened nothing yet."""
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
     runtime = Runtime(configuration, writes=writes)
     with ended_by_signals():
@@ -82,7 +82,7 @@ def opened(configuration: Configuration, *, writes: bool = True) -> Iterator[Run
 def dagster_home() -> Path:
     """The folder where Dagster stores, made and named in the environment so that every process of ours stores there."""
     from incremental_assets.adapters.permissions import own_folder
-    from resources.home import HOME_VARIABLE, home_folder
+    from incremental_assets.resources.home import HOME_VARIABLE, home_folder
 
     home = home_folder()
     own_folder(home)

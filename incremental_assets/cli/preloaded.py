@@ -19,7 +19,7 @@ from incremental_assets.adapters.spark.arrow_pool import gives_memory_back
 from incremental_assets.cli.main import main
 from incremental_assets.core.config.dialects import BUILT_IN
 from incremental_assets.core.errors import IncrementalAssetsError
-from resources.migrations import of_dagster
+from incremental_assets.resources.migrations import of_dagster
 
 MODULES = (
     "incremental_assets.cli.commands.backfill",
@@ -40,9 +40,9 @@ MODULES = (
     "incremental_assets.adapters.spark.session_provider",
     "incremental_assets.adapters.spark.tasks",
     "incremental_assets.core.landing.rewrite",
-    "resources.event_log",
-    "resources.runtime",
-    "resources.spark",
+    "incremental_assets.resources.event_log",
+    "incremental_assets.resources.runtime",
+    "incremental_assets.resources.spark",
     "dagster._core.execution.execute_in_process",
     "dagster._core.instance.factory",
     "dagster._core.instance.runs.run_domain",

@@ -17,7 +17,7 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.ports import Probe
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from incremental_assets.core.syncing.foreign_changes import seen_in
 if TYPE_CHECKING:
     from incremental_assets.adapters.checkpoints.events import Recorded
     from incremental_assets.adapters.checkpoints.store import Heartbeat
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 _RECENT = 20

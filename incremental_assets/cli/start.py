@@ -8,7 +8,7 @@ import sys
 def start() -> None:
     """Run the command of the command line, and end as it ends."""
     from incremental_assets.adapters.fork_server.client import run
-    from resources.home import engine_folder
+    from incremental_assets.resources.home import engine_folder
 
     code = run(sys.argv[1:], engine_folder())
     if code is not None:

@@ -15,7 +15,7 @@ RESOURCE = "runtime"
 
 
 class Opened(Protocol):
-    """`resources.runtime.Runtime`, or plain fakes."""
+    """`incremental_assets.resources.runtime.Runtime`, or plain fakes."""
 
     @property
     def checkpoints(self) -> Checkpoints:

@@ -19,7 +19,7 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 from tests.conformance.stand import Given
 
 if TYPE_CHECKING:

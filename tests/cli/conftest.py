@@ -74,7 +74,7 @@ class Outside:
 
 
 class FakeRuntime:
-    """`resources.runtime.Runtime` as far as the commands know it."""
+    """`incremental_assets.resources.runtime.Runtime` as far as the commands know it."""
 
     def __init__(self, configuration: Configuration, outside: Outside, *, writes: bool) -> None:
         self.configuration, self._outside, self.observer, self._writes = configuration, outside, Observers(), writes
@@ -244,7 +244,7 @@ def call(
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
     monkeypatch.setenv("DAGSTER_DISABLE_TELEMETRY", "1")
     monkeypatch.setattr(
-        "resources.runtime.Runtime",
+        "incremental_assets.resources.runtime.Runtime",
         lambda configuration, *, writes=True: FakeRuntime(configuration, outside, writes=writes),
     )
 

@@ -86,7 +86,11 @@ def test_a_command_that_moves_no_rows_needs_no_dagster_and_no_spark() -> None:
     """One process for all of them: what none has imported together, none imports alone."""
     names = [f"incremental_assets.cli.commands.{name}" for name in ("status", "reset", "doctor", "sync", "plan")]
     adapters = ["databases.probe", "checkpoints.store", "delta.lake", "databases.spark_source", "delta.staging.stage"]
-    modules = [*names, "resources.runtime", *(f"incremental_assets.adapters.{name}" for name in adapters)]
+    modules = [
+        *names,
+        "incremental_assets.resources.runtime",
+        *(f"incremental_assets.adapters.{name}" for name in adapters),
+    ]
     program = IMPORTS.format(modules=modules)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
 

@@ -32,7 +32,7 @@ from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.core.upkeep.compact import compact_all
 from incremental_assets.core.upkeep.rollback import roll_back
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 from tests.conformance import planes
 from tests.conformance.mart import FILL, MAINTENANCE, MODES, REPAIR, ROLLBACK, takes_part, window
 from tests.conformance.points import Beside, Held, Place, Point, Upkeep, at_passing, at_points, once

@@ -34,14 +34,14 @@ from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.core.upkeep.reset import reset_table
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 from tests.fakes.recorder import Recorder
 from tests.shop import Place, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from resources.spark import SparkResource
+    from incremental_assets.resources.spark import SparkResource
 
 _DIGITS = Context(prec=1000)
 

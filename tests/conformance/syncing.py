@@ -11,7 +11,7 @@ from incremental_assets.core.observers import Observer, Observers
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.sync_many import sync_many
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 from tests.conformance import planes
 
 

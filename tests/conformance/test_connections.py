@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _LOOKS = """
 from incremental_assets import load
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 import sys
 print("begun", flush=True)
 for _ in range(int(sys.argv[2])):

@@ -15,7 +15,7 @@ from dagster import AssetKey, DefaultScheduleStatus, Definitions
 import incremental_assets
 from incremental_assets import definitions
 from incremental_assets.core.errors import ConfigurationError
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 from tests.defs.studio import configured
 from tests.scenario import COUNTRIES_SHAPE, ORDERS_SHAPE
 

@@ -176,7 +176,7 @@ class Dagster:
 @contextmanager
 def dagster() -> Iterator[Dagster]:
     """Around the definitions of `INCREMENTAL_ASSETS_CONFIG`, loaded as `workspace.yaml` loads them."""
-    from resources.session import _session
+    from incremental_assets.resources.session import _session
 
     target = LoadableTargetOrigin(executable_path=sys.executable, module_name="incremental_assets.definitions")
     load = InProcessWorkspaceLoadTarget(InProcessCodeLocationOrigin(target, location_name=LOCATION))

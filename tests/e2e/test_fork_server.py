@@ -18,7 +18,7 @@ import pytest
 from incremental_assets.adapters.fork_server import client, control
 from incremental_assets.adapters.fork_server.channel import COMMAND
 from incremental_assets.adapters.spark.worker_daemon import FORKS
-from resources.home import engine_folder
+from incremental_assets.resources.home import engine_folder
 from tests.waiting import until
 
 SCRIPT = Path(sys.executable).with_name("incremental-assets")

@@ -22,7 +22,7 @@ import pytest
 
 from incremental_assets import load
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 from tests.e2e.in_process import Asset, Dagster, dagster
 from tests.e2e.mixed import Kind, Sides, Span, Value, fill, kinds, now_utc, options, tables
 from tests.shop import PASSWORD, Shop

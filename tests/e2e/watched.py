@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from incremental_assets.adapters.fork_server import control
-from resources.home import engine_folder
+from incremental_assets.resources.home import engine_folder
 from tests.shop import Shop
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from resources import creation
-from resources.creation import opened
+from incremental_assets.resources import creation
+from incremental_assets.resources.creation import opened
 
 _USES = """
 import os, sys
 from incremental_assets.cli.dagster_runs import dagster_instance
 from incremental_assets.core.errors import IncrementalAssetsError
-from resources.checkpoints import open_checkpoints
+from incremental_assets.resources.checkpoints import open_checkpoints
 import dagster._core.storage.legacy_storage, dagster._core.storage.root
 
 print("ready", flush=True)

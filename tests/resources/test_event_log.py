@@ -20,7 +20,7 @@ from dagster._core.storage.event_log import SqliteEventLogStorage
 from sqlalchemy import event, inspect, text
 from sqlalchemy.engine import Engine
 
-from resources.event_log import KeptSqliteEventLogStorage
+from incremental_assets.resources.event_log import KeptSqliteEventLogStorage
 
 SHIPPED = Path(__file__).parents[2] / "dagster.yaml"
 MANY = 30

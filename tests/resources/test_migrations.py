@@ -13,7 +13,7 @@ from alembic.script.base import Script
 from dagster import DagsterInstance, asset, materialize
 
 from incremental_assets.cli.dagster_runs import dagster_instance
-from resources import migrations
+from incremental_assets.resources import migrations
 
 SHIPPED = Path(__file__).parents[2]
 

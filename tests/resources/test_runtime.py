@@ -17,8 +17,8 @@ from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.adapters.spark.session import LOAD_BYTES, SparkSettings, Work
 from incremental_assets.core.errors import ConfigurationError, EngineLost, SelectionError
 from incremental_assets.core.model.table import TableId
-from resources.runtime import Runtime
-from resources.spark import SparkResource
+from incremental_assets.resources.runtime import Runtime
+from incremental_assets.resources.spark import SparkResource
 from tests.core.mistakes import in_table
 from tests.defs.studio import configured
 from tests.ports.stories import sync
@@ -37,7 +37,7 @@ class FakeSession:
 def test_making_one_opens_nothing_and_a_look_at_the_checkpoints_needs_neither_spark_nor_dagster(tmp_path: Path) -> None:
     configured(tmp_path)
     program = (
-        "import sys; from pathlib import Path; from incremental_assets import load; from resources.runtime import Runtime; "
+        "import sys; from pathlib import Path; from incremental_assets import load; from incremental_assets.resources.runtime import Runtime; "
         f"Runtime(load(Path({str(tmp_path / 'sources.yaml')!r}))).checkpoints.positions(); "
         "print({'pyspark', 'dagster'} & set(sys.modules))"
     )
@@ -50,7 +50,7 @@ def test_rows_that_are_held_in_a_store_are_not_asked_for_and_arrow_is_not_import
     (tmp_path / "sources.yaml").write_text(in_table(ORDERS).replace("./lake", "s3a://bucket/lake"), encoding="utf-8")
     program = (
         "import sys; from dataclasses import replace; from pathlib import Path; from incremental_assets import load; "
-        "from incremental_assets.core.model.contract import Contract; from resources.runtime import Runtime; "
+        "from incremental_assets.core.model.contract import Contract; from incremental_assets.resources.runtime import Runtime; "
         "from tests.scenario import orders; spec = orders(); "
         f"runtime = Runtime(load(Path({str(tmp_path / 'sources.yaml')!r}))); "
         "print(runtime.held(spec).rows, runtime.held(replace(spec, contract=Contract('a:B'))), {'pyarrow', 'pyspark'} & set(sys.modules))"
@@ -165,7 +165,7 @@ import sys, threading
 from pathlib import Path
 import incremental_assets.adapters.spark.session as own
 from incremental_assets import load
-from resources.runtime import Runtime
+from incremental_assets.resources.runtime import Runtime
 
 class FakeContext:
     master, defaultParallelism = "local[2]", 2

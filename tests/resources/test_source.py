@@ -12,7 +12,7 @@ from incremental_assets.core.config.load import load
 from incremental_assets.core.config.settings import Reference, SourceConfig, TableConfig, Tls
 from incremental_assets.core.errors import ConfigurationError
 from incremental_assets.core.model.table import Strategy
-from resources.source import address, open_probe
+from incremental_assets.resources.source import address, open_probe
 from tests.core.mistakes import in_source
 
 FILE = Path("/etc/sources.yaml")

@@ -20,7 +20,9 @@ _OF_THE_FOLDER = "DAGSTER_HOME"
 """Not read at import, and the same for every caller that finds this server."""
 _LENGTH = struct.Struct("!I")
 _CREDENTIALS = struct.Struct("3i")
-_PACKAGES = tuple(Path(__file__).resolve().parents[3] / name for name in ("incremental_assets", "resources"))
+_PACKAGE = Path(__file__).resolve().parents[2]
+# In a checkout the second is a link, which the walk over the first passes by.
+_FOLDERS = (_PACKAGE, _PACKAGE / "resources")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +103,12 @@ def fingerprint(program: str) -> str:
         if name.startswith(_READ_AT_IMPORT) and name != _OF_THE_FOLDER and program == COMMAND
     )
     libraries = [Path(each).stat().st_mtime_ns for each in sys.path if each.endswith("site-packages")]
-    return json.dumps([program, sys.prefix, sys.version, str(_PACKAGES[0]), _newest(), libraries, spaces, read])
+    return json.dumps([program, sys.prefix, sys.version, str(_PACKAGE), _newest(), libraries, spaces, read])
 
 
 def _newest() -> int:
     """When the program was last changed, in nanoseconds."""
-    newest, folders = 0, [str(each) for each in _PACKAGES]
+    newest, folders = 0, [str(each) for each in _FOLDERS]
     while folders:
         with os.scandir(folders.pop()) as found:
             for each in found:

@@ -33,7 +33,7 @@ from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)

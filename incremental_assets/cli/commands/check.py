@@ -23,7 +23,7 @@ from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, has_weeks
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 _MOST = 10
 """Partitions named for people; `--json` names them all."""

@@ -33,7 +33,7 @@ from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.demo.shop import Shop
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from incremental_assets.core.model.window import Window
 if TYPE_CHECKING:
     from incremental_assets.core.planning.report import SyncReport
     from incremental_assets.core.ports import LakeHistorian
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 _WHOLE = Window(None, None)
 

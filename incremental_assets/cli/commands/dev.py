@@ -108,7 +108,7 @@ def _engine(configuration: Configuration) -> Iterator[None]:
     from incremental_assets.adapters.fork_server import control
     from incremental_assets.adapters.process import ProcessIdentity
     from incremental_assets.adapters.spark import connect_server as server
-    from resources.home import engine_folder
+    from incremental_assets.resources.home import engine_folder
 
     if not configuration.shares_engine:
         yield

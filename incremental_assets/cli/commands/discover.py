@@ -16,7 +16,7 @@ from incremental_assets.core.discovery.written import entries
 
 if TYPE_CHECKING:
     from incremental_assets.core.model.table import TableShape
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:

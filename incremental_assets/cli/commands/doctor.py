@@ -29,7 +29,7 @@ from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.words import agreeing, counted
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 _RECENT = 100
 """Events of a table among which late rows are looked for."""
@@ -91,7 +91,7 @@ def _engine() -> Finding:
     """Nothing is wrong with having none."""
     from incremental_assets.adapters.spark.connect_server import look
     from incremental_assets.cli.commands.engine import end_of
-    from resources.home import engine_folder
+    from incremental_assets.resources.home import engine_folder
 
     try:
         found = look(engine_folder())
@@ -127,7 +127,7 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
 
 def read_by_others(lake: str) -> Iterator[Finding]:
     """Folders of ours that every user of the machine may enter: Dagster's history tells what was read and what failed, the lake has the rows."""
-    from resources.home import home_folder
+    from incremental_assets.resources.home import home_folder
 
     places = {"dagster": home_folder()} | ({} if "://" in lake else {"lake": Path(lake)})
     for subject, folder in places.items():
@@ -217,7 +217,7 @@ def _reports(runtime: Runtime, table: TableId) -> Iterator[SyncReport]:
 def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
     """The SQL for an administrator, by source. A source that rejects the connection gets everything that a new role needs."""
     from incremental_assets.adapters.databases.registry import dialect_of
-    from resources.source import address
+    from incremental_assets.resources.source import address
 
     sources = runtime.configuration.sources
     tables = {source.name: _tables(runtime, source) for source in sources}

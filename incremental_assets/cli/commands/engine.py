@@ -29,7 +29,7 @@ def _start(configuration: Configuration) -> Answer:
     from incremental_assets.adapters.fork_server import control
     from incremental_assets.adapters.permissions import own_folder
     from incremental_assets.adapters.spark import connect_server as server
-    from resources.home import engine_folder
+    from incremental_assets.resources.home import engine_folder
 
     folder = own_folder(engine_folder())
     starting = control.start(folder, configuration.secrets)
@@ -59,7 +59,7 @@ def _start(configuration: Configuration) -> Answer:
 def _stop(_: Configuration) -> Answer:
     from incremental_assets.adapters.fork_server import control
     from incremental_assets.adapters.spark import connect_server as server
-    from resources.home import engine_folder
+    from incremental_assets.resources.home import engine_folder
 
     control.stop(engine_folder())
     ended = server.stop(engine_folder())
@@ -70,7 +70,7 @@ def _stop(_: Configuration) -> Answer:
 def _status(_: Configuration) -> Answer:
     from incremental_assets.adapters.fork_server import control
     from incremental_assets.adapters.spark import connect_server as server
-    from resources.home import engine_folder
+    from incremental_assets.resources.home import engine_folder
 
     forks = control.running(engine_folder())
     found = server.look(engine_folder())

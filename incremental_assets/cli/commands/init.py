@@ -56,7 +56,7 @@ def _anchored(url: SourceUrl, path: Path) -> SourceUrl:
 
 def _asked(url: SourceUrl, path: Path) -> tuple[tuple[str, ...], tuple[Proposal, ...]]:
     """The schemas of the database, and a proposal for each of their tables. Raises SourceRefused, SourceUnreachable."""
-    from resources.source import open_probe
+    from incremental_assets.resources.source import open_probe
 
     probe = open_probe(_drafted(_text(url, (), ()), path), path)
     try:

@@ -17,7 +17,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:

@@ -25,7 +25,7 @@ from incremental_assets.core.planning.preflight import check_terms
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 
 class Verdicts(Observer):

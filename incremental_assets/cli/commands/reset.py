@@ -21,7 +21,7 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.upkeep.reset import reset_table
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 Values = dict[TableId, CursorValue | None]
 """The new watermark by table."""

@@ -22,7 +22,7 @@ from incremental_assets.core.upkeep.rollback import roll_back, would_refuse
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 
 def run(config: Path | None, patterns: Sequence[str], *, to_run: str, yes: bool) -> Answer:

@@ -20,7 +20,7 @@ from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.report import SyncReport
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 _EVENTS = 1_000
 """Events of a table that are looked through."""

@@ -35,7 +35,7 @@ from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.core.upkeep.replay import left_behind
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 _log = logging.getLogger(__name__)
 

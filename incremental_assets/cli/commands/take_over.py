@@ -17,7 +17,7 @@ from incremental_assets.core.model.installation import Installation
 from incremental_assets.core.model.table import TableId
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    from incremental_assets.resources.runtime import Runtime
 
 Ends = Mapping[TableId, IncrementalAssetsError | Installation | None]
 """By table why it was not taken over, or who owned it before; None where nobody did."""

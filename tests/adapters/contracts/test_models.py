@@ -20,7 +20,7 @@ from incremental_assets.core.errors import ConfigurationError, ContractBroken
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape, TableSpec
 from incremental_assets.core.strategies import Strategy
-from resources.contracts import with_sound_contracts
+from incremental_assets.resources.contracts import with_sound_contracts
 
 HEAD = "import pandera.pandas as pa\n"
 
