@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -25,9 +26,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clone, out = tmp_path_factory.mktemp("clone"), tmp_path_factory.mktemp("dist")
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
     for name in filter(None, tracked.split("\0")):
-        if (ROOT / name).is_file():
+        if (ROOT / name).exists():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            (clone / name).write_bytes((ROOT / name).read_bytes())
+            shutil.copy(ROOT / name, clone / name, follow_symlinks=False)
     build = ["uv", "build", "--quiet", "--no-build-isolation", "--python", sys.executable, "--out-dir", str(out), "."]
     subprocess.run([Path(sys.executable).parent / build[0], *build[1:]], cwd=clone, check=True)
     return out
