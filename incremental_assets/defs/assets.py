@@ -13,7 +13,6 @@ from dagster import (
     AssetExecutionContext,
     AssetIn,
     AssetKey,
-    AssetMaterialization,
     AssetOut,
     AssetsDefinition,
     BackfillPolicy,
@@ -28,6 +27,7 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
 from incremental_assets.core.foresight.pending import later_keys
 from incremental_assets.core.model.history import History, HistoryRows
+from incremental_assets.core.model.partition import CURRENT
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
@@ -37,6 +37,7 @@ from incremental_assets.core.syncing.sync_many import as_they_land, listening
 from incremental_assets.core.upkeep.replay import left_behind
 from incremental_assets.core.words import counted
 from incremental_assets.defs import metadata
+from incremental_assets.defs.announcing import announce
 from incremental_assets.defs.backfill import read_again
 from incremental_assets.defs.compaction import compact_landed
 from incremental_assets.defs.in_flight import sign
@@ -49,6 +50,8 @@ from incremental_assets.defs.verdicts import report_light_checks
 MODE_TAG = "mode"
 """`sync`: continue from the watermark. `full_refresh`: read everything again. Absent: the windows of the run's partitions."""
 SHRINK_TAG = "allow_shrink"
+FIRST_TAG = "first_partition"
+"""Of a sync: it is requested for its last partition, and announces those from this one on with it."""
 NOW_TAG = "looks_now"
 """`true`: a table that is read whole may have lost most of its rows."""
 
@@ -100,7 +103,8 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
                 for report in reports:
                     spec = specs[report.table]
                     # Before the run's own, of which the newest has its totals: an asset's page shows what came last.
-                    _announce_later_partitions(context, scheme, report, spec)
+                    if not _is_empty(context, report, spec, ports):
+                        _announce_later_partitions(context, scheme, report, spec)
                     yield from _results(context, report, spec, ports, failures)
                     if report.status in _MET:
                         report_light_checks(context.instance, spec, terms_of(view.config, spec.id), ports)
@@ -160,9 +164,13 @@ def _reports(
 def _results(
     context: AssetExecutionContext, report: SyncReport, spec: TableSpec, ports: Ports, failures: list[str]
 ) -> Iterator[MaterializeResult]:
-    """A result for a table that landed; an idle one announces nothing."""
+    """A result for a table that landed; an idle one, and one in which there is nothing, announce nothing."""
     if report.status is Status.LANDED:
         context.log.info(_line(report))
+    if _is_empty(context, report, spec, ports):
+        context.log.info("%s: there are no rows, and so no partitions to announce", report.table)
+        return
+    if report.status is Status.LANDED:
         held = ports.quarantine.held(spec)
         if sentence := left_behind(spec, held):
             report = replace(report, warnings=(*report.warnings, sentence))
@@ -187,16 +195,34 @@ def _materialized(
 ) -> Iterator[MaterializeResult]:
     """The result of a selected asset; of one that was synced with it unselected, a copy or its history, an event on each partition of the run."""
     partitions = context.partition_keys
-    newest, others = partitions[-1], entries
-    if len(partitions) > 1:
+    earlier, newest, others = _earlier(context), partitions[-1], entries
+    if earlier or len(partitions) > 1:
         others = metadata.of_any_partition(entries, newest)
     if key in context.selected_asset_keys:
+        announce(context, key, dict.fromkeys(earlier, others))
         context.add_asset_metadata(metadata.totals(entries), key, newest)
         yield MaterializeResult(asset_key=key, metadata=others)
     else:
-        for partition in partitions:
-            mine = entries if partition == newest else others
-            context.log_event(AssetMaterialization(key, partition=partition, metadata=mine))
+        announce(context, key, {**dict.fromkeys([*earlier, *partitions], others), newest: entries})
+
+
+def _earlier(context: AssetExecutionContext) -> list[str]:
+    """The partitions that a sync announces beside those for which it was requested, ascending."""
+    first, begin = context.run.tags.get(FIRST_TAG), context.partition_keys[0]
+    if _mode(context) is Mode.BACKFILL or first in (None, begin) or context.assets_def.partitions_def is None:
+        return []
+    known = list(context.assets_def.partitions_def.get_partition_keys(dynamic_partitions_store=context.instance))
+    # Keys of numbers arrive anew when a backfill goes below the first one: then this run announces its own.
+    return known[known.index(first) : known.index(begin)] if first in known and begin in known else []
+
+
+def _is_empty(context: AssetExecutionContext, report: SyncReport, spec: TableSpec, ports: Ports) -> bool:
+    """Whether nothing landed of a table with partitions, and nothing is there. One that is read whole is announced: that it is empty now is what it says."""
+    if report.status is not Status.LANDED or context.partition_keys == [CURRENT]:
+        return False
+    rows = report.rows
+    moved = rows.read or rows.inserted or rows.updated or rows.deleted or rows.quarantined
+    return not moved and not ports.reader.rows(spec)
 
 
 def _announce_later_partitions(
@@ -207,8 +233,8 @@ def _announce_later_partitions(
         return
     end = context.partition_key_range.end
     entries = metadata.of_any_partition(metadata.of_report(report, spec), end)
-    for key in later_keys(scheme.grid, end, spec, report, datetime.now(UTC)):
-        context.log_event(AssetMaterialization(asset_key(spec.id), partition=key, metadata=entries))
+    later = later_keys(scheme.grid, end, spec, report, datetime.now(UTC))
+    announce(context, asset_key(spec.id), dict.fromkeys(later, entries))
 
 
 def _line(report: SyncReport) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from time import sleep
 
-from dagster import AssetExecutionContext, AssetMaterialization
+from dagster import AssetExecutionContext
 
 from incremental_assets.core.model.partition import Grid, parts, window_of
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -21,6 +21,7 @@ from incremental_assets.core.ports import LakeAuditor, Ports
 from incremental_assets.core.syncing.several_windows import together
 from incremental_assets.core.syncing.sync_many import RequestFor, as_they_land, listening
 from incremental_assets.defs import metadata
+from incremental_assets.defs.announcing import announce
 from incremental_assets.defs.names import asset_key
 from incremental_assets.defs.tables import View
 
@@ -77,6 +78,5 @@ def _announce(context: AssetExecutionContext, spec: TableSpec, report: SyncRepor
     """Partitions that have landed while others are pending; the run's own result announces the last ones."""
     context.log.info("%s: %s has landed, %s rows read", spec.id, report.window, f"{report.rows.read:,}")
     entries = metadata.of_any_partition(metadata.of_report(report, spec), context.partition_keys[-1])
-    for key, rows in held.items():
-        mine = {**entries, **metadata.of_partition(rows)}
-        context.log_event(AssetMaterialization(asset_key(spec.id), partition=key, metadata=mine))
+    said = {key: {**entries, **metadata.of_partition(rows)} for key, rows in held.items()}
+    announce(context, asset_key(spec.id), said)

@@ -25,7 +25,7 @@ from incremental_assets.core.foresight.pending import Blocked, Pending, new_keys
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.words import agreeing, counted
-from incremental_assets.defs.assets import MODE_TAG
+from incremental_assets.defs.assets import FIRST_TAG, MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.in_flight import in_flight
 from incremental_assets.defs.jobs import Jobs
@@ -126,7 +126,8 @@ def run_requests(
             asset_selection=view.asset_keys(sorted(tables)),
             # Written, not left out: Dagster adds the checks of selected assets even to a job that was defined without them.
             asset_check_keys=[],
-            tags={**sync_tags(view), **dict(zip(RANGE_TAGS, (first, last), strict=True))},
+            # Of the last partition: of each that is requested Dagster stores an event, in a transaction of its own, before the run begins.
+            tags={**sync_tags(view), **dict.fromkeys(RANGE_TAGS, last), FIRST_TAG: first},
         )
         for (scheme, first, last), tables in groups.items()
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from dagster import DagsterInstance, RunRequest
 
 from tests.defs.studio import opened
-from tests.defs.watch import RANGE, Watch
+from tests.defs.watch import RANGE, Watch, announced
 from tests.scenario import order
 
 
@@ -34,7 +34,7 @@ def test_keys_of_integers_appear_as_the_table_grows_without_gaps(tmp_path: Path,
     later = watch.tick()
     (request,) = later.dynamic_partitions_requests or []
     assert request.partition_keys == [f"{lower:019d}-{lower + 100:019d}" for lower in (200, 300, 400)]
-    assert [run.tags[RANGE[0]] for run in later.run_requests or [] if isinstance(run, RunRequest)] == [keys[1]]
+    assert [announced(run)[0] for run in later.run_requests or [] if isinstance(run, RunRequest)] == [keys[1]]
 
 
 def test_the_keys_of_a_size_that_was_changed_are_asked_for_beside_the_older_ones_of_their_grid(
@@ -55,6 +55,4 @@ def test_the_keys_of_a_size_that_was_changed_are_asked_for_beside_the_older_ones
     (request,) = tick.dynamic_partitions_requests or []
     keys = [f"{lower:019d}-{lower + 300:019d}" for lower in (0, 300, 600, 900, 1200)]
     assert (request.partitions_def_name, list(request.partition_keys)) == ("shop.public.orders by 300", keys)
-    assert [
-        (run.tags[RANGE[0]], run.tags[RANGE[1]]) for run in tick.run_requests or [] if isinstance(run, RunRequest)
-    ] == [(keys[3], keys[4])]
+    assert [announced(run) for run in tick.run_requests or [] if isinstance(run, RunRequest)] == [(keys[3], keys[4])]

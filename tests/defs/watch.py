@@ -5,10 +5,17 @@ from __future__ import annotations
 from dagster import AssetKey, RunRequest, build_sensor_context
 from dagster._core.definitions.sensor_definition import SensorExecutionData
 
+from incremental_assets.defs.assets import FIRST_TAG
 from tests.defs.studio import Studio
 from tests.scenario import COUNTRIES, ORDERS, monday, order
 
 RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+
+
+def announced(run: RunRequest) -> tuple[str, str]:
+    """The first and the last partition that a run is to announce; it is requested for the last alone."""
+    assert run.tags[RANGE[0]] == run.tags[RANGE[1]]
+    return run.tags[FIRST_TAG], run.tags[RANGE[1]]
 
 
 class Watch:
@@ -32,7 +39,7 @@ class Watch:
 
     def asked(self) -> list[tuple[str, str, list[AssetKey]]]:
         """First and last partition and assets of each run that one tick asks for."""
-        return [(*(run.tags[tag] for tag in RANGE), list(run.asset_selection or [])) for run in self.runs()]
+        return [(*announced(run), list(run.asset_selection or [])) for run in self.runs()]
 
     def runs(self) -> list[RunRequest]:
         return [run for run in self.tick().run_requests or [] if isinstance(run, RunRequest)]
