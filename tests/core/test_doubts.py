@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.table import Arrival, Cursor, RoleZone, Sequence, Span, Strategy, TableSpec
 from incremental_assets.core.planning.bound import Bound
@@ -108,3 +109,22 @@ def test_a_role_that_stamps_in_another_zone_is_named(kind: CursorType, zone: str
 def test_zones_are_alike_that_read_alike_all_year() -> None:
     assert alike("Europe/Paris", "Europe/Berlin", NOON)
     assert not alike("Europe/Paris", "Africa/Algiers", NOON), "alike in winter"
+
+
+def test_a_key_that_only_the_source_takes_for_equal_is_a_best_effort_until_keys_are_compared() -> None:
+    plain = orders()
+    columns = tuple(
+        replace(each, equality="the collation utf8mb4_general_ci") if each.name in plain.key else each
+        for each in plain.columns
+    )
+    spec = replace(plain, shape=replace(plain.shape, columns=columns))
+    assert spec.cursor is not None
+    assert plain.cursor is not None
+    found = settle(spec, spec.cursor, bound(), None, None)
+    assert found.guarantee is Guarantee.BEST_EFFORT
+    assert "utf8mb4_general_ci" in found.reason
+    assert "`deletes: {mode: diff}`" in found.reason
+    compared = replace(spec, deletes=Deletes(DeleteMode.DIFF))
+    appended = replace(spec, strategy=Strategy.APPEND)
+    for each in (plain, compared, appended):
+        assert "for equal" not in settle(each, plain.cursor, bound(), None, None).reason

@@ -25,6 +25,7 @@ from tests.core import (
     test_deletes_marked,
     test_deletes_refused,
     test_differing,
+    test_doubts,
     test_first_load,
     test_key_parts,
     test_last_read,
@@ -301,6 +302,9 @@ STORIES: dict[str, Callable[[], None]] = {
     ),
     "a trigger that was switched off and on again goes unnoticed": (
         test_stamps.test_a_trigger_that_was_altered_between_two_syncs_makes_one_run_a_best_effort_and_is_said_once
+    ),
+    "the source tells keys apart as the copy does": (
+        test_doubts.test_a_key_that_only_the_source_takes_for_equal_is_a_best_effort_until_keys_are_compared
     ),
     "what was read again is verified": test_repair_verified.test_drift_that_stays_keeps_the_verified_end_below_it,
 }

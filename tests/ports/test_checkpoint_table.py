@@ -252,6 +252,7 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         sequence=drawn,
         stamps=stamping,
         encoding="LATIN1",
+        equality="the collation nocase",
     )
     orders = TableShape(
         id=ORDERS,

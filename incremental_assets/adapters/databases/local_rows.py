@@ -65,8 +65,8 @@ def check_unaltered(spec: TableSpec, found: Iterable[TableShape]) -> None:
 
 
 def _as_read(columns: Iterable[Column]) -> list[Column]:
-    """Columns as far as a read depends on them: who stamps them is asked by each look."""
-    return [replace(column, stamps=None) for column in columns]
+    """Columns as far as a read depends on them: who stamps them, and how they are compared, is asked by each look."""
+    return [replace(column, stamps=None, equality="") for column in columns]
 
 
 def sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.table import TableShape, TableSpec, cursor_of
-from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_numbers
+from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_key, of_numbers
 from incremental_assets.core.planning.stamps import by_an_application, of_stamps
 
 _APPLICATION_LAG = timedelta(minutes=15)
@@ -68,7 +68,7 @@ def _doubts(spec: TableSpec) -> tuple[str, ...]:
         return ()
     found = [
         f"its runs are best_effort: {why}"
-        for why in (of_arrival(spec), of_numbers(spec), numbered_apart(spec), _why(spec))
+        for why in (of_arrival(spec), of_numbers(spec), numbered_apart(spec), _why(spec), of_key(spec))
         if why
     ]
     if spec.cursor.is_zoneless and spec.cursor.zone is None:

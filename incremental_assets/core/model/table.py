@@ -100,6 +100,8 @@ class Column:
     """What of the source writes it, of a column that holds times: in the table and in every partition or child of it; None: this source does not say."""
     readings: tuple[str, ...] = ()
     """Other Spark types by which its values may be read where it is a cursor, as the source stores values of any kind in it (SQLite)."""
+    equality: str = ""
+    """By what the source takes values of it for equal that a copy tells apart, such as a collation; empty where it takes none so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,19 @@ def of_arrival(spec: TableSpec) -> str:
     return next((_ARRIVALS[arrival] for arrival in spec.shape.arrivals), "")
 
 
+def of_key(spec: TableSpec) -> str:
+    """Keys that are equal to the source and not to the copy: one that is only written anew lands beside the row that it replaces, until keys are compared."""
+    if not spec.traits.one_row_per_key or spec.traits.overwrites or spec.deletes.compares:
+        return ""
+    column = next((each for each in spec.columns if each.name in spec.key and each.equality), None)
+    if column is None:
+        return ""
+    return (
+        f"the source takes keys in {column.name!r} for equal that the copy tells apart ({column.equality}): a row whose key is written "
+        "in another way would be there twice; `deletes: {mode: diff}` removes the old one"
+    )
+
+
 def of_logins(spec: TableSpec, trigger: str) -> str:
     """A trigger whose now() is the moment at which its client connected: nothing shows how long the login took."""
     if not trigger or spec.cursor is None or not spec.cursor.type.is_time:

@@ -15,6 +15,7 @@ from incremental_assets.core.planning.bound import GUARD, Bound
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.doubts import (
     of_arrival,
+    of_key,
     of_last_number,
     of_logins,
     of_numbers,
@@ -214,7 +215,7 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
     zone = zone_of(spec.cursor, bound)
     if spec.cursor is not None and spec.cursor.by_transaction:
         # Its own snapshot tells the source which transactions are open, and a row has the number of the one that wrote it here.
-        return "; ".join(each for each in (new_timeline(state, bound), bound.experimental) if each)
+        return "; ".join(each for each in (new_timeline(state, bound) or of_key(spec), bound.experimental) if each)
     found = (
         bound.blind
         or _clock_went_back(spec, bound, state)
@@ -227,6 +228,7 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
         or of_past_stamps(spec, state)
         or of_roles(spec, zone, bound.clock)
         or of_zones(spec, zone, state.zones if state else (), bound.clock)
+        or of_key(spec)
     )
     return "; ".join(each for each in (found, bound.experimental) if each)
 

@@ -11,6 +11,7 @@ from tests.model.mutants import (
     deletes,
     files,
     first_loads,
+    keys,
     outliers,
     reads,
     repairs,
@@ -34,4 +35,5 @@ MUTANTS = [
     *outliers.MUTANTS,
     *settings.MUTANTS,
     *stamps.MUTANTS,
+    *keys.MUTANTS,
 ]

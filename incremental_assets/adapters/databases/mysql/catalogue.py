@@ -10,6 +10,7 @@ import pymysql
 
 from incremental_assets.adapters.databases.mysql.connect import Connection, Text
 from incremental_assets.adapters.databases.mysql.definition import FILES, MADE, VIEWS, facts
+from incremental_assets.adapters.databases.mysql.equality import equality
 from incremental_assets.adapters.databases.mysql.errors import LOCK_WAIT, NO_TABLE, parts_of
 from incremental_assets.adapters.databases.mysql.sql import relation
 from incremental_assets.adapters.databases.mysql.stamps.columns import Declared, Trigger, stamping_of
@@ -30,7 +31,7 @@ FROM information_schema.tables
 WHERE table_schema IN ({{}}) AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND (%s = '' OR table_name = BINARY %s)
 """
 _COLUMNS = """
-SELECT table_schema, table_name, column_name, column_type, is_nullable, column_comment, extra, column_default,
+SELECT table_schema, table_name, column_name, column_type, is_nullable, column_comment, extra, column_default, collation_name,
        ordinal_position, generation_expression FROM information_schema.columns
 WHERE table_schema IN ({}) AND (%s = '' OR table_name = BINARY %s) ORDER BY table_schema, table_name, ordinal_position
 """
@@ -126,7 +127,7 @@ def _stamped(
     texts = [tuple(each or "" for each in column) for column in declared]
     table = [
         Declared(name, kind, default, generated, extra)
-        for (name, kind, _, _, extra, default, _, generated), column in zip(texts, shape.columns, strict=True)
+        for (name, kind, _, _, extra, default, _, _, generated), column in zip(texts, shape.columns, strict=True)
         if column.spark_type in TIMES
     ]
     own = triggers.get((shape.id.schema, shape.id.name), ())
@@ -153,7 +154,7 @@ def _shape(table: TableId, rest: tuple[Text, ...], declared: Sequence[tuple[Text
 
 
 def _column(table: TableId, declared: tuple[Text, ...]) -> Column:
-    name, kind, nullable, comment, extra, *_ = (each or "" for each in declared)
+    name, kind, nullable, comment, extra, _, collation, *_ = (each or "" for each in declared)
     numbered = "auto_increment" in extra.lower()
     return Column(
         name,
@@ -162,6 +163,7 @@ def _column(table: TableId, declared: tuple[Text, ...]) -> Column:
         nullable == "YES",
         comment,
         sequence=Numbers(f"AUTO_INCREMENT of {table.name}") if numbered else None,
+        equality=equality(kind, collation),
     )
 
 

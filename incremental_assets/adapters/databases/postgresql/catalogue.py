@@ -8,6 +8,7 @@ from dataclasses import replace
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.definition import COLUMNS, VIEWED, facts_of, of_column
 from incremental_assets.adapters.databases.postgresql.encodings import legible, may_be_other, shown
+from incremental_assets.adapters.databases.postgresql.equality import equality
 from incremental_assets.adapters.databases.postgresql.settled.bound import known_zone
 from incremental_assets.adapters.databases.postgresql.stamps.catalogue import read_stampings
 from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
@@ -141,14 +142,15 @@ def read_catalogue(
         zones[oid].append(RoleZone(role, known_zone(zone)))
     columns: dict[int, list[Column]] = {oid: [] for oid in oids}
     facts: dict[int, list[Fact]] = {oid: [] for oid in oids}
-    for oid, name, text, kind, type_name, nullable, comment, identity, shows, encoding in asked.execute(
+    for oid, name, text, kind, type_name, nullable, comment, identity, shows, encoding, collation in asked.execute(
         COLUMNS, (oids,)
     ).fetchall():
         facts[oid].append(of_column(name, shows))
         spark, fidelity = spark_type(SourceType(text, kind, type_name))
         other = encoding if spark == "string" and may_be_other(encoding, text) else ""
         sequence = sequences.get((oid, name))
-        columns[oid].append(Column(name, text, spark, fidelity, nullable, comment, identity, sequence, other))
+        column = Column(name, text, spark, fidelity, nullable, comment, identity, sequence, other)
+        columns[oid].append(replace(column, equality=equality(text, kind, type_name, collation)))
     stampings = read_stampings(asked, columns)
     columns = {
         oid: [replace(column, stamps=stampings.get((oid, column.name))) for column in found]

@@ -70,8 +70,10 @@ WITH RECURSIVE bases AS (
 )
 SELECT a.attrelid, a.attname, {legible("format_type(t.oid, coalesce(r.typmod, a.atttypmod))")}, t.typtype::text, {shown("t.typname")}, n.attname IS NOT NULL,
        {legible("coalesce(col_description(a.attrelid, a.attnum), '')")}, a.attrelid || '.' || a.attnum,
-       ARRAY[a.attnum::text, CASE t.typcategory WHEN 'S' THEN 'S' ELSE t.oid::text END, coalesce(e.digest, ''), coalesce(p.parts, '')] || coalesce(l.labels, '{{}}'), getdatabaseencoding()
+       ARRAY[a.attnum::text, CASE t.typcategory WHEN 'S' THEN 'S' ELSE t.oid::text END, coalesce(e.digest, ''), coalesce(p.parts, '')] || coalesce(l.labels, '{{}}'), getdatabaseencoding(),
+       {legible("coalesce(o.collname::text, '')")}
 FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
+LEFT JOIN pg_collation AS o ON o.oid = a.attcollation AND NOT o.collisdeterministic
 LEFT JOIN computed AS e ON e.root = a.attrelid AND e.attname = a.attname
 LEFT JOIN labels AS l ON l.root = t.oid LEFT JOIN parts AS p ON p.root = t.oid
 LEFT JOIN nullable AS n ON n.root = a.attrelid AND n.attname = a.attname

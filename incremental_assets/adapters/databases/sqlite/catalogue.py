@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from sqlite3 import SQLITE_ERROR
 
@@ -27,7 +29,7 @@ _COLUMNS = 'SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) WHERE hi
 _DEFAULTS = "SELECT name, dflt_value FROM pragma_table_xinfo(?) WHERE hidden <> 1"
 _TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name"
 _INDEXES = 'SELECT name FROM pragma_index_list(?) WHERE "unique" AND NOT partial ORDER BY seq'
-_INDEXED = "SELECT name FROM pragma_index_info(?) ORDER BY seqno"
+_INDEXED = "SELECT name, coll FROM pragma_index_xinfo(?) WHERE key ORDER BY seqno"
 
 
 def read_catalogue(
@@ -80,6 +82,10 @@ def _shape(connection: sqlite3.Connection, table: TableId, kind: str, *, rowid: 
     # The one column that is the row's number: never NULL, and always a whole number.
     alias = key[0] if rowid and len(key) == 1 and _type_of(declared, key[0]) == "INTEGER" else ""
     sequence = Numbers("sqlite_sequence") if alias and counts and _counts(connection, table.name) else None
+    indexed = [_ask(connection, _INDEXED, index) for index in _ask(connection, _INDEXES, (table.name,))]
+    collations: dict[str, set[str]] = defaultdict(set)
+    for column, collation in (part for index in indexed for part in index):
+        collations[column].add(collation)
     columns = tuple(
         Column(
             name,
@@ -88,14 +94,12 @@ def _shape(connection: sqlite3.Connection, table: TableId, kind: str, *, rowid: 
             not (notnull or name == alias),
             sequence=sequence if name == alias else None,
             readings=readings(text),
+            equality=_equality(text, collations.get(name, set())),
         )
         for name, text, notnull, _ in declared
     )
     filled = {column.name for column in columns if not column.nullable}
-    indexes = [
-        tuple(column for (column,) in _ask(connection, _INDEXED, (index,)))
-        for (index,) in _ask(connection, _INDEXES, (table.name,))
-    ]
+    indexes = [tuple(column for column, _ in index) for index in indexed]
     # NULLs are not equal to each other, and an expression is no column.
     unique = tuple(index for index in indexes if None not in index and filled.issuperset(index) and index != key)
     stampings = _stampings(connection, Table(table.name, key), columns, defaults)
@@ -107,6 +111,14 @@ def _shape(connection: sqlite3.Connection, table: TableId, kind: str, *, rowid: 
         unique_keys=unique,
         arrivals=(Arrival.VIEW,) if kind == "view" else (),
     )
+
+
+def _equality(declared: str, collations: AbstractSet[str]) -> str:
+    """By what its unique indexes, or SQLite itself where it keeps any value as it comes, take values for equal that a copy tells apart."""
+    others = sorted(each for each in collations if each.upper() != "BINARY")
+    if others:
+        return f"the collation {others[0]}"
+    return "" if declared and declared.upper() != "ANY" else "a column of no type, in which 1 is 1.0"
 
 
 def _stampings(
