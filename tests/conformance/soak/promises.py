@@ -97,6 +97,9 @@ PROMISES = (
         (
             "CREATE TABLE altered (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v int NOT NULL DEFAULT 0, at timestamptz NOT NULL DEFAULT now())",
             "CREATE INDEX ON altered (at)",
+            # Without it an update would keep its stamp, and no run of an upsert would be `settled`.
+            "CREATE FUNCTION stamp_altered() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.at := now(); RETURN NEW; END $$",
+            "CREATE TRIGGER stamped BEFORE UPDATE ON altered FOR EACH ROW EXECUTE FUNCTION stamp_altered()",
         ),
         identity="concat(CAST(id AS varchar), ':', CAST(v AS varchar))",
         key="CAST(id AS varchar)",
