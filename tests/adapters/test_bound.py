@@ -369,7 +369,7 @@ def test_a_zone_that_only_the_database_knows_stops_the_table_that_is_read_in_it_
     looks = [ObserveRequest(spec, before[spec.id]) for spec in (local, orders)]
     positions = {spec.id: Checkpoint(state=before[spec.id]) for spec in (local, orders)}
     moved, stopped, _ = look_over([local, orders], positions, probe.observe(looks))
-    assert [each.spec.id for each in located(moved, probe)] == [orders.id]
+    assert [each.spec.id for each in located(moved, probe, lambda _: None)] == [orders.id]
     assert [each.table for each in stopped] == [local.id]
     assert "read in the database's own, '<+05:30>-05:30'" in stopped[0].sentence
     assert probe.lag(looks)[1] > 0
