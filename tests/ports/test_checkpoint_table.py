@@ -253,6 +253,7 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         stamps=stamping,
         encoding="LATIN1",
         equality="the collation nocase",
+        readings=("timestamp_ntz", "date"),
     )
     orders = TableShape(
         id=ORDERS,
