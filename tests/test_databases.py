@@ -26,6 +26,7 @@ WORDS = {
     "incremental_assets/core/config/document.py": "an example of the address of the checkpoints",
     "incremental_assets/core/config/validate.py": "an example in a message",
     "resources/event_log.py": "Dagster's own event log",
+    "incremental_assets/defs/announcing.py": "Dagster's own event log",
     "incremental_assets/cli/preloaded.py": "Dagster's own event log, and the driver of its files",
     "incremental_assets/adapters/databases/registry.py": "the folder that a dialect shares",
 }
