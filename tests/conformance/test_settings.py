@@ -22,7 +22,7 @@ from tests.conformance.conftest import OpenWorld
 from tests.conformance.meddling import assert_told
 from tests.conformance.scenario import played_on, scenario
 from tests.conformance.stand import Stand
-from tests.conformance.two_tables import BOTH, TABLES, row, tables
+from tests.conformance.two_tables import BOTH, TABLES, row, stamped_tables, tables
 from tests.conformance.variables import ends
 from tests.conformance.worlds import OTHERS, MariaWorld, World
 
@@ -59,7 +59,7 @@ def ways(world: World) -> Iterator[tuple[str, Callable[[], AbstractContextManage
 )
 @played_on(*OTHERS)
 def test_whatever_is_set_every_row_lands(world: World, open_world: OpenWorld) -> None:
-    desk = open_world(TABLES, *tables(world))
+    desk = open_world(TABLES, *stamped_tables(world))
     desk.execute(f"INSERT INTO orders (id, note) SELECT n, 'first' FROM {world.many(ROWS)}")
     numbers = itertools.count(ROWS + 1)
     for name, against in ways(world):
@@ -151,6 +151,7 @@ def test_a_server_that_was_started_against_us(
         there.execute(
             f"CREATE TABLE orders (id int NOT NULL PRIMARY KEY, note varchar(40) CHARACTER SET utf8mb4, updated_at {there.words.stamp})",
             f"CREATE TABLE visits (who varchar(40) CHARACTER SET utf8mb4, at {there.words.stamp})",
+            *there.touching("orders", "updated_at"),
             "SET NAMES utf8mb4",
         )
         desk: Stand[World] = Stand(there, spark)
