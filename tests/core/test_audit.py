@@ -17,7 +17,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Duplicates, Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.partition import Every, TimeGrid
-from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import FuturePolicy, Strategy, TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation
@@ -79,6 +79,16 @@ def test_freshness_asks_for_the_bound_alone_and_observes_no_table_twice(monkeypa
     found = list(audit(specs, Scope(1, lambda _: (Check.FRESHNESS,)), terms_of, ports))
     assert [verdict.passed for verdict in found] == [True, True]
     assert asked == [2], "the fake observes once to tell the lags"
+
+
+def test_freshness_says_which_rows_cannot_land_beside_those_that_have() -> None:
+    world, spec = World(shop()), orders(future=FuturePolicy.QUARANTINE)
+    for number, stamp in enumerate(("2024-01-05T00:00:00Z", "2999-01-01T00:00:00Z")):
+        world.database.insert(ORDERS, id=number, customer="ada", status="new", updated_at=stamp)
+    world.sync(spec)
+    (found,) = audit([spec], Scope(1, lambda _: (Check.FRESHNESS,)), terms_of, world.ports())
+    assert (found.passed, found.quarantined) == (True, 1)
+    assert found.detail.startswith("every row that can land has landed; 1 row of the source cannot land")
 
 
 def test_only_the_checks_asked_for_are_made() -> None:

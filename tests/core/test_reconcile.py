@@ -203,6 +203,17 @@ class Counting:
         return getattr(self.port, name)
 
 
+def test_that_nothing_has_settled_is_known_without_a_hash_of_any_row() -> None:
+    world = World(shop())
+    order(world.database, "ada", "2024-01-05T00:00:00Z")
+    world.backfill(orders(), window("2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z"))
+    ports: Ports = world.ports()
+    probe = Counting(ports.probe)
+    drift = reconcile(orders(), None, replace(ports, probe=probe))
+    assert (drift.was_compared, probe.windows) == (False, 0)
+    assert Counting(ports.probe).measure(orders(), (Window(None, None),))[0].rows == 1
+
+
 def test_hundreds_of_windows_are_narrowed_down_in_steps_and_every_drifted_one_is_found() -> None:
     spec, dice = orders(), random.Random(7)
     world = World(shop())

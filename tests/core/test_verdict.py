@@ -64,7 +64,9 @@ def test_without_a_limit_nothing_is_stale_and_with_one_alone_it_is_that() -> Non
 def test_a_watermark_that_is_held_back_is_a_warning_of_its_own() -> None:
     held = freshness(ORDERS, LIMITS, 0, bound(NOW - timedelta(minutes=90)))
     assert (held.passed, held.severity) == (False, Severity.WARN)
-    assert held.detail == "every row has landed; the watermark has been held back for 1h 30m by pid 42, etl"
+    assert (
+        held.detail == "every row that can land has landed; the watermark has been held back for 1h 30m by pid 42, etl"
+    )
     assert freshness(ORDERS, LIMITS, 0, bound(NOW - timedelta(minutes=14))).passed
     assert "prepared transaction 'tx'" in freshness(ORDERS, LIMITS, 0, bound(prepared="'tx'")).detail
 
@@ -125,8 +127,8 @@ def test_of_a_fresh_copy_rows_in_quarantine_are_said_to_be_missing() -> None:
     fresh = freshness(ORDERS, LIMITS, 0, bound())
     told = beside_quarantine(fresh, HeldRows(), UnfitRows(1, (("total is NaN", 1),)))
     assert (told.passed, told.quarantined) == (True, 1)
-    assert told.detail.startswith("every other row has landed; 1 row of the source cannot land")
-    assert beside_quarantine(fresh, HeldRows(), UnfitRows()).detail == "every row has landed"
+    assert told.detail.startswith("every row that can land has landed; 1 row of the source cannot land")
+    assert beside_quarantine(fresh, HeldRows(), UnfitRows()).detail == "every row that can land has landed"
 
 
 def test_freshness_says_when_deletes_are_looked_for_and_fails_when_that_is_overdue() -> None:
@@ -142,10 +144,10 @@ def test_freshness_says_when_deletes_are_looked_for_and_fails_when_that_is_overd
         now = replace(bound(), clock=looked + timedelta(hours=hours))
         return freshness_of(ObserveRequest(spec, state), LIMITS, 0.0, now)
 
-    assert (at(2).passed, at(2).detail) == (True, "every row has landed; deletes are looked for in 22h")
+    assert (at(2).passed, at(2).detail) == (True, "every row that can land has landed; deletes are looked for in 22h")
     late = at(26)
     assert (late.passed, late.severity, late.measured) == (False, Severity.ERROR, 7200)
-    assert late.detail == "every row has landed; deletes should have been looked for 2h ago"
+    assert late.detail == "every row that can land has landed; deletes should have been looked for 2h ago"
 
 
 def test_a_quarantine_that_nobody_could_count_is_not_an_empty_one() -> None:

@@ -146,10 +146,7 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
 
 
 def _beside_quarantine(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdict:
-    try:
-        return beside_quarantine(verdict, ports.quarantine.held(spec), ports.quarantine.unfit(spec))
-    except IncrementalAssetsError as error:
-        return unanswered(spec.id, verdict.check, sentence_of(spec.id, error))
+    return beside_quarantine(verdict, ports.quarantine.held(spec), ports.quarantine.unfit(spec))
 
 
 def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:

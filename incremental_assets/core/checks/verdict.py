@@ -25,8 +25,6 @@ from incremental_assets.core.planning.comparing import deletes_due
 from incremental_assets.core.planning.whole import next_look
 from incremental_assets.core.words import age, agreeing, counted
 
-_ALL_LANDED, _OTHERS_LANDED = "every row has landed", "every other row has landed"
-
 
 def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: Bound) -> Verdict:
     """What can be said of one table, whichever way it is followed; `lag` as a look found it."""
@@ -56,7 +54,7 @@ def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None
             table, Check.FRESHNESS, passed=False, severity=severity, detail=detail, measured=lag, threshold=threshold
         )
     held = _held_back(limits, bound) if bound else ""
-    landed = f"the oldest row that has not landed is {age(lag)} old" if lag else _ALL_LANDED
+    landed = f"the oldest row that has not landed is {age(lag)} old" if lag else "every row that can land has landed"
     detail = f"{landed}; {held}" if held else landed
     return Verdict(
         table,
@@ -74,11 +72,9 @@ def _beside_deletes(found: Verdict, limits: Freshness, due: datetime, clock: dat
     late = (clock - due).total_seconds()
     if late <= 0:
         return replace(found, detail=f"{found.detail}; deletes are looked for in {age(-late)}")
-    said = f"deletes should have been looked for {age(late)} ago"
     overdue = freshness(found.table, limits, late)
-    if found.passed and not overdue.passed:
-        return replace(overdue, detail=f"{found.detail}; {said}")
-    return replace(found, detail=f"{found.detail}; {said}")
+    worse = overdue if found.passed and not overdue.passed else found
+    return replace(worse, detail=f"{found.detail}; deletes should have been looked for {age(late)} ago")
 
 
 def _at_intervals(table: TableId, limits: Freshness, due: datetime, clock: datetime) -> Verdict:
@@ -145,8 +141,7 @@ def beside_quarantine(verdict: Verdict, held: HeldRows | None, unfit: UnfitRows 
     if held is None or unfit is None:
         return replace(verdict, detail=f"{verdict.detail}; rows in quarantine are not counted here")
     told = [each.sentence for each in (held, unfit) if each.rows]
-    said = verdict.detail.replace(_ALL_LANDED, _OTHERS_LANDED) if told else verdict.detail
-    return replace(verdict, detail="; ".join((said, *told)), quarantined=held.rows + unfit.rows)
+    return replace(verdict, detail="; ".join((verdict.detail, *told)), quarantined=held.rows + unfit.rows)
 
 
 def schema(spec: TableSpec, found: Difference) -> Verdict:
