@@ -16,6 +16,7 @@ from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.foresight.bulk import bulk_of
 from incremental_assets.core.foresight.pending import Pending, located, new_keys, partition_keys
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.number_keys import (
     MOST_KEYS,
     IntegerGrid,
@@ -25,7 +26,7 @@ from incremental_assets.core.model.number_keys import (
     laid,
 )
 from incremental_assets.core.model.partition import parts, touched_of, window_of
-from incremental_assets.core.model.table import Cursor
+from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import Observation
@@ -173,6 +174,24 @@ def test_the_source_is_asked_for_the_bulk_only_where_one_grid_is_too_wide() -> N
     (far,) = located([pending(None, HIGHEST)], probe, lambda _: TENS)
     (near,) = located([pending(None, 3)], probe, lambda _: TENS)
     assert (far.bulk, near.bulk) == ((0, 9), None)
+
+
+def test_of_a_row_that_is_counted_the_cursor_alone_is_read() -> None:
+    class Watched(FakeProbe):
+        read: frozenset[tuple[str, ...]] = frozenset()
+
+        def measure(
+            self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT
+        ) -> tuple[Measure, ...]:
+            self.read |= {spec.shape.names}
+            return super().measure(spec, windows, by)
+
+    world = World(shop())
+    for each in (1, 2, 3, HIGHEST):
+        order(world.database, "ada", "2024-01-05T00:00:00Z", number=each)
+    probe = Watched(world.database)
+    (found,) = located([pending(None, HIGHEST)], probe, lambda _: TENS)
+    assert (found.bulk, probe.read) == ((0, 9), {("id",)})
 
 
 def test_partitions_with_open_ends_are_compared_with_what_is_covered() -> None:

@@ -156,9 +156,13 @@ def _bulk(found: Pending, grid: Grid | None, probe: Probe) -> tuple[int, int] | 
     if not is_too_wide(grid, *ends):
         return None
 
+    # Rows are only counted: a hash of the cursor alone is the least that a source computes.
+    others = set(found.spec.shape.names) - {cursor.column, cursor.fallback}
+    narrow = replace(found.spec, shape=found.spec.shape.without(others))
+
     def counts(ranges: Sequence[tuple[int, int]]) -> list[int]:
         windows = [Window(*(CursorValue.of(cursor.type, end) for end in each)) for each in ranges]
-        return [measure.rows for measure in probe.measure(found.spec, windows)]
+        return [measure.rows for measure in probe.measure(narrow, windows)]
 
     try:
         return bulk_of(grid, *ends, counts)
@@ -187,15 +191,16 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
         return among(grid, known, None if lower is None else min(int(lower.text), last), last)
     first = min(_first(grid, lower, last, known), last)
     if is_too_wide(grid, integer_bounds(grid, known[0])[0] if known else first, last):
-        return among(grid, _with_open_ends(grid, found, first, last, known), first, last)
+        open_ended = _with_open_ends(grid, found, known)
+        return among(grid, open_ended, first, last) if open_ended else integer_keys(grid, first, last)
     return integer_keys(grid, first, last)
 
 
-def _with_open_ends(grid: IntegerGrid, found: Pending, first: int, last: int, known: Sequence[str]) -> tuple[str, ...]:
-    """All keys of a table whose numbers lie too far apart: those there are and an open last one, or a grid over its bulk with both. Raises TooManyPartitions."""
+def _with_open_ends(grid: IntegerGrid, found: Pending, known: Sequence[str]) -> tuple[str, ...]:
+    """All keys of a table whose numbers lie too far apart: those there are and an open last one, or a grid over its bulk with both; none without a bulk."""
     if known:
         return extended(grid, known)
-    return laid(grid, *found.bulk) if found.bulk is not None else integer_keys(grid, first, last)
+    return laid(grid, *found.bulk) if found.bulk else ()
 
 
 def later_keys(grid: Grid | None, last: str, spec: TableSpec, report: SyncReport, now: datetime) -> tuple[str, ...]:
@@ -213,16 +218,10 @@ def new_keys(grid: Grid | None, found: Pending, wanted: Sequence[str], known: Se
     if not isinstance(grid, IntegerGrid) or not wanted or is_open(known):
         return ()
     if is_open(wanted):
-        return extended(grid, known)[len(known) :] if known else laid(grid, *_known(found.bulk))
+        return _with_open_ends(grid, found, known)[len(known) :]
     begin = integer_bounds(grid, known[-1])[1] if known else _old_beginning(grid, found, wanted)
     end = integer_bounds(grid, wanted[-1])[1]
     return integer_keys(grid, begin, end - 1) if begin < end else ()
-
-
-def _known(bulk: tuple[int, int] | None) -> tuple[int, int]:
-    if bulk is None:
-        raise ValueError("keys with an open end are laid around a bulk")
-    return bulk
 
 
 def _old_beginning(grid: IntegerGrid, found: Pending, wanted: Sequence[str]) -> int:
