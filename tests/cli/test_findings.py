@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,13 +12,13 @@ import pytest
 from incremental_assets.cli.commands.doctor import read_by_others
 from incremental_assets.cli.findings.finding import Health
 from incremental_assets.cli.findings.of_source import of_source
-from incremental_assets.cli.findings.of_table import of_trouble
+from incremental_assets.cli.findings.of_table import of_table, of_trouble
 from incremental_assets.cli.selection import Trouble
-from incremental_assets.core.checks.doctor import SourceFacts
+from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import SelectionError
 from tests.cli.conftest import CONFIG
-from tests.scenario import ORDERS
+from tests.scenario import ORDERS, orders
 
 
 def test_a_user_who_sees_no_other_transactions_is_best_effort_only_while_another_session_has_one_open(
@@ -55,6 +56,25 @@ def test_a_role_that_others_use_too_is_told_with_them_and_a_pooler_and_settings_
         "settings": Health.OK,
     }
     assert found["settings"].detail.endswith("not by quote_all_identifiers = on")
+
+
+def test_a_key_that_the_source_compares_otherwise_than_the_copy_is_a_warning_with_its_cure() -> None:
+    found = orders()
+    columns = tuple(
+        replace(each, equality="the collation utf8mb4_general_ci") if each.name == "id" else each
+        for each in found.columns
+    )
+    spec = replace(found, shape=replace(found.shape, columns=columns))
+    facts = TableFacts(Wanted(spec.id), exists=True, usable=True, readable=True)
+    now = datetime(2024, 1, 31, tzinfo=UTC)
+    source = SourceFacts("MariaDB 10.11", "reader", "UTF8", False, True, True, True, False, "UTC", now)
+
+    (said,) = (each for each in of_table(spec, facts, source, landed=True) if each.topic == "key")
+
+    assert said.health is Health.WARN
+    assert "takes keys in 'id' for equal that the copy tells apart (the collation utf8mb4_general_ci)" in said.detail
+    assert said.detail.endswith("its runs are best_effort")
+    assert said.cure.startswith("follow deletes by `deletes: {mode: diff}`")
 
 
 def test_a_table_that_is_not_in_the_source_is_named_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from incremental_assets.core.model.cures import NO_TEXTS, NO_TEXTS_CURE
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.model.time_zones import time_zone
-from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_logins, of_numbers, of_roles
+from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_key, of_logins, of_numbers, of_roles
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.planning.stamps import declared, of_stamps, units_cut
 from incremental_assets.core.words import with_article
@@ -122,6 +122,11 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
             "zone",
             of_roles(spec, zone, source.clock),
             source.cures.role_zones,
+        ),
+        (
+            "key",
+            of_key(spec),
+            "follow deletes by `deletes: {mode: diff}`, or take a key that the source compares as it is written",
         ),
     )
     guarantee = Guarantee.HOLDBACK if spec.holdback else Guarantee.BEST_EFFORT
