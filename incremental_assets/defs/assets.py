@@ -102,10 +102,14 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
             with listening(_reports(context, view, scheme, chosen, ports)) as reports:
                 for report in reports:
                     spec = specs[report.table]
-                    # Before the run's own, of which the newest has its totals: an asset's page shows what came last.
-                    if not _is_empty(context, report, spec, ports):
+                    if report.status is Status.LANDED:
+                        context.log.info(_line(report))
+                    if _is_empty(context, report, spec, ports):
+                        context.log.info("%s: there are no rows, and so no partitions to announce", report.table)
+                    else:
+                        # Before the run's own, of which the newest has its totals: an asset's page shows what came last.
                         _announce_later_partitions(context, scheme, report, spec)
-                    yield from _results(context, report, spec, ports, failures)
+                        yield from _results(context, report, spec, ports, failures)
                     if report.status in _MET:
                         report_light_checks(context.instance, spec, terms_of(view.config, spec.id), ports)
                     if report.status is Status.LANDED:
@@ -164,12 +168,7 @@ def _reports(
 def _results(
     context: AssetExecutionContext, report: SyncReport, spec: TableSpec, ports: Ports, failures: list[str]
 ) -> Iterator[MaterializeResult]:
-    """A result for a table that landed; an idle one, and one in which there is nothing, announce nothing."""
-    if report.status is Status.LANDED:
-        context.log.info(_line(report))
-    if _is_empty(context, report, spec, ports):
-        context.log.info("%s: there are no rows, and so no partitions to announce", report.table)
-        return
+    """A result for a table that landed; an idle one announces nothing."""
     if report.status is Status.LANDED:
         held = ports.quarantine.held(spec)
         if sentence := left_behind(spec, held):
