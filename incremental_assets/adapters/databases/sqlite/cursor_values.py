@@ -18,23 +18,25 @@ from incremental_assets.core.words import counted
 class CursorValues:
     """The rows of a table by what they have for a cursor."""
 
-    fitting: int = 0
     nulls: int = 0
     numbers: int = 0
     """Numbers that are not of the cursor's type."""
     others: int = 0
     """Texts and blobs that are not."""
+    only_numbers: bool = False
+    """Whether there are such numbers and no row with a value of the cursor's type."""
 
     @classmethod
     def of(cls, connection: sqlite3.Connection, spec: TableSpec) -> Self:
-        """All rows of the table."""
-        found, held = effective(spec), stored(spec)
-        sql = (
-            f"SELECT total({found} IS NOT NULL), total({held} IS NULL), "
-            f"total({found} IS NULL AND typeof({held}) IN ('integer', 'real')), total({found} IS NULL AND typeof({held}) IN ('text', 'blob')) "
-            f"FROM {identifier(spec.id.name)}"
+        """All rows of the table; the cursor of each is read once."""
+        table, found, kind = identifier(spec.id.name), effective(spec), f"typeof({stored(spec)})"
+        counted_by_kind = ", ".join(
+            f"total({kind} IN {kinds})" for kinds in ("('null')", "('integer', 'real')", "('text', 'blob')")
         )
-        return cls(*map(int, connection.execute(sql).fetchone()))
+        sql = f"SELECT {counted_by_kind} FROM {table} WHERE {found} IS NULL"
+        nulls, numbers, others = map(int, connection.execute(sql).fetchone())
+        fitting = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {found} IS NOT NULL)"
+        return cls(nulls, numbers, others, numbers > 0 and not connection.execute(fitting).fetchone()[0])
 
     @property
     def misfits(self) -> int:
@@ -43,7 +45,7 @@ class CursorValues:
 
     def check(self, spec: TableSpec) -> None:
         """Single values of another kind go to quarantine; where there is no other, the cursor was declared as something else. Raises SourceRefused."""
-        if self.numbers and not self.fitting:
+        if self.only_numbers:
             raise SourceRefused(_sentence(spec, self.numbers))
 
 
