@@ -130,6 +130,7 @@ def test_new_columns_are_discarded_and_told_once_until_they_are_wanted(desk: Sta
     ] * 2
     held = {name: desk.copy(name, "id", "colour")[1:3] for name in NAMES}
     assert held == {"orders": [(2, "red"), (3, "red")], "readings": [(2, None), (3, None)]}
+    assert set(ledger(desk).values()) == {"id: widened (int -> bigint), by schema_changes: widen"}
 
 
 class MovedBeforeTheFill:
