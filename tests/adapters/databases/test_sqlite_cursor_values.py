@@ -24,6 +24,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases.test_sqlite_files import of
 
@@ -181,3 +182,26 @@ def test_a_log_that_is_read_through_a_file_which_may_not_be_made_is_told_with_th
         file.execute("PRAGMA journal_mode = delete")
     with as_another(closed_folder):
         assert [shape.id.name for shape in of(closed_folder / "shop.db").catalogue()] == ["visits"]
+
+
+@pytest.mark.parametrize(("stamped", "guarantee"), [(True, Guarantee.SETTLED), (False, Guarantee.BEST_EFFORT)])
+def test_texts_of_moments_are_settled_where_a_default_and_a_trigger_stamp_them(
+    tmp_path: Path, stamped: bool, guarantee: Guarantee
+) -> None:
+    now = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
+    probe = visits(tmp_path, f"TEXT NOT NULL DEFAULT ({now})" if stamped else "TEXT NOT NULL", [MOMENT], " STRICT")
+    if stamped:
+        with closing(sqlite3.connect(tmp_path / "shop.db")) as file:
+            file.execute(
+                "CREATE TRIGGER stamp AFTER UPDATE ON visits WHEN NEW.updated_at IS OLD.updated_at "
+                f"BEGIN UPDATE visits SET updated_at = {now} WHERE id = NEW.id; END"
+            )
+    decision = plan(
+        spec_of(probe, CursorType.DATETIME),
+        Request("run"),
+        None,
+        CommitIds("app", 0, "batch"),
+        Observation(probe.bound()),
+    )
+    assert isinstance(decision, SyncPlan)
+    assert decision.settled.guarantee is guarantee, decision.settled.reason
