@@ -131,8 +131,7 @@ def test_what_the_readme_says_of_the_soak_is_what_it_came_to() -> None:
     )
     assert f"under `settled` and {doubled} were doubled; {weak:,} were lost by runs that had said `best_effort`" in told
     assert soak["faults"] == []
-    assert soak["minutes"] >= 30
-    assert "In its last half hour" in told
+    assert soak["minutes"] >= 60
 
 
 def test_what_the_readme_says_of_the_fault_report_is_what_was_played() -> None:
