@@ -77,7 +77,10 @@ def catalogues(runtime: Runtime) -> dict[str, tuple[TableShape, ...]]:
 
 def _loaded() -> Configuration:
     try:
-        return load(config_path())
+        configuration = load(config_path())
     except IncrementalAssetsError as error:
         # Dagster shows a broken code location with its traceback: `from None` keeps that to the mistakes themselves.
         raise error from None
+    for sentence in configuration.unencrypted:
+        _log.warning(sentence)
+    return configuration

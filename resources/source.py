@@ -86,7 +86,7 @@ def address(source: SourceConfig, file: Path) -> Address:
         database=str(absolute(database, file.parent)) if is_file else database,
         user=user,
         password=password,
-        tls=source.require_tls(host, file),
+        tls=source.tls,
         connect_timeout=source.options.connect_timeout,
         socket_timeout=source.options.socket_timeout,
         statement_timeout=source.options.statement_timeout,

@@ -41,7 +41,7 @@ def config_option(path: Path, default: Path) -> str:
 
 
 def configured(config: Path | None) -> Configuration:
-    """The configuration; sets the environment so that Dagster's processes read the same one. A note on stderr says so if it is the demo's.
+    """The configuration; sets the environment so that Dagster's processes read the same one. Notes on stderr say so if it is the demo's, and where no connection is encrypted.
 
     Raises SelectionError where there is none and no checkout whose demo it could be.
     """
@@ -60,8 +60,9 @@ def configured(config: Path | None) -> Configuration:
 
 
 def configured_or_demo(config: Path | None) -> Configuration:
-    """As `configured`, without the note, for commands that are meant for the demo as well."""
+    """As `configured`, without the note on the demo, for commands that are meant for the demo as well."""
     configuration = load(config_path(config) or shipped(SHIPPED))
+    sys.stderr.writelines(f"{sentence}\n" for sentence in configuration.unencrypted)
     os.environ[CONFIG_VARIABLE] = str(configuration.path)
     return configuration
 

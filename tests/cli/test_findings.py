@@ -36,6 +36,20 @@ def test_a_user_who_sees_no_other_transactions_is_best_effort_only_while_another
     )
 
 
+def test_rows_that_cross_a_network_unencrypted_are_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "sources.yaml").write_text(CONFIG.replace("host: localhost", "host: db\n    tls: disable"))
+    (source,) = load(tmp_path / "sources.yaml").sources
+    now = datetime(2024, 1, 31, tzinfo=UTC)
+    facts = SourceFacts("PostgreSQL 18.4", "reader", "UTF8", False, True, True, True, False, "UTC", now)
+
+    (found,) = (each for each in of_source(source, facts) if each.topic == "tls")
+
+    assert (found.health, found.detail) == (
+        Health.WARN,
+        "rows and the password cross the network to db unencrypted, as `tls: disable` is written",
+    )
+
+
 def test_a_role_that_others_use_too_is_told_with_them_and_a_pooler_and_settings_without_a_warning(
     tmp_path: Path,
 ) -> None:

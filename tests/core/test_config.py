@@ -21,7 +21,7 @@ from incremental_assets.core.config.settings import (
     unlisted_table,
 )
 from incremental_assets.core.config.terms import terms_of
-from incremental_assets.core.errors import ConfigurationError, SelectionError
+from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
@@ -312,14 +312,27 @@ def test_whoever_is_not_loopback_is_verified(tmp_path: Path, host: str, tls: Tls
     assert loaded(tmp_path, SMALLEST.replace("localhost", host)).source("shop").tls is tls
 
 
-def test_a_host_by_reference_is_judged_when_it_is_known(tmp_path: Path) -> None:
-    text = SMALLEST.replace("host: localhost", "host: {env: SHOP_HOST}, tls: disable")
-    read = loaded(tmp_path, text)
-    assert read.source("shop").require_tls("127.0.0.1", read.path) is Tls.DISABLE
-    with pytest.raises(
-        ConfigurationError, match=r"sources.yaml:5: '{env: SHOP_HOST}': a host that is not loopback needs TLS"
-    ):
-        read.source("shop").require_tls("db.example.com", read.path)
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        ("localhost", ()),
+        ('"::1"', ()),
+        ("db.example.com", ("db.example.com",)),
+        ("172.18.0.2", ("172.18.0.2",)),
+        ("127.0.0.1.example.com", ("127.0.0.1.example.com",)),
+        ("{env: SHOP_HOST}", ("{env: SHOP_HOST}",)),
+    ],
+)
+def test_no_encryption_is_allowed_where_it_is_written_and_named_with_its_line(
+    tmp_path: Path, host: str, said: tuple[str, ...]
+) -> None:
+    read = loaded(tmp_path, SMALLEST.replace("host: localhost", f"host: {host}, tls: disable"))
+    assert read.source("shop").tls is Tls.DISABLE
+    assert read.unencrypted == tuple(
+        f"{read.path}:5: rows of shop and its password cross the network to {each} unencrypted, as `tls: disable` is written; "
+        "write verify-full, verify-ca or require once its server has TLS"
+        for each in said
+    )
 
 
 @pytest.mark.parametrize(

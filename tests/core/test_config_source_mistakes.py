@@ -8,7 +8,6 @@ import pytest
 from tests.core.mistakes import FILE, SOURCE, in_source, only_problem, problems
 
 SOURCE_MISTAKES = [
-    ("tls: disable", "host: localhost", "host: db.example.com", "disable", "a host that is not loopback needs TLS"),
     ("tls: on", "", "", "on", "choose one of: verify-full, verify-ca, require, disable"),
     ("password: hunter2", "", "", "password: …", "a secret is never written in this file; write {env: NAME}"),
     ("options: {ssl: off}", "", "", "ssl", "the keys are connect_timeout, socket_timeout, statement_timeout"),

@@ -108,6 +108,16 @@ def test_a_broken_configuration_is_told_by_its_own_lines(tmp_path: Path, monkeyp
     assert found.value.__suppress_context__
 
 
+def test_a_source_without_encryption_is_named_in_the_log_of_the_code_location(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = configured(tmp_path).path
+    path.write_text(path.read_text().replace("host: localhost", "host: db\n    tls: disable"))
+    monkeypatch.setenv("INCREMENTAL_ASSETS_CONFIG", str(path))
+    definitions.defs()
+    assert "cross the network to db unencrypted" in caplog.text
+
+
 def test_a_checkpoint_file_that_is_none_hides_no_listed_table(tmp_path: Path) -> None:
     runtime = Runtime(configured(tmp_path))
     (tmp_path / "checkpoints.db").write_text("this is no database" * 100)

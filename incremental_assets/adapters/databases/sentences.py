@@ -71,7 +71,7 @@ def untrusted(words: str, address: Address) -> str:
     """The sentence for a line that cannot be secured as `tls` asks, by a driver that knows the machine's authorities."""
     return (
         f"no connection under `tls: {address.tls}` ({words}); switch TLS on in the server, and name its authority in SSL_CERT_FILE; "
-        "a source on this machine may have `tls: disable`"
+        "on a network that nobody else can read, `tls: disable` does without"
     )
 
 

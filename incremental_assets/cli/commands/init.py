@@ -129,7 +129,7 @@ def _answer(path: Path, url: SourceUrl, found: Sequence[Proposal]) -> Answer:
     listed = sum(each.terms is not None for each in found)
     option = config_option(path, HERE)
     next_steps = [f"incremental-assets {command}{option}" for command in ("doctor", "plan", "sync")]
-    output: list[Shown] = shown(found)
+    output: list[Shown] = [*shown(found), *(Note(sentence, "warn") for sentence in load(path).unencrypted)]
     other = os.environ.get(CONFIG_VARIABLE)
     if other and not option and Path(other).absolute() != path.absolute():
         output.append(Note(f"{CONFIG_VARIABLE} names {other}, which every command reads instead: unset it", "warn"))

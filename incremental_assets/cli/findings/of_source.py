@@ -14,6 +14,13 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
     """Whether the bound may be settled, and whether the account may do more than it needs."""
     name = source.name
     yield Finding(name, "reachable", Health.OK, f"{facts.version}, as {facts.user}, tls {source.tls}")
+    if source.is_unencrypted:
+        yield warn(
+            name,
+            "tls",
+            f"rows and the password cross the network to {source.host} unencrypted, as `tls: disable` is written",
+            "write verify-full, verify-ca or require once the server has TLS",
+        )
     if facts.is_replica:
         yield warn(
             name,

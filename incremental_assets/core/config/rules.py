@@ -13,7 +13,6 @@ from incremental_assets.core.config.column_rules import column_mistakes, default
 from incremental_assets.core.config.contract_rules import contract_mistakes
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, SCHEMA_IS_USER
 from incremental_assets.core.config.document import SettingsDocument, SourceDocument
-from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
 from incremental_assets.core.config.table_document import (
     CursorDocument,
     CursorKind,
@@ -143,8 +142,6 @@ def spark_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
 
 def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
     """Mistakes of a source outside its tables."""
-    if source.tls is Tls.DISABLE and isinstance(source.host, str) and not is_loopback(source.host):
-        yield ("tls",), NO_TLS
     yield from _place_mistakes(source)
     if source.dialect in SCHEMA_IS_DATABASE and source.schemas is None and not isinstance(source.database, str):
         yield (

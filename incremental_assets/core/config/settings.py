@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from incremental_assets.core.config.dialects import FILES
-from incremental_assets.core.errors import ConfigurationError, Problem, SelectionError
+from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.column_choice import ALL, ColumnChoice
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorValue, Span
@@ -194,11 +194,12 @@ class SourceConfig:
         """The line where a key is written, else that of the source."""
         return self.lines.get(key, self.line)
 
-    def require_tls(self, host: str, file: Path) -> Tls:
-        """The protection for `host` as a reference turned out; ConfigurationError, without it, when a host that is not loopback would have none."""
-        if self.tls is Tls.DISABLE and self.dialect not in FILES and not is_loopback(host):
-            raise ConfigurationError((Problem(str(file), self.line_of("host"), str(self.host), NO_TLS),))
-        return self.tls
+    @property
+    def is_unencrypted(self) -> bool:
+        """Whether rows and passwords may cross a network that can read them: `tls: disable` is written for a host that is not loopback, or for a reference."""
+        if self.tls is not Tls.DISABLE or self.dialect in FILES:
+            return False
+        return isinstance(self.host, Reference) or not is_loopback(self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +238,16 @@ class Configuration:
         given = (source.password for source in self.sources)
         return tuple(found.name for found in given if isinstance(found, Reference) and found.kind == "env")
 
+    @property
+    def unencrypted(self) -> tuple[str, ...]:
+        """A sentence for each source whose connections are not encrypted, with its place."""
+        return tuple(
+            f"{self.path}:{each.line_of('host')}: rows of {each.name} and its password cross the network to {each.host} unencrypted, "
+            "as `tls: disable` is written; write verify-full, verify-ca or require once its server has TLS"
+            for each in self.sources
+            if each.is_unencrypted
+        )
+
     def source(self, name: str) -> SourceConfig:
         """The source of that name; SelectionError names the ones that exist."""
         names = [source.name for source in self.sources]
@@ -245,9 +256,6 @@ class Configuration:
             hint = f"did you mean {near[0]!r}?" if near else f"choose one of: {', '.join(names)}"
             raise SelectionError(f"there is no source {name!r} in {self.path}; {hint}")
         return self.sources[names.index(name)]
-
-
-NO_TLS = "a host that is not loopback needs TLS; remove `tls: disable`, or use verify-full, verify-ca or require"
 
 
 def is_loopback(host: str) -> bool:

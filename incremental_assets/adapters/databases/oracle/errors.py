@@ -55,7 +55,7 @@ def explain(error: BaseException, address: Address, table: TableId | None) -> In
     if kinds & _NOT_TRUSTED or (kinds and of_tls):
         return SourceUnreachable(
             f"{place}: no connection under `tls: {address.tls}` ({words}); have the server listen by TCPS on this port, and name its authority in SSL_CERT_FILE; "
-            "a source on this machine may have `tls: disable`"
+            "on a network that nobody else can read, `tls: disable` does without"
         )
     if number in _NO_LOGIN:
         return SourceUnreachable(

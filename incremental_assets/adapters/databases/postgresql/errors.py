@@ -196,7 +196,7 @@ def _not_connected(address: Address, place: str, words: str) -> IncrementalAsset
 
 def _tls_cure(words: str) -> str:
     if "does not support ssl" in words:
-        return "switch TLS on in the server; a source on this machine may have `tls: disable`"
+        return "switch TLS on in the server; on a network that nobody else can read, `tls: disable` does without"
     if "does not match host name" in words:
         return "write `host` by a name that the certificate carries"
     return "put the server's authority into ~/.postgresql/root.crt, or name it in PGSSLROOTCERT"
