@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from incremental_assets.cli.answer import Cell, Grid, Note, Shown
 from incremental_assets.core.discovery.judging import judged, spec_of
@@ -13,9 +13,14 @@ from incremental_assets.core.discovery.ranking import Candidate
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.words import counted, listed
 
 if TYPE_CHECKING:
     from incremental_assets.adapters.databases.probe import SqlProbe
+
+Key = TypeVar("Key")
+_SHOWN = 40
+"""Lines of tables, and of what to fix, that a person reads at once."""
 
 
 def proposals(probe: SqlProbe, shapes: Sequence[TableShape]) -> tuple[Proposal, ...]:
@@ -32,19 +37,42 @@ def proposals(probe: SqlProbe, shapes: Sequence[TableShape]) -> tuple[Proposal, 
 
 
 def shown(found: Sequence[Proposal]) -> list[Shown]:
-    """A line per table, then what to fix."""
-    rows = tuple(
-        (
-            str(each.shape.id),
-            str(each.terms.strategy) if each.terms else Cell("left out", "dim"),
-            each.taken.name if each.taken else "",
-            f"~{each.shape.rows:,}" if each.shape.rows else "",
-            each.why,
-        )
-        for each in found
-    )
+    """A line for tables that are proposed alike, those with most to fix first; then what to fix. The entries have what is more than a person reads at once."""
+    groups = _grouped(((_strategy(each), each.taken.name if each.taken else "", each.why), each) for each in found)
+    groups.sort(key=lambda group: -max(len(each.fixes) for each in group[1]))
+    fixes = _grouped((fix, each) for each in found for fix in each.fixes)
+    fixes.sort(key=lambda fix: -len(fix[1]))
+    rows = tuple(_row(*group) for group in groups[:_SHOWN])
     grid = Grid(("table", "strategy", "cursor", "rows", "because"), rows, frozenset({"rows"}), ("because",))
-    return [grid, *(Note(f"{each.shape.id}: {fix}", "warn") for each in found for fix in each.fixes)]
+    notes = [Note(f"{_names(tables)}: {fix}", "warn") for fix, tables in fixes[:_SHOWN]]
+    if more := sum(len(tables) for _, tables in groups[_SHOWN:]):
+        notes.insert(0, Note(f"and {counted(more, 'table')} more, which the entries explain one by one", "dim"))
+    if more := len(fixes[_SHOWN:]):
+        notes.append(Note(f"and {counted(more, 'thing')} more to fix, each beside its table in the entries", "dim"))
+    return [grid, *notes]
+
+
+def _grouped(found: Iterable[tuple[Key, Proposal]]) -> list[tuple[Key, list[Proposal]]]:
+    """The tables of each key, in their order."""
+    groups: dict[Key, list[Proposal]] = {}
+    for key, each in found:
+        groups.setdefault(key, []).append(each)
+    return list(groups.items())
+
+
+def _row(alike: tuple[str, str, str], tables: list[Proposal]) -> tuple[Cell | str, ...]:
+    strategy, cursor, why = alike
+    rows = sum(each.shape.rows for each in tables)
+    tone = "" if tables[0].terms else "dim"
+    return _names(tables), Cell(strategy, tone), cursor, f"~{rows:,}" if rows else "", why
+
+
+def _names(tables: list[Proposal]) -> str:
+    return listed([str(each.shape.id) for each in tables])
+
+
+def _strategy(each: Proposal) -> str:
+    return str(each.terms.strategy) if each.terms else "left out"
 
 
 def entry(each: Proposal) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
@@ -13,6 +15,13 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def agreeing(number: int, one: str, many: str) -> str:
     """The form of a verb that goes with so many."""
     return one if number == 1 else many
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first of them by name, and how many others there are: `a, b, c and 39 others`. One more than `most` is named, too."""
+    if len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most:,} others"
 
 
 def with_article(noun: str) -> str:

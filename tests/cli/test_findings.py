@@ -9,10 +9,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from incremental_assets.cli.commands.doctor import read_by_others
-from incremental_assets.cli.findings.finding import Health
+from incremental_assets.cli.commands.doctor import answer, read_by_others
+from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.of_source import of_source
 from incremental_assets.cli.findings.of_table import of_table, of_trouble
+from incremental_assets.cli.render import plain_lines
 from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.config.load import load
@@ -89,6 +90,28 @@ def test_a_key_that_the_source_compares_otherwise_than_the_copy_is_a_warning_wit
     assert "takes keys in 'id' for equal that the copy tells apart (the collation utf8mb4_general_ci)" in said.detail
     assert said.detail.endswith("its runs are best_effort")
     assert said.cure.startswith("follow deletes by `deletes: {mode: diff}`")
+
+
+def test_what_is_found_of_many_tables_alike_is_one_line_and_the_worst_comes_first() -> None:
+    tables = [f"shop.public.t{number:03d}" for number in range(300)]
+    found = answer(
+        [
+            *(Finding(name, "cursor", Health.OK, "read by updated_at") for name in tables),
+            *(warn(name, "index", "no index begins with updated_at", "create one") for name in tables[:4]),
+            Finding("shop.public.t007", "readable", Health.FAIL, "this user may not read it", "grant it"),
+        ]
+    )
+
+    assert [" ".join(line.split()) for line in plain_lines(found)] == [
+        "of what found",
+        "fail shop.public.t007 readable this user may not read it",
+        "warn shop.public.t000, shop.public.t001, shop.public.t002, shop.public.t003 index no index begins with updated_at",
+        "ok shop.public.t000, shop.public.t001, shop.public.t002 and 297 others cursor read by updated_at",
+        "shop.public.t007 readable: grant it",
+        "shop.public.t000, shop.public.t001, shop.public.t002, shop.public.t003 index: create one",
+        "300 ok, 4 to look at, 1 to fix",
+    ]
+    assert len(found.document["findings"]) == 305
 
 
 def test_a_table_that_is_not_in_the_source_is_named_once(tmp_path: Path) -> None:

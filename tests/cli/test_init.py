@@ -277,6 +277,18 @@ def test_discover_proposes_what_is_not_listed_and_leaves_the_file(call: Call, sp
     assert path.read_text(encoding="utf-8") == before
 
 
+def test_hundreds_of_tables_are_a_page_to_read_and_each_has_its_entry_in_the_file(call: Call, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "here.db")) as file:
+        for number in range(300):
+            file.execute(f"CREATE TABLE t{number:03d} (id INTEGER PRIMARY KEY, updated_at timestamp NOT NULL)")
+    said = call("init", "sqlite:///here.db")
+
+    lines = said.out.splitlines()
+    assert len(lines) < 90
+    assert any("here.main.t000, here.main.t001, here.main.t002 and 297 others" in line for line in lines)
+    assert len(load(tmp_path / "sources.yaml").sources[0].tables) == 300
+
+
 def test_a_file_of_sqlite_is_proposed_too(call: Call, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "shop.db") as file:
         file.executescript(

@@ -26,21 +26,26 @@ def kinds(world: World, *tables: str) -> tuple[str, ...]:
     return tuple(f"CREATE TYPE {name}_kind AS ENUM ('a')" for name in tables) if world.title == "PostgreSQL" else ()
 
 
-def made(world: World, name: str) -> tuple[str, str]:
-    """One of the tables, with three rows."""
+def made(world: World, name: str) -> tuple[str, ...]:
+    """One of the tables, which the database stamps at inserts and updates."""
     kind = f"{name.removesuffix('_new')}_kind" if world.title == "PostgreSQL" else "varchar(9)"
     return (
         f"CREATE TABLE {name} (id integer PRIMARY KEY, v int, at {world.words.stamp}, kind {kind} DEFAULT 'a')",
-        f"INSERT INTO {name} (id, v) SELECT n, n FROM {world.many(3)}",
+        *world.touching(name, "at"),
     )
+
+
+def filled(world: World, name: str) -> str:
+    """Three rows."""
+    return f"INSERT INTO {name} (id, v) SELECT n, n FROM {world.many(3)}"
 
 
 @scenario(
     "T16",
     "Under their stamps rows show something else: an enum's label is renamed or a column dropped and added again with a default, a table is emptied and filled again, "
     "another table takes its name; of upserts and of an append",
-    holds="the next sync is `settled` and says that the table was altered; the copy equals the source, an append has what its rows show now beside what they showed; "
-    "the sync after it reads nothing",
+    holds="the next sync says that the table was altered, and is `settled` unless what stamps its rows was made anew, too; the copy equals the source, an append has what "
+    "its rows show now beside what they showed; the sync after it reads nothing",
 )
 @played_on(*ALL)
 def test_tables_are_altered_without_a_stamp(world: World, open_world: OpenWorld) -> None:
@@ -48,7 +53,7 @@ def test_tables_are_altered_without_a_stamp(world: World, open_world: OpenWorld)
     desk = open_world(
         '- "{s}.labels:at:{c}!upsert"\n- "{s}.versions:at:{c}!append"\n- "{s}.refilled:at:{c}!upsert"\n- "{s}.swapped:at:{c}!upsert"',
         *kinds(world, *names),
-        *(statement for name in names for statement in made(world, name)),
+        *(statement for name in names for statement in (*made(world, name), filled(world, name))),
     )
     desk.land()
     rename = RECREATED[world.title.lower()]
@@ -56,16 +61,21 @@ def test_tables_are_altered_without_a_stamp(world: World, open_world: OpenWorld)
     desk.execute(
         *(each.replace("{t}", name) for name in ("labels", "versions") for each in rename),
         "CREATE TABLE spare AS SELECT * FROM refilled",
-        *(("DROP TABLE refilled", made(world, "refilled")[0]) if world.title == "SQLite" else (empty,)),
+        *(("DROP TABLE refilled", *made(world, "refilled")) if world.title == "SQLite" else (empty,)),
         "INSERT INTO refilled (id, v, at) SELECT id, v * 10, at FROM spare",
         made(world, "swapped_new")[0],
+        world.touching("swapped_new", "at")[-1],
         "INSERT INTO swapped_new (id, v, at) SELECT id, v + 100, at FROM swapped",
         "ALTER TABLE swapped RENAME TO swapped_old",
         "ALTER TABLE swapped_new RENAME TO swapped",
     )
     reports = desk.land()
 
-    assert {name: report.guarantee for name, report in reports.items()} == dict.fromkeys(names, Guarantee.SETTLED)
+    # A trigger that is made anew with its table may have left rows of open transactions with other stamps; SQLite numbers its schema as a whole.
+    anew = names if world.title == "SQLite" else ("swapped",) if world.title == "PostgreSQL" else ()
+    promised = {name: Guarantee.BEST_EFFORT if name in anew else Guarantee.SETTLED for name in names}
+    assert {name: report.guarantee for name, report in reports.items()} == promised
+    assert all("was altered since the last sync" in reports[name].guarantee_reason for name in anew)
     assert all("was altered in the source" in " ".join(report.warnings) for report in reports.values())
     for name in ("labels", "refilled", "swapped"):
         desk.assert_equal(name)

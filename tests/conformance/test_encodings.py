@@ -14,7 +14,7 @@ from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.shop import Shop
+from tests.shop import Shop, touching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +26,7 @@ TABLES = """
 """
 MADE = (
     "CREATE TABLE orders (code varchar(20) PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
+    *touching("orders"),
     "CREATE TABLE visits (who text, tags text[], at timestamptz NOT NULL DEFAULT now())",
     "CREATE TABLE items (id int PRIMARY KEY, label char(8))",
     "INSERT INTO orders (code, note) SELECT 'k' || n, E'k\\303\\244se ' || n FROM generate_series(1, 40) AS n",

@@ -17,7 +17,7 @@ from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand, plain
 from tests.pgbouncer import OpenPooler, PgBouncer
-from tests.shop import PASSWORD
+from tests.shop import PASSWORD, touching
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())"
 EVENTS = "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text)"
@@ -63,7 +63,7 @@ def behind(desk: Stand, pgbouncer: OpenPooler, **settings: str) -> Iterator[Behi
 def test_an_application_of_our_role_begins_in_a_session_that_we_have_used(
     stand: OpenStand, pgbouncer: OpenPooler, name: str
 ) -> None:
-    desk = stand(TABLES, ORDERS, EVENTS, SHARED, "INSERT INTO orders VALUES (0, 'first')")
+    desk = stand(TABLES, ORDERS, *touching("orders"), EVENTS, SHARED, "INSERT INTO orders VALUES (0, 'first')")
     with behind(desk, pgbouncer) as here:
         desk.land()
         for number in range(1, 4):
@@ -132,7 +132,7 @@ class Application:
     holds="no statement of the application fails, and nothing that it has written is missing under `settled`",
 )
 def test_an_application_goes_on_as_if_we_were_not_there(stand: OpenStand, pgbouncer: OpenPooler) -> None:
-    desk = stand(TABLES, ORDERS, EVENTS, SHARED)
+    desk = stand(TABLES, ORDERS, *touching("orders"), EVENTS, SHARED)
     with behind(desk, pgbouncer) as here:
         application, syncs, until = Application(here), 0, time.monotonic() + SECONDS
         with application.at_work():
@@ -223,7 +223,7 @@ def test_what_a_database_or_an_application_sets_changes_no_value(stand: OpenStan
     holds="each table says in one sentence what pools its statements and what to do, before anything is set or read; the application goes on",
 )
 def test_a_pooler_of_statements_is_refused(stand: OpenStand, pgbouncer: OpenPooler) -> None:
-    desk = stand(TABLES, ORDERS, EVENTS, SHARED)
+    desk = stand(TABLES, ORDERS, *touching("orders"), EVENTS, SHARED)
     with behind(desk, pgbouncer, pool_mode="statement", default_pool_size="1") as here:
         refused = desk.shop.run("sync", "--json")
         with here.application() as application:

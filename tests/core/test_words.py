@@ -15,7 +15,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.words import age, counted, with_article
+from incremental_assets.core.words import age, counted, listed, with_article
 from tests.core.stories import opened
 from tests.fakes import World
 from tests.scenario import countries, orders, shop
@@ -79,3 +79,9 @@ def test_every_mistake_of_a_shorthand_is_named_at_once() -> None:
     assert all(f"the {part} is one of" in str(met.value) for part in ("type", "direction", "strategy"))
     with pytest.raises(ValueError, match=r"is not a date.*did you mean `upsert`"):
         parse("public.orders:updated_at:date@soon!upsrt")
+
+
+def test_the_first_names_stand_for_many_and_one_more_is_named_instead_of_counted() -> None:
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c", "d"]) == "a, b, c, d"
+    assert listed([str(number) for number in range(1_203)]) == "0, 1, 2 and 1,200 others"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,13 +26,14 @@ from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.events import Checkpoint, EventKind
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.words import agreeing, counted
+from incremental_assets.core.words import agreeing, counted, listed
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime
 
 _RECENT = 100
 """Events of a table among which late rows are looked for."""
+_WORST_FIRST = (Health.FAIL, Health.WARN, Health.OK)
 _TONES = {Health.OK: "good", Health.WARN: "warn", Health.FAIL: "bad"}
 
 
@@ -47,7 +48,7 @@ def run(config: Path | None, patterns: Sequence[str], *, sql: bool) -> Answer:
 
 
 def answer(findings: Sequence[Finding]) -> Answer:
-    """One line each; exit 1 if something is missing without which a sync fails."""
+    """The worst first; what is said of many tables alike is one line. Exit 1 if something is missing without which a sync fails."""
     counts = {health: sum(finding.health is health for finding in findings) for health in Health}
     document = {
         "findings": [
@@ -62,12 +63,25 @@ def answer(findings: Sequence[Finding]) -> Answer:
         ]
     }
     rows = tuple(
-        (Cell(str(each.health), _TONES[each.health]), each.subject, each.topic, each.detail) for each in findings
+        (Cell(str(each.health), _TONES[each.health]), subjects, each.topic, each.detail)
+        for each, subjects in _together(findings, lambda each: (each.health, each.topic, each.detail))
     )
     shown: list[Shown] = [Grid(("", "of", "what", "found"), rows, spare=("found",))]
-    shown += [Note(f"{each.subject} {each.topic}: {each.cure}", _TONES[each.health]) for each in findings if each.cure]
+    cures = _together([each for each in findings if each.cure], lambda each: (each.health, each.topic, each.cure))
+    shown += [Note(f"{subjects} {each.topic}: {each.cure}", _TONES[each.health]) for each, subjects in cures]
     summary = f"{counts[Health.OK]} ok, {counts[Health.WARN]} to look at, {counts[Health.FAIL]} to fix"
     return Answer(document, (*shown, Note(summary, "strong")), FAILED if counts[Health.FAIL] else DONE)
+
+
+def _together(
+    findings: Sequence[Finding], alike: Callable[[Finding], tuple[Health, str, str]]
+) -> list[tuple[Finding, str]]:
+    """One finding of those that are alike, with the subjects of all; the worst first, else in their order."""
+    groups: dict[tuple[Health, str, str], list[Finding]] = {}
+    for each in findings:
+        groups.setdefault(alike(each), []).append(each)
+    found = [(group[0], listed([each.subject for each in group])) for group in groups.values()]
+    return sorted(found, key=lambda each: _WORST_FIRST.index(each[0].health))
 
 
 def of_machine() -> Iterator[Finding]:
