@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from incremental_assets.cli.alike import alike
 from incremental_assets.cli.answer import Cell, Grid, Note, Shown
 from incremental_assets.core.discovery.judging import judged, spec_of
 from incremental_assets.core.discovery.proposal import Proposal
@@ -18,7 +19,6 @@ from incremental_assets.core.words import counted, listed
 if TYPE_CHECKING:
     from incremental_assets.adapters.databases.probe import SqlProbe
 
-Key = TypeVar("Key")
 _SHOWN = 40
 """Lines of tables, and of what to fix, that a person reads at once."""
 
@@ -38,9 +38,9 @@ def proposals(probe: SqlProbe, shapes: Sequence[TableShape]) -> tuple[Proposal, 
 
 def shown(found: Sequence[Proposal]) -> list[Shown]:
     """A line for tables that are proposed alike, those with most to fix first; then what to fix. The entries have what is more than a person reads at once."""
-    groups = _grouped(((_strategy(each), each.taken.name if each.taken else "", each.why), each) for each in found)
+    groups = alike(((_strategy(each), each.taken.name if each.taken else "", each.why), each) for each in found)
     groups.sort(key=lambda group: -max(len(each.fixes) for each in group[1]))
-    fixes = _grouped((fix, each) for each in found for fix in each.fixes)
+    fixes = alike((fix, each) for each in found for fix in each.fixes)
     fixes.sort(key=lambda fix: -len(fix[1]))
     rows = tuple(_row(*group) for group in groups[:_SHOWN])
     grid = Grid(("table", "strategy", "cursor", "rows", "because"), rows, frozenset({"rows"}), ("because",))
@@ -52,16 +52,8 @@ def shown(found: Sequence[Proposal]) -> list[Shown]:
     return [grid, *notes]
 
 
-def _grouped(found: Iterable[tuple[Key, Proposal]]) -> list[tuple[Key, list[Proposal]]]:
-    """The tables of each key, in their order."""
-    groups: dict[Key, list[Proposal]] = {}
-    for key, each in found:
-        groups.setdefault(key, []).append(each)
-    return list(groups.items())
-
-
-def _row(alike: tuple[str, str, str], tables: list[Proposal]) -> tuple[Cell | str, ...]:
-    strategy, cursor, why = alike
+def _row(proposed: tuple[str, str, str], tables: list[Proposal]) -> tuple[Cell | str, ...]:
+    strategy, cursor, why = proposed
     rows = sum(each.shape.rows for each in tables)
     tone = "" if tables[0].terms else "dim"
     return _names(tables), Cell(strategy, tone), cursor, f"~{rows:,}" if rows else "", why

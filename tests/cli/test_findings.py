@@ -114,6 +114,19 @@ def test_what_is_found_of_many_tables_alike_is_one_line_and_the_worst_comes_firs
     assert len(found.document["findings"]) == 305
 
 
+def test_what_is_ok_is_counted_beyond_a_page_and_what_is_not_is_always_shown() -> None:
+    loads = [Finding(f"shop.public.t{n:03d}", "first load", Health.OK, f"reads about {n} rows") for n in range(300)]
+    late = [warn(f"shop.public.t{n:03d}", "late", f"rows come {n} s late", "set a lookback") for n in range(60)]
+
+    few, many = list(plain_lines(answer(loads))), list(plain_lines(answer([*loads, *late])))
+
+    assert len(few) == 1 + 40 + 1 + 1
+    assert few[-2] == "and 260 more that are ok; `--json` has them all, `--select` those of a few tables"
+    assert sum(line.startswith("warn") for line in many) == 60
+    assert many[-3] == "and 300 more that are ok; `--json` has them all, `--select` those of a few tables"
+    assert many[-2] == "shop.public.t000, shop.public.t001, shop.public.t002 and 57 others late: set a lookback"
+
+
 def test_a_table_that_is_not_in_the_source_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "sources.yaml").write_text(CONFIG)
     (terms,) = load(tmp_path / "sources.yaml").sources[0].tables

@@ -246,7 +246,7 @@ def test_a_host_that_is_not_loopback_may_be_read_without_tls_and_every_command_w
     # This machine, by an address that does not say so.
     said = call("init", f"{sprawl.replace('127.0.0.1', '0.0.0.0')}?sslmode=disable")
 
-    sentence = "rows of sprawl and its password cross the network to 0.0.0.0 unencrypted"
+    sentence = "rows and the password cross the network to 0.0.0.0 unencrypted"
     assert said.code == 0
     assert "tls: disable" in (tmp_path / "sources.yaml").read_text()
     assert sentence in said.out

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incremental_assets.cli.alike import alike
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.lateness import of_lateness
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 _RECENT = 100
 """Events of a table among which late rows are looked for."""
+_SHOWN = 40
+"""Lines that a person reads at once; what is not ok is never left out."""
 _WORST_FIRST = (Health.FAIL, Health.WARN, Health.OK)
 _TONES = {Health.OK: "good", Health.WARN: "warn", Health.FAIL: "bad"}
 
@@ -62,26 +65,22 @@ def answer(findings: Sequence[Finding]) -> Answer:
             for each in findings
         ]
     }
-    rows = tuple(
-        (Cell(str(each.health), _TONES[each.health]), subjects, each.topic, each.detail)
-        for each, subjects in _together(findings, lambda each: (each.health, each.topic, each.detail))
+    worst_first = sorted(findings, key=lambda each: _WORST_FIRST.index(each.health))
+    rows = alike(((each.health, each.topic, each.detail), each.subject) for each in worst_first)
+    bad = sum(health is not Health.OK for (health, *_), _ in rows)
+    grid = tuple(
+        (Cell(str(health), _TONES[health]), listed(subjects), topic, detail)
+        for (health, topic, detail), subjects in rows[: max(bad, _SHOWN)]
     )
-    shown: list[Shown] = [Grid(("", "of", "what", "found"), rows, spare=("found",))]
-    cures = _together([each for each in findings if each.cure], lambda each: (each.health, each.topic, each.cure))
-    shown += [Note(f"{subjects} {each.topic}: {each.cure}", _TONES[each.health]) for each, subjects in cures]
+    shown: list[Shown] = [Grid(("", "of", "what", "found"), grid, spare=("found",))]
+    if more := sum(len(subjects) for _, subjects in rows[max(bad, _SHOWN) :]):
+        shown.append(
+            Note(f"and {more:,} more that are ok; `--json` has them all, `--select` those of a few tables", "dim")
+        )
+    cures = alike(((each.health, each.topic, each.cure), each.subject) for each in worst_first if each.cure)
+    shown += [Note(f"{listed(subjects)} {topic}: {cure}", _TONES[health]) for (health, topic, cure), subjects in cures]
     summary = f"{counts[Health.OK]} ok, {counts[Health.WARN]} to look at, {counts[Health.FAIL]} to fix"
     return Answer(document, (*shown, Note(summary, "strong")), FAILED if counts[Health.FAIL] else DONE)
-
-
-def _together(
-    findings: Sequence[Finding], alike: Callable[[Finding], tuple[Health, str, str]]
-) -> list[tuple[Finding, str]]:
-    """One finding of those that are alike, with the subjects of all; the worst first, else in their order."""
-    groups: dict[tuple[Health, str, str], list[Finding]] = {}
-    for each in findings:
-        groups.setdefault(alike(each), []).append(each)
-    found = [(group[0], listed([each.subject for each in group])) for group in groups.values()]
-    return sorted(found, key=lambda each: _WORST_FIRST.index(each[0].health))
 
 
 def of_machine() -> Iterator[Finding]:

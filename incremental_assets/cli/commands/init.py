@@ -14,7 +14,7 @@ from incremental_assets.cli.opening import HERE, config_option
 from incremental_assets.core.config.addresses import absolute
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.load import CONFIG_VARIABLE, load
-from incremental_assets.core.config.settings import SourceConfig
+from incremental_assets.core.config.settings import WITH_TLS, SourceConfig
 from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.discovery.source_url import SourceUrl, parse_url
 from incremental_assets.core.discovery.written import entries, scalar
@@ -42,9 +42,9 @@ def run(config: Path | None, address: str) -> Answer:
     schemas, found = _asked(url, path)
     text = _text(url, schemas, found)
     # What is written is what loads.
-    _drafted(text, path)
+    source = _drafted(text, path)
     _create(path, text)
-    return _answer(path, url, found)
+    return _answer(path, source, found)
 
 
 def _anchored(url: SourceUrl, path: Path) -> SourceUrl:
@@ -125,20 +125,23 @@ def _unwritable(path: Path, error: OSError) -> SelectionError:
     return SelectionError(f"{path} cannot be written ({error.strerror}); change to a folder that you may write to")
 
 
-def _answer(path: Path, url: SourceUrl, found: Sequence[Proposal]) -> Answer:
+def _answer(path: Path, source: SourceConfig, found: Sequence[Proposal]) -> Answer:
     listed = sum(each.terms is not None for each in found)
     option = config_option(path, HERE)
     next_steps = [f"incremental-assets {command}{option}" for command in ("doctor", "plan", "sync")]
-    output: list[Shown] = [*shown(found), *(Note(sentence, "warn") for sentence in load(path).unencrypted)]
+    output: list[Shown] = shown(found)
+    if source.unencrypted:
+        output.append(Note(f"{source.unencrypted}; {WITH_TLS}", "warn"))
     other = os.environ.get(CONFIG_VARIABLE)
     if other and not option and Path(other).absolute() != path.absolute():
         output.append(Note(f"{CONFIG_VARIABLE} names {other}, which every command reads instead: unset it", "warn"))
     output.append(
         Note(
-            f"wrote {path}: {counted(listed, 'table')} of the source {url.name!r}, {len(found) - listed} left out; next: {', '.join(next_steps)}",
+            f"wrote {path}: {counted(listed, 'table')} of the source {source.name!r}, {len(found) - listed} left out; next: {', '.join(next_steps)}",
             "strong",
         )
     )
     return Answer(
-        {"file": str(path), "source": url.name, "tables": [entry(each) for each in found], "next": next_steps}, output
+        {"file": str(path), "source": source.name, "tables": [entry(each) for each in found], "next": next_steps},
+        output,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from incremental_assets.cli.findings.finding import SQL, TRY_IT, Finding, Health, warn
 from incremental_assets.core.checks.doctor import SourceFacts
-from incremental_assets.core.config.settings import SourceConfig
+from incremental_assets.core.config.settings import WITH_TLS, SourceConfig
 from incremental_assets.core.words import counted
 
 
@@ -14,13 +14,8 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
     """Whether the bound may be settled, and whether the account may do more than it needs."""
     name = source.name
     yield Finding(name, "reachable", Health.OK, f"{facts.version}, as {facts.user}, tls {source.tls}")
-    if source.is_unencrypted:
-        yield warn(
-            name,
-            "tls",
-            f"rows and the password cross the network to {source.host} unencrypted, as `tls: disable` is written",
-            "write verify-full, verify-ca or require once the server has TLS",
-        )
+    if source.unencrypted:
+        yield warn(name, "tls", source.unencrypted, WITH_TLS)
     if facts.is_replica:
         yield warn(
             name,

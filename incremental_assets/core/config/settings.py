@@ -195,11 +195,15 @@ class SourceConfig:
         return self.lines.get(key, self.line)
 
     @property
-    def is_unencrypted(self) -> bool:
-        """Whether rows and passwords may cross a network that can read them: `tls: disable` is written for a host that is not loopback, or for a reference."""
+    def unencrypted(self) -> str:
+        """That rows and the password may cross a network that others read; empty unless `tls: disable` is written for a host that is not loopback, or for a reference."""
         if self.tls is not Tls.DISABLE or self.dialect in FILES:
-            return False
-        return isinstance(self.host, Reference) or not is_loopback(self.host)
+            return ""
+        if isinstance(self.host, Reference):
+            return f"rows and the password cross the network unencrypted, as `tls: disable` is written, unless {self.host} is this machine"
+        if is_loopback(self.host):
+            return ""
+        return f"rows and the password cross the network to {self.host} unencrypted, as `tls: disable` is written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +244,11 @@ class Configuration:
 
     @property
     def unencrypted(self) -> tuple[str, ...]:
-        """A sentence for each source whose connections are not encrypted, with its place."""
+        """A sentence for each source whose connections may be unencrypted, with its place and what to write."""
         return tuple(
-            f"{self.path}:{each.line_of('host')}: rows of {each.name} and its password cross the network to {each.host} unencrypted, "
-            "as `tls: disable` is written; write verify-full, verify-ca or require once its server has TLS"
+            f"{self.path}:{each.line_of('host')}: {each.name}: {each.unencrypted}; {WITH_TLS}"
             for each in self.sources
-            if each.is_unencrypted
+            if each.unencrypted
         )
 
     def source(self, name: str) -> SourceConfig:
@@ -256,6 +259,9 @@ class Configuration:
             hint = f"did you mean {near[0]!r}?" if near else f"choose one of: {', '.join(names)}"
             raise SelectionError(f"there is no source {name!r} in {self.path}; {hint}")
         return self.sources[names.index(name)]
+
+
+WITH_TLS = "write verify-full, verify-ca or require once the server has TLS"
 
 
 def is_loopback(host: str) -> bool:
