@@ -14,7 +14,7 @@ MINUTES ?= 30
 # the run: xdist hands what a dead one had finished to the others as work without a test, for which they wait for ever.
 WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-.PHONY: help setup demo dev unit test acceptance durations check site conformance dialect-check soak bench thousand dist lowest newest lock jars screenshots clean
+.PHONY: help setup demo dev unit test acceptance experimental durations check site conformance dialect-check soak bench thousand dist lowest newest lock jars screenshots clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,10 @@ test: setup check ## make check, the pure tests, PostgreSQL, Spark, and the comm
 acceptance: setup ## what takes longer: Dagster's UI, daemon, deployment, component, cluster, faults, known-bad variants (TESTS=all for minutes each)
 	$(BIN)/pytest $(WORKERS) -m acceptance $(ARGS)
 
+experimental: setup ## the tests of Oracle and SQL Server, a distribution of its own, in an environment with their drivers (ARGS="-k rowversion")
+	@.ci/experimental.sh
+	.venv-experimental/bin/python -m pytest plugins/experimental/tests $(ARGS)
+
 durations: setup ## run the tests of `make test` and write how long each took; the result is docs/durations.md (ARGS="-m acceptance")
 	$(BIN)/pytest $(WORKERS) -m "not acceptance" -p tests.durations --durations-table=docs/durations.md $(ARGS)
 
@@ -55,7 +59,7 @@ conformance: setup ## run every fault and write docs/conformance.md (ARGS="-k ki
 	$(BIN)/python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md --timeout 900 $(WORKERS) $(ARGS)
 
 dialect-check: setup ## play the contract of all databases on a server of yours, in databases of its own (URL=dialect://user@host:port/database)
-	@$(BIN)/python -m tests.dialect_check "$(URL)" $(ARGS)
+	@$(if $(filter oracle:% sqlserver:% mssql:%,$(URL)),.ci/experimental.sh && .venv-experimental/bin,$(BIN))/python -m tests.dialect_check "$(URL)" $(ARGS)
 
 soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30); the result is docs/soak.json
 	$(BIN)/python -m tests.conformance.soak $(MINUTES) docs/soak.json
@@ -80,6 +84,9 @@ newest: setup ## the same on the newest
 lock: setup ## resolve the dependencies of pyproject.toml anew, with hashes and without addresses
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file requirements.lock
+	$(BIN)/uv pip compile plugins/experimental/pyproject.toml --all-extras --universal --python-version 3.11 --upgrade --generate-hashes \
+	  --constraints requirements.lock --no-emit-package incremental-assets --no-deps \
+	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file plugins/experimental/requirements.lock
 
 jars: setup ## resolve the jars anew and write their hashes to the lock (after changing a coordinate)
 	$(BIN)/python -m incremental_assets.adapters.spark.jars --relock

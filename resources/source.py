@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.permissions import plain_file
 from incremental_assets.core.config.addresses import absolute, checked_host, checked_name
-from incremental_assets.core.config.dialects import FILES
+from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.settings import REFERABLE, Reference, SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 from incremental_assets.resources.home import home_folder
@@ -56,7 +56,7 @@ def address(source: SourceConfig, file: Path) -> Address:
             problems.append(Problem(str(file), source.line_of(key), str(value), str(error.args[0])))
             return ""
 
-    is_file = source.dialect in FILES
+    is_file = facts_of(source.dialect).is_file
     host, port, database, user, password = (text(key, getattr(source, key)) for key in REFERABLE)
     # What a reference led to may be a secret by mistake, so that only the reference is shown.
     if not problems and not is_file and not (re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):

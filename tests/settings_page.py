@@ -8,10 +8,8 @@ from pathlib import Path
 
 from incremental_assets.adapters.databases.mysql.flavour import MARIADB, MYSQL
 from incremental_assets.adapters.databases.mysql.settings import settings_of
-from incremental_assets.adapters.databases.oracle import settings as oracle
 from incremental_assets.adapters.databases.settings import Setting
 from incremental_assets.adapters.databases.sqlite import settings as sqlite
-from incremental_assets.adapters.databases.sqlserver import settings as sqlserver
 
 PAGE = Path(__file__).parents[1] / "docs" / "guarantee.md"
 _HEADS = ("| setting | ours | else |", "|---|---|---|")
@@ -21,8 +19,6 @@ TABLES: dict[str, Sequence[Setting]] = {
     "MariaDB": [each for each in _MARIADB if each not in _MYSQL],
     "MySQL": [each for each in _MYSQL if each not in _MARIADB],
     "SQLite": sqlite.SETTINGS,
-    "SQL Server": tuple(sqlserver.SETTINGS.values()),
-    "Oracle": oracle.SETTINGS,
 }
 
 

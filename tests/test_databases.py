@@ -30,7 +30,7 @@ WORDS = {
     "incremental_assets/cli/preloaded.py": "Dagster's own event log, and the driver of its files",
     "incremental_assets/adapters/databases/registry.py": "the folder that a dialect shares",
 }
-NAMES = re.compile("|".join({*BUILT_IN, *map(kind_of, BUILT_IN), "psycopg", r"\bpg_", "pytds"}), re.IGNORECASE)
+NAMES = re.compile("|".join({*BUILT_IN, *map(kind_of, BUILT_IN), "psycopg", r"\bpg_"}), re.IGNORECASE)
 """Of dialects, as we and Dagster name them, and of drivers that are called otherwise."""
 
 
@@ -63,3 +63,9 @@ def test_import_linter_keeps_every_folder_apart_from_the_others_and_from_what_th
     }
     assert set(known["forbidden_modules"]) == set(apart["modules"]) == FOLDERS
     assert {name for name in known["source_modules"] if name.startswith(f"{DATABASES}.")} == beside - FOLDERS
+
+
+def test_every_database_is_played_by_the_contract_of_all() -> None:
+    for name in BUILT_IN:
+        suite = ROOT / "tests" / "adapters" / "databases" / f"test_{name}.py"
+        assert "from tests.adapters.databases.contract import *" in suite.read_text(encoding="utf-8")

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from incremental_assets.adapters.databases.mysql.dialect import DRIVER as MYSQL
-from incremental_assets.adapters.databases.oracle.connect import DRIVER as ORACLE
-from incremental_assets.adapters.databases.sqlserver.connect import DRIVER as SQLSERVER
 from incremental_assets.core.errors import SetupError
 from incremental_assets.core.extras import DEMO, UI, Extra
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = (UI, DEMO, MYSQL, ORACLE, SQLSERVER)
+EXTRAS = (UI, DEMO, MYSQL)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 

@@ -88,7 +88,7 @@ def dev(config: Path | None, port: int, **_: Any) -> Answer:
 def init(config: Path | None, url: str, **_: Any) -> Answer:
     """Write a sources.yaml from a database's catalogue.
 
-    URL is postgresql://user@host:port/database, the same with mariadb, mysql, sqlserver or oracle, or sqlite:///path. A password is read from the environment variable <DATABASE>_PASSWORD
+    URL is postgresql://user@host:port/database, the same with mariadb or mysql (and sqlserver or oracle, where their package is installed), or sqlite:///path. A password is read from the environment variable <DATABASE>_PASSWORD
     and stays there. Writes ./sources.yaml, or the file of --config, and never over one that is there.
     """
     from incremental_assets.cli.commands import init as command

@@ -81,13 +81,11 @@ def test_where_a_schema_is_a_database_that_a_reference_names_it_is_written(tmp_p
     assert load(written(tmp_path, referred + "    schemas: [shop]\n")).source("web").schemas == ("shop",)
 
 
-USERS = DATABASE.replace("mariadb", "oracle")
-
-
-def test_where_a_schema_is_what_a_user_owns_it_is_that_of_the_user_in_upper_case(tmp_path: Path) -> None:
-    source = load(written(tmp_path, USERS)).source("web")
+def test_where_a_schema_is_what_a_user_owns_it_is_that_of_the_user_in_upper_case(tmp_path: Path, rowstore: str) -> None:
+    users = DATABASE.replace("mariadb", rowstore)
+    source = load(written(tmp_path, users)).source("web")
     assert (source.schemas, source.port) == (("READER",), 1521)
-    referred = USERS.replace("user: reader", "user: {env: READER}")
+    referred = users.replace("user: reader", "user: {env: READER}")
     with pytest.raises(ConfigurationError) as refused:
         load(written(tmp_path, referred))
     (problem,) = refused.value.problems

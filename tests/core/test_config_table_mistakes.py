@@ -245,13 +245,13 @@ TABLE_MISTAKES = [
             "xmin",
             "a word of postgresql, and this source is mariadb; write a cursor of another type, or `strategy: upsert` with `compare: {every: 1h}`",
         ),
-        ("mysql", "rowversion", "a word of sqlserver, and this source is mysql"),
+        ("mysql", "rowversion", "a word of rowstore, and this source is mysql"),
         ("postgresql", "rowversion", "write `type: xmin`, a cursor of another type, or `strategy: upsert` with"),
-        ("postgresql", "ora_rowscn", "a word of oracle"),
-        ("sqlserver", "xmin", "write `type: rowversion`, a cursor of another type, or `strategy: full_refresh`"),
-        ("oracle", "rowversion", "write `type: ora_rowscn`, a cursor of another type, or `strategy: full_refresh`"),
+        ("postgresql", "ora_rowscn", "a word of another database"),
+        ("rowstore", "xmin", "write `type: rowversion`, a cursor of another type, or `strategy: full_refresh`"),
     ],
 )
+@pytest.mark.usefixtures("rowstore")
 def test_a_database_has_its_own_word_for_the_transaction_that_wrote_a_row(
     tmp_path: Path, dialect: str, kind: str, cure: str
 ) -> None:
@@ -269,12 +269,13 @@ def test_a_file_has_no_such_word(tmp_path: Path) -> None:
     assert "this source is sqlite" in only_problem(tmp_path, text).cure
 
 
+@pytest.mark.usefixtures("rowstore")
 @pytest.mark.parametrize(
     ("more", "cure"), [(", column: v", "is found by its type"), (", nulls: skip", "is never NULL; remove `nulls`")]
 )
 def test_the_row_version_of_a_table_is_not_named(tmp_path: Path, more: str, cure: str) -> None:
     text = in_table(f"table: dbo.a\ncursor: {{type: rowversion{more}}} #!").replace(
-        "dialect: postgresql", "dialect: sqlserver"
+        "dialect: postgresql", "dialect: rowstore"
     )
     assert cure in only_problem(tmp_path, text).cure
 

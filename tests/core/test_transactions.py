@@ -146,13 +146,15 @@ def test_a_table_that_does_not_show_it_is_refused_with_other_ways(tmp_path: Path
 
 
 @pytest.mark.parametrize("numbering", ["first", "last"])
-def test_a_column_of_the_table_s_own_stays_where_it_is_and_needs_no_key(tmp_path: Path, numbering: str) -> None:
+def test_a_column_of_the_table_s_own_stays_where_it_is_and_needs_no_key(
+    tmp_path: Path, numbering: str, rowstore: str
+) -> None:
     """SQL Server's `rowversion`: of two versions of a row the later one has the larger, and no row is read again without a change."""
     version = Column("v", "rowversion", "bigint", Fidelity.EXACT)
     own = orders().shape
     columns = (version, *own.columns) if numbering == "first" else (*own.columns, version)
     shape = replace(own, columns=columns, numbering=version, primary_key=(), unique_keys=())
-    found = resolve(table(tmp_path, "table: dbo.orders\ncursor: {type: rowversion}", "sqlserver"), shape)
+    found = resolve(table(tmp_path, "table: dbo.orders\ncursor: {type: rowversion}", rowstore), shape)
     assert found.shape.columns == columns
     assert found.cursor == Cursor("v", CursorType.INTEGER, by_transaction=True, is_own=True)
     assert found.strategy is Strategy.APPEND

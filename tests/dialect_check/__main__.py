@@ -10,7 +10,7 @@ import pytest
 
 from incremental_assets.core.discovery.source_url import parse_url
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError
-from tests.dialect_check.worlds import KINDS, PREFIX, playable
+from tests.dialect_check.worlds import PREFIX, kinds
 
 _PLAYED = Path(__file__).with_name("played.py")
 _FORM = "write make dialect-check URL=dialect://user@host:port/database"
@@ -36,8 +36,8 @@ def _checked(text: str) -> str:
     if not text:
         raise SelectionError(f"no address of a database is given; {_FORM}")
     url = parse_url(text)
-    if not playable(url.dialect):
-        raise SelectionError(f"{url.dialect} has no server to check; use {', '.join(KINDS)}")
+    if url.dialect not in kinds():
+        raise SelectionError(f"{url.dialect} has no server to check; use {', '.join(kinds())}")
     return url.variable
 
 

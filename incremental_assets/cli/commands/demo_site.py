@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incremental_assets.adapters.permissions import own_file, own_folder
-from incremental_assets.core.config.dialects import FILES
+from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig
 from incremental_assets.core.errors import Busy, IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.demo.places import PLACES
@@ -138,7 +138,7 @@ class Site:
 
 
 def _folder_of(source: SourceConfig) -> Path | None:
-    folder = _of_file(source) if source.dialect in FILES else _of_references(source)
+    folder = _of_file(source) if facts_of(source.dialect).is_file else _of_references(source)
     return folder if folder is not None and folder.name == PLACES.get(source.dialect) else None
 
 

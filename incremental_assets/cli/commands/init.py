@@ -12,7 +12,7 @@ from incremental_assets.cli.answer import Answer, Note, Shown
 from incremental_assets.cli.discovering import entry, proposals, shown
 from incremental_assets.cli.opening import HERE, config_option
 from incremental_assets.core.config.addresses import absolute
-from incremental_assets.core.config.dialects import FILES
+from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.load import CONFIG_VARIABLE, load
 from incremental_assets.core.config.settings import WITH_TLS, SourceConfig
 from incremental_assets.core.discovery.proposal import Proposal
@@ -49,7 +49,7 @@ def run(config: Path | None, address: str) -> Answer:
 
 def _anchored(url: SourceUrl, path: Path) -> SourceUrl:
     """A file's path is relative to where one stands, and in the configuration to the configuration."""
-    if url.dialect not in FILES or path.absolute().parent == Path.cwd():
+    if not facts_of(url.dialect).is_file or path.absolute().parent == Path.cwd():
         return url
     return replace(url, database=str(absolute(url.database, Path.cwd())))
 
@@ -62,7 +62,7 @@ def _asked(url: SourceUrl, path: Path) -> tuple[tuple[str, ...], tuple[Proposal,
     try:
         schemas = probe.schemas()
     except (SourceRefused, SourceUnreachable) as error:
-        if _has_password(url) or url.dialect in FILES:
+        if _has_password(url) or facts_of(url.dialect).is_file:
             raise
         raise type(error)(
             f"the environment variable {url.variable} is not set, in which `init` looks for a password: `export {url.variable}=…`; without one: {error}"
@@ -78,7 +78,7 @@ def _asked(url: SourceUrl, path: Path) -> tuple[tuple[str, ...], tuple[Proposal,
 
 def _text(url: SourceUrl, schemas: Sequence[str], found: Sequence[Proposal]) -> str:
     lines = url.keys(has_password=_has_password(url))
-    lines += [f"schemas: [{', '.join(map(scalar, schemas))}]"] if schemas and url.dialect not in FILES else []
+    lines += [f"schemas: [{', '.join(map(scalar, schemas))}]"] if schemas and not facts_of(url.dialect).is_file else []
     lines += ["unlisted: ignore   # full_refresh also copies every table that is not listed here, whole, once a day"]
     tables = [each for each in found if each.terms is not None]
     lines.append("tables:" if tables else "tables: []")

@@ -11,7 +11,7 @@ from incremental_assets.core.config import document as written
 from incremental_assets.core.config import table_document
 from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
 from incremental_assets.core.config.contracts import contract_of
-from incremental_assets.core.config.dialects import FILES, port_of
+from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.settings import (
@@ -57,13 +57,15 @@ def configuration(checked: Checked, path: Path) -> Configuration:
 
 def _source(checked: CheckedSource, file: Path) -> SourceConfig:
     document, defaults, folder = checked.document, checked.document.defaults, file.parent
-    is_file = document.dialect in FILES
+    is_file = facts_of(document.dialect).is_file
     host = "" if document.host is None else _located(document.host, folder)
     return SourceConfig(
         name=checked.name,
         dialect=document.dialect,
         host=host,
-        port=_located(document.port, folder) if "port" in document.model_fields_set else port_of(document.dialect),
+        port=_located(document.port, folder)
+        if "port" in document.model_fields_set
+        else facts_of(document.dialect).port,
         database=_file(document.database, folder) if is_file else _located(document.database, folder),
         user="" if document.user is None else _located(document.user, folder),
         password=None if document.password is None else _located(document.password, folder),

@@ -1,30 +1,55 @@
-"""The names of databases in sources.yaml, and what Dagster calls them. Their code is in adapters/databases."""
+"""The names of databases in sources.yaml, what the configuration must know of each, and what Dagster calls them. Their code is in adapters/databases."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from importlib.metadata import entry_points
+from types import MappingProxyType
 
 GROUP = "incremental_assets.dialects"
-"""Entry points under which another package offers a dialect of its own."""
-BUILT_IN = ("postgresql", "sqlite", "mariadb", "mysql", "sqlserver", "oracle")
-FILES = ("sqlite",)
-"""Those whose `database` is a file: they have no host, no user and no password."""
-SCHEMA_IS_DATABASE = ("mariadb", "mysql")
-"""Those that have no schemas within a database: what they call so is the database itself."""
-NUMBERINGS = {"postgresql": "xmin", "sqlserver": "rowversion", "oracle": "ora_rowscn"}
-"""What those call it that keep with each row the number of the transaction which wrote it: a type of cursors."""
-WITHOUT_COMPARE = ("sqlserver", "oracle")
-"""Those of which no table can be compared yet."""
-SCHEMA_IS_USER = ("oracle",)
-"""Those in which a schema is what a user owns, in upper case unless it is quoted."""
-_PORTS = {"mariadb": 3306, "mysql": 3306, "sqlserver": 1433, "oracle": 1521}
-_SCHEMAS = {"sqlite": "main", "sqlserver": "dbo"}
+"""Entry points under which another package offers a dialect of its own: a `Dialect`."""
+FACTS_GROUP = "incremental_assets.dialect_facts"
+"""Those under which it says, by the same name, what the configuration must know of it: a `DialectFacts`."""
 
-_ALIASES = {"postgres": "postgresql", "sqlite3": "sqlite", "mssql": "sqlserver"}
-"""Other beginnings of a URL that people know."""
-_KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
-"""Dagster's name for a database, by which it chooses an icon, where it differs from ours."""
+
+@dataclass(frozen=True, slots=True)
+class DialectFacts:
+    """What the configuration must know of a database, which loads nothing that talks to one."""
+
+    port: int = 5432
+    """At which its servers listen, unless configured otherwise."""
+    schema: str = "public"
+    """In which its tables lie, unless other schemas are written."""
+    is_file: bool = False
+    """Whether its `database` is a file: it has no host, no user and no password."""
+    schema_is_database: bool = False
+    """Whether it has no schemas within a database: what it calls so is the database itself."""
+    schema_is_user: bool = False
+    """Whether a schema is what a user owns, in upper case unless it is quoted."""
+    numbering: str = ""
+    """What it calls the number of the transaction that wrote a row, which it keeps with the row: a type of cursors. Empty: it keeps none."""
+    compares: bool = True
+    """Whether its tables can be compared."""
+    schemes: tuple[str, ...] = ()
+    """Other beginnings of a URL that people know."""
+    kind: str = ""
+    """Dagster's name for it, by which it chooses an icon, where that differs from ours."""
+
+
+_FACTS: Mapping[str, DialectFacts] = MappingProxyType(
+    {
+        "postgresql": DialectFacts(numbering="xmin", schemes=("postgres",), kind="postgres"),
+        "sqlite": DialectFacts(schema="main", is_file=True, schemes=("sqlite3",)),
+        "mariadb": DialectFacts(port=3306, schema_is_database=True),
+        "mysql": DialectFacts(port=3306, schema_is_database=True),
+    }
+)
+BUILT_IN = tuple(_FACTS)
+_EXTRAS = {"sqlserver": "sqlserver", "mssql": "sqlserver", "oracle": "oracle"}
+"""What people write for a database that has a package of its own, and the extra which installs that."""
 
 
 def known_dialects() -> tuple[str, ...]:
@@ -32,34 +57,43 @@ def known_dialects() -> tuple[str, ...]:
     return (*BUILT_IN, *sorted(entry.name for entry in entry_points(group=GROUP)))
 
 
+@cache
+def facts_of(name: str) -> DialectFacts:
+    """What the configuration knows of a dialect; of one whose package says nothing, the defaults."""
+    if name in _FACTS:
+        return _FACTS[name]
+    for entry in entry_points(group=FACTS_GROUP, name=name):
+        found: DialectFacts = entry.load()
+        return found
+    return DialectFacts()
+
+
 def checked_dialect(name: str) -> str:
     """A dialect that is there. ValueError says what to write."""
-    if name in BUILT_IN:
+    if name in BUILT_IN or any(entry_points(group=GROUP, name=name)):
         return name
-    known = ", ".join(BUILT_IN)
-    if any(entry_points(group=GROUP, name=name)):
-        return name
-    if near := get_close_matches(name, BUILT_IN, n=1):
+    if name in _EXTRAS:
+        raise ValueError(
+            f"this database has a package of its own, which is not installed; install it by `pip install 'incremental-assets[{_EXTRAS[name]}]'`"
+        )
+    if near := get_close_matches(name, known_dialects(), n=1):
         raise ValueError(f"did you mean `{near[0]}`?")
-    raise ValueError(f"there is no dialect {name!r}; use {known}, or install the package that brings it")
+    raise ValueError(
+        f"there is no dialect {name!r}; use {', '.join(known_dialects())}, or install the package that brings it"
+    )
 
 
-def port_of(name: str) -> int:
-    """The port at which its servers listen unless configured otherwise; 5432 for a dialect of another package."""
-    return _PORTS.get(name, 5432)
-
-
-def schema_of(name: str) -> str:
-    """The schema in which its tables lie unless other schemas are written; `public` for a dialect of another package."""
-    return _SCHEMAS.get(name, "public")
+def files() -> tuple[str, ...]:
+    """The dialects whose `database` is a file."""
+    return tuple(name for name in known_dialects() if facts_of(name).is_file)
 
 
 def dialect_of_scheme(scheme: str) -> str:
     """The dialect that the beginning of a URL means; a driver after a `+` is another program's. ValueError says what to write."""
     name = scheme.partition("+")[0].lower()
-    return checked_dialect(_ALIASES.get(name, name))
+    return checked_dialect(next((known for known in known_dialects() if name in facts_of(known).schemes), name))
 
 
 def kind_of(name: str) -> str:
     """The dialect in Dagster's words."""
-    return _KINDS.get(name, name)
+    return facts_of(name).kind or name

@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from incremental_assets.core.config.dialects import (
-    SCHEMA_IS_DATABASE,
-    SCHEMA_IS_USER,
     checked_dialect,
+    facts_of,
     known_dialects,
-    schema_of,
 )
 from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
@@ -129,11 +127,12 @@ class SourceDocument(Strict):
         """The schemas in which tables are looked for; a database that only a reference names has its own written beside it."""
         if self.schemas:
             return self.schemas
-        if self.dialect in SCHEMA_IS_DATABASE and isinstance(self.database, str):
+        facts = facts_of(self.dialect)
+        if facts.schema_is_database and isinstance(self.database, str):
             return (self.database,)
-        if self.dialect in SCHEMA_IS_USER and isinstance(self.user, str):
+        if facts.schema_is_user and isinstance(self.user, str):
             return (self.user.upper(),)
-        return (schema_of(self.dialect),)
+        return (facts.schema,)
 
 
 # --- the file -------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from incremental_assets.core.config.dialects import FILES
+from incremental_assets.core.config.dialects import files
 from incremental_assets.core.config.document import ConfigurationDocument
 from incremental_assets.core.model.duration import format_duration
 
@@ -22,14 +22,12 @@ class _Written(GenerateJsonSchema):
         return f"{dft:%H:%M}" if isinstance(dft, time) else super().encode_default(dft)
 
 
-_REACHED = {"if": {"properties": {"dialect": {"enum": [*FILES]}}}, "else": {"required": ["host", "user"]}}
-"""A source that is not a file has to have `host` and `user`."""
-
-
 def schema() -> dict[str, Any]:
     """The schema (draft 2020-12). It knows keys, types, choices and patterns; what must fit together is checked by `load`."""
     body: dict[str, Any] = _tidy(ConfigurationDocument.model_json_schema(schema_generator=_Written))
-    body["$defs"]["SourceDocument"] |= _REACHED
+    # A source that is not a file has to have `host` and `user`.
+    is_file = {"properties": {"dialect": {"enum": [*files()]}}}
+    body["$defs"]["SourceDocument"] |= {"if": is_file, "else": {"required": ["host", "user"]}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sources.yaml of incremental-assets",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from incremental_assets.core.config.dialects import BUILT_IN, NUMBERINGS, WITHOUT_COMPARE
+from incremental_assets.core.config.dialects import facts_of, known_dialects
 from incremental_assets.core.config.table_document import (
     CursorDocument,
     CursorKind,
@@ -30,7 +30,7 @@ def mistakes(
 ) -> Iterator[Mistake]:
     """The mistakes of a table with such a cursor; if it belongs to another database, that alone."""
     kind = cursor.type
-    if dialect in BUILT_IN and NUMBERINGS.get(dialect) != kind:
+    if facts_of(dialect).numbering != kind:
         yield ("cursor", "type"), _elsewhere(kind, dialect)
         return
     for key in _OF_COLUMNS:
@@ -79,13 +79,12 @@ def _whose(kind: CursorKind) -> str:
 
 
 def _elsewhere(kind: CursorKind, dialect: str) -> str:
-    owner = next(name for name, numbering in NUMBERINGS.items() if numbering == kind)
+    owner = next((name for name in known_dialects() if facts_of(name).numbering == kind), "another database")
+    facts = facts_of(dialect)
     others = ["a cursor of another type"]
-    if dialect in NUMBERINGS:
-        others.insert(0, f"`type: {NUMBERINGS[dialect]}`")
-    others.append(
-        "`strategy: full_refresh`" if dialect in WITHOUT_COMPARE else "`strategy: upsert` with `compare: {every: 1h}`"
-    )
+    if facts.numbering:
+        others.insert(0, f"`type: {facts.numbering}`")
+    others.append("`strategy: upsert` with `compare: {every: 1h}`" if facts.compares else "`strategy: full_refresh`")
     return (
         f"`{kind}` is a word of {owner}, and this source is {dialect}; write {', '.join(others[:-1])}, or {others[-1]}"
     )

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from incremental_assets.core.config import compare_rules, delete_rules, numbering_rules
 from incremental_assets.core.config.column_rules import column_mistakes, default_column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
-from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, SCHEMA_IS_USER
+from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.document import SettingsDocument, SourceDocument
 from incremental_assets.core.config.table_document import (
     CursorDocument,
@@ -115,7 +115,7 @@ def _history_mistakes(table: TableDocument, strategy: Strategy) -> Iterator[Mist
 
 def _place_mistakes(source: SourceDocument) -> Iterator[Mistake]:
     """A server is reached by host and user; a file has neither."""
-    if source.dialect not in FILES:
+    if not facts_of(source.dialect).is_file:
         missing = [name for name in ("host", "user") if getattr(source, name) is None]
         yield from (((name,), f"the key `{name}` is missing; add it") for name in missing)
         return
@@ -143,13 +143,13 @@ def spark_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
 def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
     """Mistakes of a source outside its tables."""
     yield from _place_mistakes(source)
-    if source.dialect in SCHEMA_IS_DATABASE and source.schemas is None and not isinstance(source.database, str):
+    if facts_of(source.dialect).schema_is_database and source.schemas is None and not isinstance(source.database, str):
         yield (
             ("schemas",),
             f"a schema of {source.dialect} is a database, whose name is not known before the reference is followed; write it as `schemas: [name]`",
         )
     names_no_user = source.user is not None and not isinstance(source.user, str)
-    if source.dialect in SCHEMA_IS_USER and source.schemas is None and names_no_user:
+    if facts_of(source.dialect).schema_is_user and source.schemas is None and names_no_user:
         yield (
             ("schemas",),
             f"a schema of {source.dialect} is what a user owns, whose name is not known before the reference is followed; write it as `schemas: [NAME]`",

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from incremental_assets.core.config.dialects import FILES
+from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.column_choice import ALL, ColumnChoice
 from incremental_assets.core.model.contract import Contract
@@ -197,7 +197,7 @@ class SourceConfig:
     @property
     def unencrypted(self) -> str:
         """That rows and the password may cross a network that others read; empty unless `tls: disable` is written for a host that is not loopback, or for a reference."""
-        if self.tls is not Tls.DISABLE or self.dialect in FILES:
+        if self.tls is not Tls.DISABLE or facts_of(self.dialect).is_file:
             return ""
         if isinstance(self.host, Reference):
             return f"rows and the password cross the network unencrypted, as `tls: disable` is written, unless {self.host} is this machine"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from incremental_assets.core.config.dialects import FILES, dialect_of_scheme
+from incremental_assets.core.config.dialects import dialect_of_scheme, facts_of
 from incremental_assets.core.discovery.written import scalar
 from incremental_assets.core.errors import SelectionError
 
@@ -27,7 +27,7 @@ class SourceUrl:
     @property
     def name(self) -> str:
         """What the source is called: its database, as a source may be named."""
-        stem = self.database.rpartition("/")[2].partition(".")[0] if self.dialect in FILES else self.database
+        stem = self.database.rpartition("/")[2].partition(".")[0] if facts_of(self.dialect).is_file else self.database
         plain = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_")
         return plain if re.match(r"[A-Za-z]", plain) else f"source_{plain}".rstrip("_")
 
@@ -38,7 +38,7 @@ class SourceUrl:
 
     def keys(self, *, has_password: bool) -> list[str]:
         """The lines of the source that say where it is."""
-        if self.dialect in FILES:
+        if facts_of(self.dialect).is_file:
             return [f"dialect: {self.dialect}", f"database: {scalar(self.database)}"]
         lines = [f"dialect: {self.dialect}", f"host: {scalar(self.host)}"]
         lines += [f"port: {self.port}"] if self.port else []
@@ -63,7 +63,7 @@ def parse_url(text: str) -> SourceUrl:
         dialect = dialect_of_scheme(found.scheme)
     except ValueError as error:
         raise SelectionError(str(error)) from None
-    if dialect in FILES:
+    if facts_of(dialect).is_file:
         # As SQLAlchemy has it: three slashes before a relative path, four before an absolute one.
         path = unquote(found.path.removeprefix("/"))
         if found.netloc or not path:

@@ -6,18 +6,15 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
-import oracledb
 import psycopg
 import pymysql
 import pytest
-from oracledb.errors import _Error
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql import errors as mysql
-from incremental_assets.adapters.databases.oracle import errors as oracle
 from incremental_assets.adapters.databases.postgresql import errors as postgresql
 from incremental_assets.adapters.databases.sqlite import errors as sqlite
-from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, TableMissing
 from incremental_assets.core.model.table import TableId
 
 SERVER = Address("postgresql", "ssl.certificates.example", 5432, "no database", "ssl error", "hunter2")
@@ -88,10 +85,3 @@ def test_a_server_of_mysql_may_be_called_as_what_secures_a_line() -> None:
         2003, f"Can't connect to MySQL server on '{SERVER.host}' ([SSL: CERTIFICATE_VERIFY_FAILED])"
     )
     assert "no connection under `tls: disable`" in str(mysql.explain(error, address, None))
-
-
-def test_a_service_of_oracle_may_be_called_as_what_secures_a_line() -> None:
-    text = 'DPY-6001: Service "certificates" is not registered with the listener at host "ssl.example" port 1521.'
-    found = oracle.explain(oracledb.OperationalError(_Error(message=text)), replace(SERVER, dialect="oracle"), None)
-    assert isinstance(found, SourceUnreachable)
-    assert "the listener knows no service" in str(found)

@@ -46,18 +46,14 @@ FOUND = {
     # Their session is opened by `probe.py` alone, by who has a place.
     "mysql/connect.py": ["__init__: pymysql.connections.Connection", "_connect: self._driver.connect"],
     "mysql/session.py": ["session: Connection"],
-    "oracle/connect.py": ["__init__: self._driver.connect"],
     "postgresql/session.py": ["__init__: Patient.connect", "session: self._pool.connect"],
-    "rowwise/session.py": ["session: self._dialect.connect"],
     "sqlite/session.py": ["open_file: sqlite3.connect", "session: open_file"],
-    "sqlserver/connect.py": ["__init__: self._driver.connect"],
     "probe.py": ["_opened: self._connections.session"],
     # By the place of a reader: `Tasks` has it for parts, `frame` for Spark's own reader, `one_reader` for the rows of a comparison.
     "postgresql/rows/copy_part.py": ["_opened: Patient.connect"],
     "postgresql/rows/reader.py": ["frame: self._jdbc", "row_hashes: self._jdbc", "unholdable_keys: self._jdbc"],
     "jdbc.py": ["read: session.read.jdbc", "read: session.read.jdbc"],
     "mysql/reader.py": ["_asking: Connection"],
-    "rowwise/reader.py": ["_asking: self.dialect.connect"],
     "sqlite/reader.py": ["_asking: open_file"],
     # No source: the schema of a damaged one in memory.
     "sqlite/damaged_schema.py": ["_why: sqlite3.connect"],

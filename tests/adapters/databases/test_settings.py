@@ -17,9 +17,7 @@ from incremental_assets.adapters.databases import whole
 from incremental_assets.adapters.databases.mysql import rows_of, transactions
 from incremental_assets.adapters.databases.mysql import settings as mysql
 from incremental_assets.adapters.databases.mysql.flavour import MARIADB, MYSQL, Flavour
-from incremental_assets.adapters.databases.oracle import settings as oracle
 from incremental_assets.adapters.databases.settings import Setting, check_settings
-from incremental_assets.adapters.databases.sqlserver import settings as sqlserver
 from incremental_assets.adapters.databases.whole import Counted
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.table import Arrival, TableId, TableShape
@@ -185,27 +183,6 @@ def test_a_run_that_may_not_see_every_transaction_says_so_and_believes_none_of_t
     assert (found.writers, "innodb_trx has no room for all of them" in why) == ((), True)
     asked.rows = lambda *_: [listed(waits=False)]
     assert transactions.Transactions().read(asked)[1] == ""
-
-
-# --- SQL Server and Oracle -------------------------------------------------------------------------------
-
-
-def test_a_session_of_sql_server_that_is_otherwise_is_refused() -> None:
-    right = tuple(each.value for each in sqlserver.SETTINGS.values())
-    sqlserver.check(lambda _: iter([right]), PLACE)
-    with pytest.raises(SourceRefused, match="`text_size` is '4096' although"):
-        sqlserver.check(lambda _: iter([(*right[:-1], "4096")]), PLACE)
-    with pytest.raises(SourceRefused, match="does not tell whether the session's `quoted_identifier`"):
-        sqlserver.check(lambda _: iter([]), PLACE)
-
-
-def test_a_session_of_oracle_that_is_otherwise_is_refused() -> None:
-    right = {each.name: each.value for each in oracle.SETTINGS}
-    oracle.check(lambda _: iter(right.items()), PLACE)
-    with pytest.raises(SourceRefused, match="`NLS_COMP` is 'LINGUISTIC' although"):
-        oracle.check(lambda _: iter((right | {"NLS_COMP": "LINGUISTIC"}).items()), PLACE)
-    with pytest.raises(SourceRefused, match="does not tell whether the session's `TIME_ZONE`"):
-        oracle.check(lambda _: iter([]), PLACE)
 
 
 # --- counted --------------------------------------------------------------------------------------------
