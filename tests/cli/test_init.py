@@ -197,7 +197,8 @@ def test_candidates_are_ranked_with_their_reasons(call: Call, sprawl: str) -> No
     assert "NULL in 400 of the last 600 rows" in customer["updated_at"]
     # A trigger that only reads the key writes nothing.
     assert [each["column"] for each in entries["legacy.audited_app"]["candidates"]] == ["updated_at", "app_id"]
-    assert any("create an index on last_update" in fix for fix in entries["public.language"]["to_mend"])
+    # Six rows need no index.
+    assert not any("create an index" in fix for fix in entries["public.language"]["to_mend"])
 
 
 @pytest.mark.usefixtures("password")

@@ -92,6 +92,14 @@ def test_each_weakness_costs_a_candidate_its_place(worse: dict[str, object]) -> 
     assert names(told(shape, a_updated=sound | worse, b_updated=sound))[0] == "b_updated"
 
 
+@pytest.mark.parametrize(("rows", "size", "fixes"), [(50, 2**14, 0), (50_000, 2**14, 1), (50, 2**24, 1)])
+def test_an_index_is_advised_for_a_table_of_which_a_look_would_read_much(rows: int, size: int, fixes: int) -> None:
+    shape = replace(table(ID, column("updated_at")), rows=rows, bytes=size)
+    found = judged(shape, told(shape, updated_at={"indexed": False}))
+    assert cursor_of(found) == (Strategy.UPSERT, "updated_at")
+    assert len([fix for fix in found.fixes if fix.startswith("create an index on updated_at")]) == fixes
+
+
 def test_a_birthday_is_no_candidate_and_a_stamp_that_is_always_null_is_none_either() -> None:
     shape = table(ID, column("birth_date", "date"), column("updated_at", nullable=True))
     empty = {"sample": Sample(50, 50, 0, 0), "on_insert": False}

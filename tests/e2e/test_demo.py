@@ -336,6 +336,7 @@ def test_dev_says_where_and_ends_whole(checkout: Checkout) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+        busy = checkout.run("dev", "--port", str(port))
     process = checkout.start("dev", "--port", str(port), "--json")
     group: set[psutil.Process] = set()
     names: set[str] = set()
@@ -343,7 +344,7 @@ def test_dev_says_where_and_ends_whole(checkout: Checkout) -> None:
         _wait_for(f"http://127.0.0.1:{port}/server_info", process)
         group = set(psutil.Process(process.pid).children(recursive=True))
         names = _names(group)
-        busy = checkout.run("dev", "--port", str(port))
+        second = checkout.run("dev", "--port", str(port + 1))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=90)
     finally:
@@ -355,6 +356,7 @@ def test_dev_says_where_and_ends_whole(checkout: Checkout) -> None:
                     each.kill()
 
     assert (busy.code, "--port" in busy.err) == (1, True)
+    assert (second.code, f"already, at http://127.0.0.1:{port}" in second.err) == (1, True)
     assert process.returncode == 0, err
     assert json.loads(out)["url"] == f"http://127.0.0.1:{port}"
     assert "Traceback" not in err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from urllib.error import URLError
 from incremental_assets.cli.answer import Answer, Note
 from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.opening import configured_or_demo, dagster_home, opened
+from incremental_assets.cli.served_home import end_group, forget, record, take_over
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError, SetupError
 from incremental_assets.core.extras import UI
@@ -26,8 +26,6 @@ from incremental_assets.core.words import agreeing, counted
 HOST = "127.0.0.1"
 _READY_WITHIN = 180
 """Seconds; a cold start compiles nothing but reads a lot."""
-_END_WITHIN = 20
-"""Seconds for runs in progress to end before they are killed: the next sync finishes what they have not committed."""
 _SCALE = Decimal("0.1")
 
 
@@ -36,6 +34,8 @@ def run(config: Path | None, port: int) -> Answer:
     UI.require()
     configuration = configured_or_demo(config)
     home = dagster_home()
+    if left := take_over(home):
+        _say(left)
     _refuse_busy(port)
     # Not in `logs`: Dagster takes what lies there for its telemetry, posts it whatever `telemetry.enabled` says, and removes it.
     url, log = f"http://{HOST}:{port}", home / "dev.log"
@@ -48,7 +48,7 @@ def run(config: Path | None, port: int) -> Answer:
 
 def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None:
     """Serve Dagster until Ctrl-C. Raises SetupError where it does not start, or ends by itself."""
-    with running_dagster(port, log, configuration.path.parent) as process:
+    with running_dagster(port, log, configuration.path.parent) as process, _serving(log.parent, process.pid, url):
         _wait_until_ready(process, url, log)
         _say(f"Dagster is up: {url}\n  configuration {configuration.path}\n  log           {log}\nCtrl-C ends it.")
         with suppress(KeyboardInterrupt):
@@ -56,6 +56,16 @@ def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None
         if process.poll() is not None:
             raise SetupError(f"Dagster ended by itself: {_last_line(log)}; see {log}")
         _say("ending …")
+
+
+@contextmanager
+def _serving(home: Path, dagster: int, url: str) -> Iterator[None]:
+    """The home is this command's while the block runs."""
+    record(home, dagster, url)
+    try:
+        yield
+    finally:
+        forget(home)
 
 
 def _look(configuration: Configuration) -> None:
@@ -151,38 +161,14 @@ def running_dagster(port: int, log: Path, folder: Path) -> Iterator[subprocess.P
         try:
             yield process
         finally:
-            _end(process)
+            end_group(process.pid)
+            process.wait()
 
 
 def _workspace() -> list[str]:
     """The checkout's own, in which the code location has its name; an installed package has none."""
     file = Path(__file__).resolve().parents[3] / "workspace.yaml"
     return ["--workspace", str(file)] if file.is_file() else ["--module-name", "incremental_assets.definitions"]
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the whole group: by SIGINT, then SIGTERM, then SIGKILL."""
-    for number, patience in ((signal.SIGINT, _END_WITHIN), (signal.SIGTERM, 5), (signal.SIGKILL, 5)):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(patience)
-            if not _group_lives(process.pid):
-                break
-    process.wait()
-
-
-def _group_lives(group: int) -> bool:
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:

@@ -80,7 +80,7 @@ def _followed(base: Proposal, taken: Candidate, strategy: Strategy) -> Proposal:
         cursor = replace(cursor, fallback=stand_in) if stand_in else replace(cursor, nulls=NullPolicy.ALWAYS)
         meanwhile = f"go by {stand_in}" if stand_in else "are read by every sync"
         fixes.append(f"make {name} NOT NULL: rows without it {meanwhile}")
-    if traits.indexed is False:
+    if traits.indexed is False and not _is_small(base.shape):
         fixes.append(f"create an index on {name}: without one every look reads the whole table")
     table = base.shape.id
     return replace(base, terms=TableConfig(table.schema, table.name, strategy, cursor), fixes=tuple(fixes))

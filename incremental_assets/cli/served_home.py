@@ -1,0 +1,72 @@
+"""Which `dev` serves a DAGSTER_HOME: one at a time, and the next one ends what a killed one has left running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from incremental_assets.adapters.process import ProcessIdentity
+from incremental_assets.core.errors import SetupError
+
+_RECORD = "dev.serving"
+_RUNS_END_WITHIN = 20
+"""Seconds for runs in progress to end before they are killed: the next sync finishes what they have not committed."""
+
+
+def take_over(home: Path) -> str:
+    """What was ended, in a sentence; empty where nothing was left. SetupError where another `dev` serves this home."""
+    try:
+        keeper, dagster, url = (home / _RECORD).read_text(encoding="utf-8").splitlines()
+        served_by, served = ProcessIdentity.parse(keeper), ProcessIdentity.parse(dagster)
+    except (FileNotFoundError, ValueError):
+        return ""
+    if not served_by.is_gone:
+        raise SetupError(
+            f"`incremental-assets dev` ({served_by}) serves {home} already, at {url}: a second daemon would start its runs again; "
+            f"end that one, or set another DAGSTER_HOME"
+        )
+    (home / _RECORD).unlink(missing_ok=True)
+    if served.is_gone:
+        return ""
+    end_group(served.pid)
+    return f"a `dev` that was killed had left Dagster running ({served}); it was ended"
+
+
+def record(home: Path, dagster: int, url: str) -> None:
+    """This process serves the home by that one, the first of its group."""
+    identities = (ProcessIdentity.here().text, ProcessIdentity.of(dagster).text)
+    (home / _RECORD).write_text("\n".join((*identities, url)), encoding="utf-8")
+
+
+def forget(home: Path) -> None:
+    """This process serves it no more."""
+    (home / _RECORD).unlink(missing_ok=True)
+
+
+def end_group(first: int) -> None:
+    """End a process group, of this process or of one that has ended: by SIGINT, then SIGTERM, then SIGKILL."""
+    for number, patience in ((signal.SIGINT, _RUNS_END_WITHIN), (signal.SIGTERM, 5), (signal.SIGKILL, 5)):
+        try:
+            os.killpg(first, number)
+        except ProcessLookupError:
+            break
+        with suppress(psutil.TimeoutExpired, psutil.NoSuchProcess):
+            psutil.Process(first).wait(patience)
+        if not _lives(first):
+            break
+
+
+def _lives(group: int) -> bool:
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return False
+        time.sleep(0.1)
+    return True

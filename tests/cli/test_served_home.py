@@ -1,0 +1,87 @@
+"""One `dev` serves a DAGSTER_HOME, and what a killed one has left running is ended by the next."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from incremental_assets.adapters.process import ProcessIdentity
+from incremental_assets.cli import served_home
+from incremental_assets.core.errors import SetupError
+
+URL = "http://127.0.0.1:3000"
+DAGSTER = """
+import signal, subprocess, sys
+signal.signal(signal.SIGINT, lambda *_: sys.exit())
+daemon = subprocess.Popen([sys.executable, "-c", "print('daemon', flush=True); import time; time.sleep(600)"])
+daemon.wait()
+"""
+
+
+@pytest.fixture
+def dagster() -> Iterator[subprocess.Popen[str]]:
+    """A group of two processes, as Dagster is one of several; the second has begun."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", DAGSTER], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "daemon\n"
+    yield process
+    served_home.end_group(process.pid)
+    process.wait()
+
+
+def killed(home: Path) -> None:
+    """The command that serves the home has ended without a word."""
+    ended = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    identity = ProcessIdentity.of(ended.pid).text
+    ended.communicate()
+    _, *rest = (home / "dev.serving").read_text().splitlines()
+    (home / "dev.serving").write_text("\n".join((identity, *rest)))
+
+
+def test_what_a_killed_one_has_left_running_is_ended_and_told(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
+    served_home.record(tmp_path, dagster.pid, URL)
+    (daemon,) = psutil.Process(dagster.pid).children()
+    killed(tmp_path)
+
+    said = served_home.take_over(tmp_path)
+
+    assert said.startswith(f"a `dev` that was killed had left Dagster running (pid {dagster.pid} on ")
+    assert psutil.wait_procs([daemon], timeout=10)[1] == []
+    assert dagster.wait(10) == 0
+    assert served_home.take_over(tmp_path) == ""
+
+
+def test_a_second_one_is_refused_with_the_address_of_the_first(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
+    served_home.record(tmp_path, dagster.pid, URL)
+    with pytest.raises(SetupError, match=rf"serves .* already, at {URL}.*end that one, or set another DAGSTER_HOME"):
+        served_home.take_over(tmp_path)
+    assert dagster.poll() is None
+
+
+def test_once_it_has_ended_the_home_is_free(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
+    served_home.record(tmp_path, dagster.pid, URL)
+    served_home.forget(tmp_path)
+    assert served_home.take_over(tmp_path) == ""
+    assert dagster.poll() is None
+
+
+def test_another_process_that_has_its_number_now_is_left_alone(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
+    served_home.record(tmp_path, dagster.pid, URL)
+    killed(tmp_path)
+    record = tmp_path / "dev.serving"
+    keeper, served, url = record.read_text().splitlines()
+    record.write_text("\n".join((keeper, f"{served}1", url)))
+    assert served_home.take_over(tmp_path) == ""
+    assert dagster.poll() is None
+
+
+def test_a_record_that_was_cut_is_no_record(tmp_path: Path) -> None:
+    (tmp_path / "dev.serving").write_text("half a")
+    assert served_home.take_over(tmp_path) == ""
