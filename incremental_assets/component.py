@@ -15,6 +15,7 @@ from dagster.components.core.defs_module import ComponentPath, find_defs_or_comp
 from dagster.components.scaffold.scaffold import scaffold_with
 from pydantic import BaseModel, ConfigDict
 
+from incremental_assets.adapters.fork_server.runs import begin_as_forks
 from incremental_assets.core.config.json_schema import inlined
 from incremental_assets.core.config.load import load
 from incremental_assets.core.config.settings import Configuration
@@ -88,6 +89,7 @@ class IncrementalSource(Component):
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
         """Asks no source, starts no JVM, and needs no secret."""
+        begin_as_forks()
         runtime, key = Runtime(self.configuration), resource_key(context)
         return build(self.configuration, catalogues(runtime), {key: runtime}, key)
 

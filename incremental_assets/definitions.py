@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dagster import Definitions, definitions
 
+from incremental_assets.adapters.fork_server.runs import begin_as_forks
 from incremental_assets.core.config.load import CONFIG_VARIABLE, load
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -37,6 +38,7 @@ def config_path() -> Path:
 def defs() -> Definitions:
     """Loaded by `workspace.yaml`: nothing happens before Dagster calls it."""
     end_runs_with_server()
+    begin_as_forks()
     with _uncollected():
         return of(Runtime(_loaded()))
 

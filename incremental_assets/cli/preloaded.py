@@ -12,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from incremental_assets.adapters.databases.registry import dialect_of
-from incremental_assets.adapters.fork_server.channel import COMMAND, WORKERS, fingerprint
+from incremental_assets.adapters.fork_server import runs
+from incremental_assets.adapters.fork_server.channel import COMMAND, RUN, WORKERS, fingerprint
 from incremental_assets.adapters.fork_server.server import become, end_with_caller, serve
 from incremental_assets.adapters.spark import worker_daemon
 from incremental_assets.adapters.spark.arrow_pool import gives_memory_back
@@ -78,7 +79,7 @@ def preload() -> None:
 
 if __name__ == "__main__":
     # Before the imports: a file that is changed while they run makes this process a stranger to the commands that come.
-    mine = {fingerprint(COMMAND), fingerprint(WORKERS)}
+    mine = {fingerprint(COMMAND), fingerprint(WORKERS), fingerprint(RUN)}
     preload()
     # A fork comes back from here as well, and runs its program outside of everything that the server is in the middle of.
     accepted = serve(Path(sys.argv[1]), mine)
@@ -88,4 +89,4 @@ if __name__ == "__main__":
             worker_daemon.run()
         else:
             end_with_caller(accepted)
-            main(arguments)
+            (runs.run if accepted.request.program == RUN else main)(arguments)

@@ -1,4 +1,4 @@
-"""The console script: by the engine's fork server where there is one that fits, else in this process."""
+"""The console script: by the engine's fork server where there is one that fits, else in this process. It is the Python of Dagster's runs, too."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ def start() -> None:
     from incremental_assets.adapters.fork_server.client import run
     from incremental_assets.resources.home import engine_folder
 
+    if "-c" in sys.argv:
+        from incremental_assets.adapters.fork_server.runs import be_python, is_python
+
+        if is_python(sys.argv[1:]):
+            be_python(sys.argv[1:], engine_folder())
     code = run(sys.argv[1:], engine_folder())
     if code is not None:
         sys.exit(code)

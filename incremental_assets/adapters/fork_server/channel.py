@@ -12,12 +12,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 NAME = "fork_server.sock"
-COMMAND, WORKERS = "command", "daemon of workers"
-"""What a fork can be: a command, or the daemon that forks Spark's Python workers."""
+COMMAND, WORKERS, RUN = "command", "daemon of workers", "run"
+"""What a fork can be: a command, the daemon that forks Spark's Python workers, or the process of one of Dagster's runs."""
 _READ_AT_IMPORT = ("PYTHON", "LC_", "LANG", "LD_", "DAGSTER_", "SPARK_", "GRPC_", "ARROW_", "OMP_", "OPENBLAS_", "TZ")
 """How names begin of variables that Python or a library reads once: a process that has read others answers for others."""
 _OF_THE_FOLDER = "DAGSTER_HOME"
 """Not read at import, and the same for every caller that finds this server."""
+_OF_A_RUN = frozenset({"DAGSTER_IS_DEV_CLI", "DAGSTER_verbose", "PYTHONSAFEPATH", "PYTHONUNBUFFERED"})
+"""What `dev` and Dagster give to the server of a code location beside: a fork reads the first two when it needs them, and does itself what the others ask for."""
+MOST_INHERITED = 64
 _LENGTH = struct.Struct("!I")
 _CREDENTIALS = struct.Struct("3i")
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -37,27 +40,31 @@ class Request:
     path: Sequence[str]
     """Python's `sys.path`."""
     umask: int
+    inherited: Sequence[int] = ()
+    """Numbers of the other open files that it begins with."""
 
 
 def send(connection: socket.socket, request: Request, streams: Sequence[int]) -> None:
-    """The request, and the streams with its first bytes."""
+    """The request, and the streams and its other files with its first bytes."""
     body = json.dumps(asdict(request)).encode()
-    socket.send_fds(connection, [_LENGTH.pack(len(body))], streams)
+    socket.send_fds(connection, [_LENGTH.pack(len(body))], [*streams, *request.inherited])
     connection.sendall(body)
 
 
 def receive(connection: socket.socket) -> tuple[Request, list[int]]:
-    """The inverse of `send`. Raises OSError, ValueError, TypeError or struct.error for what is none; no stream stays open then."""
-    head, streams, _, _ = socket.recv_fds(connection, _LENGTH.size, 3)
+    """The inverse of `send`: the request, and its files in that order. Raises OSError, ValueError, TypeError or struct.error for what is none; no file stays open then."""
+    head, streams, _, _ = socket.recv_fds(connection, _LENGTH.size, 3 + MOST_INHERITED)
     try:
         # Only the client above writes there; any other has no three streams, or no length.
-        first, second, third = streams
         (length,) = _LENGTH.unpack_from(head)
-        return Request(**json.loads(_exactly(connection, length))), [first, second, third]
+        request = Request(**json.loads(_exactly(connection, length)))
+        # One for each number that it names, and no other.
+        list(zip((0, 1, 2, *request.inherited), streams, strict=True))
     except BaseException:
         for stream in streams:
             os.close(stream)
         raise
+    return request, streams
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:
@@ -97,10 +104,11 @@ def fingerprint(program: str) -> str:
     Spark starts the daemon of its workers with variables of its own, which the workers read when they are forked.
     """
     spaces = [str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in ("pid", "mnt", "net", "user")]
+    ignored = {_OF_THE_FOLDER, *(_OF_A_RUN if program == RUN else ())}
     read = sorted(
         f"{name}={value}"
         for name, value in os.environ.items()
-        if name.startswith(_READ_AT_IMPORT) and name != _OF_THE_FOLDER and program == COMMAND
+        if name.startswith(_READ_AT_IMPORT) and name not in ignored and program != WORKERS
     )
     libraries = [Path(each).stat().st_mtime_ns for each in sys.path if each.endswith("site-packages")]
     return json.dumps([program, sys.prefix, sys.version, str(_PACKAGE), _newest(), libraries, spaces, read])

@@ -26,13 +26,13 @@ def run(arguments: Sequence[str], folder: Path) -> int | None:
     return handed_over(COMMAND, arguments, folder)
 
 
-def handed_over(program: str, arguments: Sequence[str], folder: Path) -> int | None:
-    """The exit status of a program; None if no server in the folder can run it, and nothing has begun."""
+def handed_over(program: str, arguments: Sequence[str], folder: Path, inherited: Sequence[int] = ()) -> int | None:
+    """The exit status of a program; None if no server in the folder can run it, and nothing has begun. `inherited`: files that it begins with beside the streams."""
     connection = connect(folder)
     if connection is None:
         return None
     with connection:
-        return _handed_over(connection, program, arguments)
+        return _handed_over(connection, program, arguments, inherited)
 
 
 def connect(folder: Path) -> socket.socket | None:
@@ -57,11 +57,14 @@ def connect(folder: Path) -> socket.socket | None:
     return None
 
 
-def _handed_over(connection: socket.socket, program: str, arguments: Sequence[str]) -> int | None:
+def _handed_over(
+    connection: socket.socket, program: str, arguments: Sequence[str], inherited: Sequence[int]
+) -> int | None:
     umask = os.umask(0o077)
     os.umask(umask)
     try:
-        request = Request(program, fingerprint(program), arguments, dict(os.environ), os.getcwd(), sys.path, umask)  # noqa: PTH109
+        here, environment = os.getcwd(), dict(os.environ)  # noqa: PTH109
+        request = Request(program, fingerprint(program), arguments, environment, here, sys.path, umask, inherited)
         with _streams() as streams:
             send(connection, request, streams)
         answers = connection.makefile(encoding="ascii")
@@ -85,12 +88,13 @@ def _streams() -> Iterator[list[int]]:
     """Standard input, output and error; for one that is closed, nothing."""
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
-        yield [number if _is_open(number) else nothing for number in range(3)]
+        yield [number if is_open(number) else nothing for number in range(3)]
     finally:
         os.close(nothing)
 
 
-def _is_open(number: int) -> bool:
+def is_open(number: int) -> bool:
+    """Whether this process has an open file of that number."""
     try:
         os.fstat(number)
     except OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from incremental_assets.adapters.fork_server.channel import NAME, Request, address, peer, private, receive
-from incremental_assets.adapters.fork_server.client import ACCEPTED, ENDED, REFUSED
+from incremental_assets.adapters.fork_server.client import ACCEPTED, ENDED, REFUSED, is_open
 
 _SENT_WITHIN = 5
 """Seconds for a request to arrive whole: nobody else is served meanwhile."""
@@ -31,6 +32,7 @@ class Accepted:
 
     request: Request
     streams: list[int]
+    """Standard input, output and error, then the others that the request names."""
     client: socket.socket
 
 
@@ -65,9 +67,7 @@ def become(accepted: Accepted) -> list[str]:
     request = accepted.request
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for number, stream in enumerate(accepted.streams):
-        os.dup2(stream, number)
-        os.close(stream)
+    _place(accepted)
     os.environ.clear()
     os.environ.update(request.environment)
     time.tzset()
@@ -158,7 +158,7 @@ class _Server:
             for other in (*self.clients.values(), self.listener):
                 other.close()
             os.close(self._folder)
-            return Accepted(request, streams, client)
+            return Accepted(request, streams, _out_of_the_way(client, request.inherited))
         for stream in streams:
             os.close(stream)
         self.clients[pid] = client
@@ -173,6 +173,27 @@ class _Server:
             code = os.waitstatus_to_exitcode(status)
             with self.clients.pop(pid) as client, suppress(OSError):
                 client.sendall(f"{ENDED} {code if code >= 0 else 128 - code}\n".encode())
+
+
+def _out_of_the_way(client: socket.socket, numbers: Collection[int]) -> socket.socket:
+    """The connection, above these numbers."""
+    with client:
+        return socket.socket(fileno=fcntl.fcntl(client, fcntl.F_DUPFD_CLOEXEC, max(numbers, default=2) + 1))
+
+
+def _place(accepted: Accepted) -> None:
+    """Give the files the numbers that they have for the caller. Where one is in use the fork ends, and the caller runs the program itself."""
+    numbers = [*range(3), *accepted.request.inherited]
+    above = max(numbers) + 1
+    moved = [fcntl.fcntl(stream, fcntl.F_DUPFD_CLOEXEC, above) for stream in accepted.streams]
+    for stream in accepted.streams:
+        os.close(stream)
+    if any(is_open(number) for number in accepted.request.inherited):
+        _refuse(accepted.client, moved)
+        os._exit(0)
+    for stream, number in zip(moved, numbers, strict=True):
+        os.dup2(stream, number)
+        os.close(stream)
 
 
 def _refuse(client: socket.socket, streams: list[int]) -> None:

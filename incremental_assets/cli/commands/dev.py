@@ -124,15 +124,21 @@ def _engine(configuration: Configuration) -> Iterator[None]:
         yield
         return
     folder, ours, me = engine_folder(), False, ProcessIdentity.here().text
+    forks: control.Starting | None = None
     try:
         engine, _ = server.start(folder, without=configuration.secrets, keeper=me)
         ours = engine.keeper == me or engine.is_left_alone
         _say(f"the engine answers at {engine.address} (pid {engine.process.pid})")
+        if control.running(folder) is None:
+            # Of which runs are forks; until it has imported, they import for themselves.
+            forks = control.start(folder, configuration.secrets)
     except SetupError as error:
         _say(f"{error}; runs start Spark themselves")
     try:
         yield
     finally:
+        if forks:
+            forks.end()
         if ours:
             # Beside one that a run had left behind, and that was taken over.
             control.stop(folder)
