@@ -78,12 +78,14 @@ def test_dagster_a_server_executes_runs_as_children_of_multiprocessing() -> None
 
 def test_dagster_a_server_starts_runs_by_the_executable_of_multiprocessing() -> None:
     """adapters/fork_server/runs.py, which sets it: should either change, runs import for themselves."""
+    from multiprocessing import spawn
+
     from dagster._grpc import server
 
     from incremental_assets.adapters.fork_server.runs import _SPAWNED
 
     assert 'multiprocessing.get_context("spawn")' in inspect.getsource(server)
-    program = multiprocessing.spawn.get_command_line(tracker_fd=5, pipe_handle=7)[-2]
+    program = spawn.get_command_line(tracker_fd=5, pipe_handle=7)[-2]
     assert _SPAWNED.fullmatch(program)
 
 
