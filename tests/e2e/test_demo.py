@@ -360,6 +360,7 @@ def test_dev_says_where_and_ends_whole(checkout: Checkout) -> None:
     assert process.returncode == 0, err
     assert json.loads(out)["url"] == f"http://127.0.0.1:{port}"
     assert "Traceback" not in err
+    assert f"to stop one: http://127.0.0.1:{port}/automation" in err
     assert len(group) >= 3
     assert "java" in names, "the engine"
     assert _names(psutil.wait_procs(group, timeout=60)[1]) == set()

@@ -50,7 +50,10 @@ def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None
     """Serve Dagster until Ctrl-C. Raises SetupError where it does not start, or ends by itself."""
     with running_dagster(port, log, configuration.path.parent) as process, _serving(log.parent, process.pid, url):
         _wait_until_ready(process, url, log)
-        _say(f"Dagster is up: {url}\n  configuration {configuration.path}\n  log           {log}\nCtrl-C ends it.")
+        _say(
+            f"Dagster is up: {url}\n  configuration {configuration.path}\n  log           {log}\n"
+            f"  sensors       run from now on, and sync what is due; to stop one: {url}/automation\nCtrl-C ends it."
+        )
         with suppress(KeyboardInterrupt):
             process.wait()
         if process.poll() is not None:
