@@ -12,12 +12,12 @@ from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.foresight.preview import FileStep, Preview, SchemaStep
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import IGNORED
+from incremental_assets.core.model.guarantee import Guarantee, stated
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
-from incremental_assets.core.planning.settled_bound import Guarantee, stated
 from incremental_assets.core.words import agreeing, counted
 
 _NAMED = 2

@@ -9,9 +9,9 @@ from incremental_assets.adapters.databases.postgresql.catalogue import read_cata
 from incremental_assets.core.discovery.traits import Inserts
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.stamping import Proof, Unproven
 from incremental_assets.core.model.table import Cursor, Strategy
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.planning.updates import updates_not_copied
 from tests.adapters.source import Source, planned
 

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
-from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.demo.home import Home
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.source import Source, planned

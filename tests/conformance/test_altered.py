@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.conformance.conftest import OpenStand, OpenWorld
 from tests.conformance.killing import killed
 from tests.conformance.points import Point

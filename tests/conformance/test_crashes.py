@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.model.guarantee import Guarantee
 from tests.conformance.clock import ClockedPostgres
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand

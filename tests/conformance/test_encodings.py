@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand

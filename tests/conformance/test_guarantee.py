@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.model.guarantee import Guarantee
 from tests.conformance.clock import ClockedPostgres
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.model.guarantee import Guarantee
 from tests.conformance.clock import ClockedPostgres
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario

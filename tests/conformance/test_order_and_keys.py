@@ -8,10 +8,10 @@ from datetime import UTC
 
 from incremental_assets.core.checks.reconcile import Drift, reconcile
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.conformance.conftest import OpenStand
 from tests.conformance.mart import stamp
 from tests.conformance.scenario import scenario

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.model.guarantee import Guarantee
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand, plain

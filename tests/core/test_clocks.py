@@ -8,6 +8,7 @@ import pytest
 from incremental_assets.core.model.clock_reading import ClockReading, HostClock, PutBack
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.position import Position, Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
@@ -18,7 +19,7 @@ from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import Guarantee, settle
+from incremental_assets.core.planning.settled_bound import settle
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import Killed, World

@@ -11,12 +11,12 @@ from incremental_assets.core.differences import differing
 from incremental_assets.core.differences.comparing import rows_to_read
 from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, summed
 from incremental_assets.core.model.measure import NotByBytes
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
-from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.fakes import World, ordered
 from tests.fakes.keys import FakeKeys
 from tests.fakes.placed import FakePlacedRows

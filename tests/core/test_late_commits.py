@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.core.stories import APPEND, UPSERT, assert_equal, opened
 from tests.fakes import World
 from tests.scenario import ORDERS, order, orders, shop

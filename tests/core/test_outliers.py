@@ -16,6 +16,7 @@ from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.foresight.bulk import bulk_of
 from incremental_assets.core.foresight.pending import Pending, located, new_keys, partition_keys
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.number_keys import (
     MOST_KEYS,
@@ -30,7 +31,7 @@ from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import Observation
-from incremental_assets.core.planning.settled_bound import Guarantee, settle
+from incremental_assets.core.planning.settled_bound import settle
 from incremental_assets.core.strategies import Strategy
 from tests.fakes import FakeProbe, World
 from tests.scenario import order, orders, shop

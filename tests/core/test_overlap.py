@@ -10,6 +10,7 @@ import pytest
 from incremental_assets.core.landing.overlap import Overlap, eras, overlap
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.state import State
@@ -17,7 +18,7 @@ from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strate
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
-from incremental_assets.core.planning.settled_bound import Guarantee, Settled
+from incremental_assets.core.planning.settled_bound import Settled
 
 CLOCK = datetime(2026, 1, 1, tzinfo=UTC)
 SHAPE = TableShape(TableId("shop", "public", "orders"), (Column("id", "bigint", "bigint", Fidelity.EXACT),))

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import Observation, Request
-from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.core.plans import NOON, REFRESH, SYNC, backfill, landed, moment, nothing, planned, seen
 from tests.scenario import countries, orders
 

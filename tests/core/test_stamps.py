@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.stamping import (
     BY_THE_SOURCE,
     Cut,
@@ -22,7 +23,7 @@ from incremental_assets.core.model.stamping import (
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableSpec
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.planning.settled_bound import Guarantee, settle
+from incremental_assets.core.planning.settled_bound import settle
 from incremental_assets.core.planning.stamps import CURE, of_stamps, restamped, stamps_seen
 from tests.core.plans import NOON, landed, marks, moment, nothing, planned, seen
 from tests.core.stories import assert_equal, reset

@@ -7,11 +7,11 @@ import pytest
 
 from incremental_assets.core.errors import Refused, StageBroken
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.syncing.sync_many import attempt
 from incremental_assets.core.upkeep.reset import reset_table
 from tests.core.stories import APPEND, UPSERT, assert_equal, opened

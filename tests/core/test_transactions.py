@@ -13,6 +13,7 @@ from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import SelectionError, SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
@@ -22,7 +23,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.doubts import of_arrival
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Observation
-from incremental_assets.core.planning.settled_bound import Guarantee, Settled, settle
+from incremental_assets.core.planning.settled_bound import Settled, settle
 from incremental_assets.core.upkeep.reset import accept_source
 from tests.core.mistakes import in_table
 from tests.core.plans import NOON, landed, number, planned, seen

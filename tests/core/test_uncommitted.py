@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window
@@ -15,7 +16,6 @@ from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.planning.windows import settling
 from incremental_assets.core.strategies import Strategy
 from tests.scenario import countries, orders

@@ -14,6 +14,7 @@ from incremental_assets.core.errors import ZoneDisputed, ZoneUnknown
 from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
@@ -23,7 +24,6 @@ from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.local_readings import lowest_reading
 from incremental_assets.core.planning.plan import CommitIds, Mode, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.planning.zones import rezoned
 from tests.scenario import COUNTRIES, ORDERS, countries, orders
 

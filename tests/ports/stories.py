@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
@@ -14,7 +15,6 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
-from incremental_assets.core.planning.settled_bound import Guarantee
 
 ORDERS = TableId("shop", "public", "orders")
 TWIN = TableId("shop", "public.orders", "x")

@@ -11,6 +11,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from incremental_assets.adapters.checkpoints.tables import names_of, table_of
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.identifiers import quote, render_table
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
@@ -19,7 +20,6 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 
 

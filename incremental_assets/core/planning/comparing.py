@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.bound import Bound
@@ -11,11 +12,7 @@ from incremental_assets.core.planning.plan import (
     Mode,
     Request,
 )
-from incremental_assets.core.planning.settled_bound import (
-    Guarantee,
-    Settled,
-    settle_whole,
-)
+from incremental_assets.core.planning.settled_bound import Settled, settle_whole
 
 
 def compares_keys(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> bool:

@@ -10,6 +10,7 @@ from incremental_assets.core.model.clock_reading import PutBack
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.fingerprint import Fingerprint
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.rename import Rename
@@ -18,7 +19,7 @@ from incremental_assets.core.model.table import NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.local_readings import highest_reading
-from incremental_assets.core.planning.settled_bound import Guarantee, Settled, still_settled
+from incremental_assets.core.planning.settled_bound import Settled, still_settled
 
 
 class Mode(StrEnum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window, merge
@@ -29,9 +30,6 @@ from incremental_assets.core.planning.preflight import (
     lags_behind,
 )
 from incremental_assets.core.planning.renames import as_renamed, check_renames, renamed_too_late, renames_of
-from incremental_assets.core.planning.settled_bound import (
-    Guarantee,
-)
 from incremental_assets.core.planning.stamps import restamped, stamps_seen
 from incremental_assets.core.planning.updates import updates_not_copied
 from incremental_assets.core.planning.whole import plan_whole

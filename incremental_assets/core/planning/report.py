@@ -9,6 +9,7 @@ from typing import Self
 
 from incremental_assets.core.errors import Busy, Refused, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.guarantee import Guarantee, stated
 from incremental_assets.core.model.history import HistoryRows
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -16,7 +17,6 @@ from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.comparing import deletes_due
 from incremental_assets.core.planning.plan import Mode, NothingToDo, Request, SyncPlan
-from incremental_assets.core.planning.settled_bound import Guarantee, stated
 from incremental_assets.core.strategies import Strategy
 
 

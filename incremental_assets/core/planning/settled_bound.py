@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.duration import format_duration
+from incremental_assets.core.model.guarantee import Guarantee, stated
 from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
@@ -24,23 +23,6 @@ from incremental_assets.core.planning.doubts import (
 )
 from incremental_assets.core.planning.local_readings import lowest_reading, zone_of
 from incremental_assets.core.planning.stamps import declared, lowest_stored, of_past_stamps, of_stamps
-
-
-class Guarantee(StrEnum):
-    """What a run can promise about rows that commit late, strongest first."""
-
-    SETTLED = "settled"
-    SETTLED_WITHIN = "settled_within"
-    """As long as the stamps of an application lag no longer than the configuration declares."""
-    HOLDBACK = "holdback"
-    BEST_EFFORT = "best_effort"
-
-
-def stated(guarantee: Guarantee | None, within: timedelta | None) -> str:
-    """A guarantee for people: `settled within 30s`, `best_effort`; empty where there is none."""
-    if guarantee is Guarantee.SETTLED_WITHIN and within is not None:
-        return f"settled within {format_duration(within)}"
-    return str(guarantee or "")
 
 
 @dataclass(frozen=True, slots=True)

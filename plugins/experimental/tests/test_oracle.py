@@ -22,10 +22,10 @@ from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import NothingToDo
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from incremental_assets_experimental.oracle import bound, row_dialect, settings
 from incremental_assets_experimental.rowwise.row_dialect import UNPLAYED

@@ -23,11 +23,11 @@ from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.source_identity import Compared
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import NothingToDo, SyncPlan
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from incremental_assets_experimental.rowwise.activity import earliest, zone_of
 from incremental_assets_experimental.rowwise.row_dialect import UNPLAYED

@@ -22,6 +22,7 @@ from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.source_identity import Compared
@@ -31,7 +32,6 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases.contract import World, decided, observe, planned, spec_of, synced
 

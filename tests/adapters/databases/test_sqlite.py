@@ -27,9 +27,9 @@ from incremental_assets.core.discovery.traits import Sample
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, Fidelity, NullPolicy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases import contract
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite

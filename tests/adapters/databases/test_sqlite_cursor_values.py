@@ -21,10 +21,10 @@ from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases.test_sqlite_files import of
 
