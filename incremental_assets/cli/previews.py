@@ -16,6 +16,7 @@ from incremental_assets.core.model.guarantee import Guarantee, stated
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.words import agreeing, counted
@@ -92,7 +93,7 @@ def _row(each: Preview) -> tuple[Cell | str, ...]:
         str(each.spec.id),
         does,
         "" if rows is None else f"~{rows:,}",
-        "" if plan is None else _window(short(plan.window.lower), short(plan.window.upper)),
+        "" if plan is None else _window(short(plan.reading.window.lower), short(plan.reading.window.upper)),
         _served(each),
         "" if decision is None or each.error is not None else stated(*_guarantee(each)[:2]),
         each.schema.outcome if each.schema and each.error is None else "",
@@ -109,10 +110,10 @@ def _served(each: Preview) -> str:
     plan, estimate = each.plan, each.estimate
     if plan is None or estimate is None:
         return ""
-    if plan.compares_rows:
+    if plan.reading.finds_differing:
         copy = each.files.layout.live if each.files else None
         return "hashed on both sides" + (f" ({copy:,} in the copy)" if copy else "") + ", read where it differs"
-    if plan.window.lower is None:
+    if plan.reading.window.lower is None:
         return "read whole"
     if estimate.indexes:
         more = f" and {len(estimate.indexes) - _NAMED} more" if len(estimate.indexes) > _NAMED else ""
@@ -145,23 +146,23 @@ def _cause(table: TableId, error: Exception) -> str:
 def _entry(each: Preview) -> dict[str, Any]:
     spec, plan, decision = each.spec, each.plan, each.decision
     guarantee, within, reason = _guarantee(each)
-    settled = plan.settled.value if plan else decision.settled if isinstance(decision, NothingToDo) else None
+    settled = plan.reading.settled_at if plan else decision.settled if isinstance(decision, NothingToDo) else None
     return {
         "source": spec.id.source,
         "table": render_table(spec.id.schema, spec.id.name),
         "strategy": str(spec.strategy),
         "cursor": spec.cursor.column if spec.cursor and spec.is_incremental else None,
         "key": list(spec.key),
-        "compares": plan.compares_rows if plan else spec.compares,
+        "compares": plan.reading.finds_differing if plan else spec.compares,
         "action": "stop" if each.error else "read" if plan else "nothing",
         "reason": decision.reason if isinstance(decision, NothingToDo) else None,
         "window": {
-            "lower": text(plan and plan.window.lower),
-            "upper": text(plan and plan.window.upper),
+            "lower": text(plan and plan.reading.window.lower),
+            "upper": text(plan and plan.reading.window.upper),
             "settled": text(settled),
         },
         "previous_watermark": text(decision and decision.previous_watermark),
-        "new_watermark": text(plan and plan.new_watermark),
+        "new_watermark": text(plan and of_database(plan).new_watermark),
         "guarantee": guarantee and str(guarantee),
         "guarantee_reason": reason or None,
         "within_seconds": within and within.total_seconds(),
@@ -194,7 +195,11 @@ def _guarantee(each: Preview) -> tuple[Guarantee | None, timedelta | None, str]:
         return None, None, ""
     if isinstance(decision, NothingToDo):
         return decision.guarantee, decision.within, decision.guarantee_reason
-    return decision.settled.guarantee, decision.settled.within, decision.settled.reason
+    return (
+        of_database(decision).settled.guarantee,
+        of_database(decision).settled.within,
+        of_database(decision).settled.reason,
+    )
 
 
 def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.database_reading import DatabaseReading
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Settled
@@ -102,14 +103,13 @@ class Desk:
             spec=spec,
             request=Request(f"run-{number}", mode),
             commit_ids=CommitIds(APP, number, f"batch{number}"),
-            window=Window(None, None),
-            bound=Bound(CLOCK, None, "", None, "", "UTC", None),
-            settled=Settled(None, Guarantee.SETTLED, ""),
+            reading=DatabaseReading(
+                bound=Bound(CLOCK, None, "", None, "", "UTC", None),
+                settled=Settled(None, Guarantee.SETTLED, ""),
+                along=spec.cursor,
+                late_below=late,
+            ),
             previous=self.previous,
-            new_watermark=None,
-            fingerprint_lower=None,
-            late_below=late,
-            future_above=None,
         )
 
     def show(
@@ -148,7 +148,7 @@ class Desk:
         """Stage and apply, as a sync does that reads the window `[lower, upper)`."""
         plan, shown = self.plan(spec, mode), self.show(spec, rows, late, bad, gone)
         lower, upper = (None if end is None else CursorValue(CursorType.INTEGER, str(end)) for end in window)
-        plan = replace(plan, window=Window(lower, upper))
+        plan = replace(plan, reading=replace(plan.reading, window=Window(lower, upper)))
         return self.apply(plan, self.stage.write(plan, shown), shown)
 
     def apply(self, plan: SyncPlan, batch: Batch, shown: LiteralSnapshot) -> Commit:

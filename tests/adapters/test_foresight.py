@@ -43,7 +43,7 @@ def foreseen(shop: Source, name: str, cursor: Cursor | None = UPDATED, lower: Cu
     strategy = Strategy.APPEND if cursor else Strategy.FULL_REFRESH
     probe = shop.open()
     plan: SyncPlan = planned(probe, shop.spec(name, cursor, strategy=strategy))
-    (estimate,) = probe.foresee([replace(plan, window=Window(lower, None))])
+    (estimate,) = probe.foresee([replace(plan, reading=replace(plan.reading, window=Window(lower, None)))])
     return estimate
 
 

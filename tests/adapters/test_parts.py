@@ -39,7 +39,9 @@ def test_an_attached_partition_is_read_from_its_first_row_on(source: Source) -> 
     assert len(first.members) == 1
     source.execute(ATTACH)
     second = planned(probe, spec, first)
-    assert str(second.window.lower) == "2011-03-04T05:06:07Z", "asked of the table: the partition itself is not granted"
+    assert str(second.reading.window.lower) == "2011-03-04T05:06:07Z", (
+        "asked of the table: the partition itself is not granted"
+    )
     assert [told for told in second.warnings if "joined the table" in told]
     with probe.snapshot(second) as snapshot:
         assert snapshot.rows == 5
@@ -83,7 +85,7 @@ def test_a_child_that_inherits_and_one_that_comes_back_are_read_and_one_that_is_
     assert first.members == ()
     source.execute("ALTER TABLE child INHERIT orders")
     joined = planned(probe, spec, first)
-    assert str(joined.window.lower) == "2011-03-04T05:06:07Z"
+    assert str(joined.reading.window.lower) == "2011-03-04T05:06:07Z"
     second = synced(probe, spec, first)
     source.execute("ALTER TABLE child NO INHERIT orders")
     left = plan(spec, Request("run"), second, CommitIds("app", 1, "b"), observe(probe, spec, second))
@@ -93,7 +95,7 @@ def test_a_child_that_inherits_and_one_that_comes_back_are_read_and_one_that_is_
     assert left.state.members == ()
     source.execute("INSERT INTO child VALUES (5, '2010-03-04 05:06:07+00')", "ALTER TABLE child INHERIT orders")
     again = planned(probe, spec, left.state)
-    assert str(again.window.lower) == "2010-03-04T05:06:07Z"
+    assert str(again.reading.window.lower) == "2010-03-04T05:06:07Z"
     third = synced(probe, spec, left.state)
     source.execute("CREATE TABLE fresh () INHERITS (orders)")
     empty = plan(spec, Request("run"), third, CommitIds("app", 1, "b"), observe(probe, spec, third))
@@ -140,7 +142,7 @@ def test_numbers_and_hashed_partitions_are_asked_too(source: Source) -> None:
     source.execute("ALTER TABLE orders ATTACH PARTITION odd FOR VALUES WITH (MODULUS 2, REMAINDER 1)")
     with source.connect() as connection:
         (lowest,) = connection.execute("SELECT min(id) FROM odd").fetchone() or (None,)
-    assert str(planned(probe, spec, first).window.lower) == str(lowest)
+    assert str(planned(probe, spec, first).reading.window.lower) == str(lowest)
 
 
 def test_a_partition_that_is_attached_while_a_sync_reads_is_read_by_the_next_one(source: Source) -> None:
@@ -160,5 +162,5 @@ def test_a_partition_that_is_attached_while_a_sync_reads_is_read_by_the_next_one
         assert late.rows == 3
         assert late.fingerprint == landed.fingerprint
     following = planned(probe, spec, landed)
-    assert str(following.window.lower) == "2011-03-04T05:06:07Z"
-    assert len(following.members or ()) == 2
+    assert str(following.reading.window.lower) == "2011-03-04T05:06:07Z"
+    assert len(following.reading.members or ()) == 2

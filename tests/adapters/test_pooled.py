@@ -234,11 +234,16 @@ def test_a_snapshot_of_another_server_than_the_bound_is_refused(source: Source) 
     source.execute(ORDERS)
     probe = source.open()
     plan = planned(probe, source.spec("orders", UPDATED))
-    assert plan.bound.server
-    elsewhere = replace(plan, bound=replace(plan.bound, server="2024-01-01 00:00:00.000000"))
+    assert plan.reading.bound.server
+    elsewhere = replace(
+        plan,
+        reading=replace(plan.reading, bound=replace(plan.reading.bound, server="2024-01-01 00:00:00.000000")),
+    )
     with pytest.raises(SourceRefused, match="two servers answer behind this address"), probe.snapshot(elsewhere):
         raise AssertionError("it was taken")
-    of_replicas = replace(elsewhere, bound=replace(elsewhere.bound, replica=True))
+    of_replicas = replace(
+        elsewhere, reading=replace(elsewhere.reading, bound=replace(elsewhere.reading.bound, replica=True))
+    )
     with probe.snapshot(of_replicas) as numbers:
         assert numbers.rows == 0
 

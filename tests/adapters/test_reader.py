@@ -432,7 +432,7 @@ def test_only_what_is_stamped_past_the_clock_of_the_snapshot_is_warned_of(copy: 
     copy.source.execute("INSERT INTO busy VALUES (1, clock_timestamp())")
     batch, state = read(plan, None, ports)
     assert (batch.rows, batch.warnings) == (1, ())
-    assert state.position.watermark == plan.new_watermark
+    assert state.position.watermark == plan.reading.new_watermark
     plan = copy.plan(spec)
     copy.source.execute("INSERT INTO busy VALUES (2, clock_timestamp()), (3, clock_timestamp() + interval '1 hour')")
     batch, _ = read(plan, None, ports)

@@ -95,7 +95,8 @@ def test_repeats_of_a_declared_key_and_keys_that_are_not_whole_are_counted(desk:
 
 
 def test_rows_past_the_clock_of_the_source_land_with_a_warning(desk: Desk) -> None:
-    plan = replace(desk.plan(ORDERS), future_above=number(30))
+    plan = desk.plan(ORDERS)
+    plan = replace(plan, reading=replace(plan.reading, future_above=number(30)))
     (warning,) = desk.stage.write(plan, desk.show(ORDERS, ROWS)).warnings
     assert warning.startswith("1 row is stamped past the source's clock (30)")
 

@@ -137,7 +137,7 @@ def test_a_trigger_that_is_switched_off_between_the_look_and_the_read_stops_the_
     source.execute("CREATE TRIGGER s BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION stamp()")
     probe = source.open()
     decision = planned(probe, source.spec("things", Cursor("at", CursorType.TIMESTAMP)))
-    assert decision.settled.guarantee is Guarantee.SETTLED
+    assert decision.reading.settled.guarantee is Guarantee.SETTLED
     source.execute("ALTER TABLE things DISABLE TRIGGER s")
     with pytest.raises(SourceRefused, match="columns at"), probe.snapshot(decision):
         pass

@@ -99,7 +99,13 @@ def test_a_bound_that_the_snapshot_does_not_reach_is_refused(
     probe = source.open()
     decision = planned(probe, spec)
     # As with a bound that one replica gave, and a snapshot of another that is behind.
-    decision = replace(decision, settled=replace(decision.settled, value=CursorValue(CursorType.INTEGER, str(2**40))))
+    decision = replace(
+        decision,
+        reading=replace(
+            decision.reading,
+            settled=replace(decision.reading.settled, value=CursorValue(CursorType.INTEGER, str(2**40))),
+        ),
+    )
     with pytest.raises(SourceRefused, match="several replicas"), probe.snapshot(decision):
         pass
 
@@ -221,7 +227,8 @@ def test_a_table_is_not_looked_through_while_nothing_is_written_in_the_whole_ser
 ) -> None:
     probe = source.open()
     _, state = read(source, probe, spec, None)
-    decision = replace(planned(probe, spec), window=Window(state.position.watermark, None))
+    decision = planned(probe, spec)
+    decision = replace(decision, reading=replace(decision.reading, window=Window(state.position.watermark, None)))
     text = read_query(decision, 1).sql
     with source.connect() as connection:
         explain = f"EXPLAIN (ANALYZE, FORMAT TEXT) {text}"
@@ -245,7 +252,7 @@ def test_the_run_is_settled_whoever_cannot_be_seen_and_a_view_has_no_numbers(sou
         hidden.execute("SET track_activities = off")
         hidden.execute("INSERT INTO orders VALUES (1000, 'unseen')")
         decision = planned(probe, spec)
-        assert decision.settled.guarantee is Guarantee.SETTLED
+        assert decision.reading.settled.guarantee is Guarantee.SETTLED
         assert probe.observe((ObserveRequest(spec, None),))[0].bound.blind
     assert source.shape("recent").numbering is None
     assert source.shape("recent").numbered().names == ("xmin", "id")

@@ -84,7 +84,7 @@ def test_what_is_open_on_the_primary_holds_the_watermark_of_a_replica(
         slow.execute("INSERT INTO orders VALUES (1000, 'late')")
         there.execute("INSERT INTO orders VALUES (1001, 'quick')")
         replayed()
-        assert planned(probe, spec).settled.guarantee is Guarantee.SETTLED
+        assert planned(probe, spec).reading.settled.guarantee is Guarantee.SETTLED
         first, state = read(here, probe, spec, None)
         assert (len(first), 1000 in first) == (101, False)
         there.execute("INSERT INTO orders VALUES (1002, 'quick')")

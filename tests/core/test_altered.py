@@ -204,7 +204,7 @@ def test_the_plan_says_it_beforehand() -> None:
     (seen,) = FakeProbe(world.database).observe((ObserveRequest(defined(UPSERT, 2), position.state),))
     found = preview(defined(UPSERT, 2), position, seen, world.lake)
     assert isinstance(found.decision, SyncPlan)
-    assert found.decision.compares_rows
+    assert found.decision.reading.finds_differing
     assert "the table was altered in the source (it was made anew)" in found.warnings[0]
 
 

@@ -156,9 +156,9 @@ def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:
     kept = state(position=Position(stamp(NOON - GUARD)), coverage=(Window(None, stamp(NOON - GUARD)),))
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)))
     assert isinstance(found, SyncPlan)
-    assert found.window.lower == found.new_watermark == stamp(NOON - seconds(62))
-    assert found.settled.guarantee is Guarantee.BEST_EFFORT
-    assert "from 2024-01-31 11:59:00Z to 2024-01-31 12:00:10Z for a second time" in found.settled.reason
+    assert found.reading.window.lower == found.reading.new_watermark == stamp(NOON - seconds(62))
+    assert found.reading.settled.guarantee is Guarantee.BEST_EFFORT
+    assert "from 2024-01-31 11:59:00Z to 2024-01-31 12:00:10Z for a second time" in found.reading.settled.reason
     assert any(
         "the source's clock was put back: rows stamped since 2024-01-31 11:59:00Z" in each for each in found.warnings
     )
@@ -169,15 +169,15 @@ def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:
 
     waiting = decided(BY_STAMP, after, bound(NOON, at=host(160)))
     assert isinstance(waiting, SyncPlan)
-    assert waiting.new_watermark == stamp(NOON - seconds(62))
+    assert waiting.reading.new_watermark == stamp(NOON - seconds(62))
     assert waiting.warnings == (), "it is told once"
-    assert waiting.settled.guarantee is Guarantee.BEST_EFFORT
+    assert waiting.reading.settled.guarantee is Guarantee.BEST_EFFORT
 
     over = decided(BY_STAMP, after, bound(NOON + seconds(11), at=host(171)))
     assert isinstance(over, SyncPlan)
-    assert over.new_watermark == stamp(NOON + seconds(9))
-    assert over.settled.guarantee is Guarantee.SETTLED
-    assert over.put_back is None
+    assert over.reading.new_watermark == stamp(NOON + seconds(9))
+    assert over.reading.settled.guarantee is Guarantee.SETTLED
+    assert over.reading.put_back is None
 
 
 def test_a_table_whose_kept_fingerprint_reaches_down_there_is_not_read_for_nothing() -> None:
@@ -201,13 +201,13 @@ def test_a_full_refresh_still_waits_for_who_was_open_when_the_clock_was_put_back
     kept = state(position=Position(stamp(NOON - GUARD)), clock=NOON)
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), Mode.FULL_REFRESH)
     assert isinstance(found, SyncPlan)
-    assert found.new_watermark == stamp(NOON - seconds(62))
+    assert found.reading.new_watermark == stamp(NOON - seconds(62))
     exchanged = replace(
         bound(NOON - seconds(50), at=host(110)), identity=SourceIdentity.of(1, 1000, system="7002", database="shop")
     )
     other = decided(BY_STAMP, kept, exchanged, Mode.FULL_REFRESH)
     assert isinstance(other, SyncPlan)
-    assert other.new_watermark == stamp(NOON - seconds(52)), "another source has another clock"
+    assert other.reading.new_watermark == stamp(NOON - seconds(52)), "another source has another clock"
 
 
 def test_how_long_a_transaction_lasts_says_nothing_of_a_clock_that_is_put_back() -> None:

@@ -11,8 +11,8 @@ from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Fidelity, TableSpec
-from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.database_reading import DatabaseReading
 from incremental_assets.core.planning.discarding import discarded_warning, discarding
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.planning.schema_changes import rolled_back_changes, schema_changes
@@ -43,14 +43,12 @@ def planned(spec: TableSpec, previous: State | None = BEFORE, mode: Mode = Mode.
         spec=spec,
         request=Request("run", mode),
         commit_ids=CommitIds("app", 2, "batch"),
-        window=Window(None, None),
-        bound=Bound(MONDAY, None, "", None, "", "UTC", None),
-        settled=Settled(None, Guarantee.SETTLED, ""),
+        reading=DatabaseReading(
+            bound=Bound(MONDAY, None, "", None, "", "UTC", None),
+            settled=Settled(None, Guarantee.SETTLED, ""),
+            along=spec.cursor,
+        ),
         previous=previous,
-        new_watermark=None,
-        fingerprint_lower=None,
-        late_below=None,
-        future_above=None,
     )
 
 

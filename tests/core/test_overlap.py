@@ -15,8 +15,8 @@ from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
-from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.database_reading import DatabaseReading
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Settled
 
@@ -35,14 +35,12 @@ def plan_after(read: int | None, spec: TableSpec = SPEC, mode: Mode = Mode.SYNC)
         spec=spec,
         request=Request("r", mode),
         commit_ids=CommitIds("app", 5, "b"),
-        window=Window(None, None),
-        bound=Bound(CLOCK, None, "", None, "", "UTC", None),
-        settled=Settled(None, Guarantee.SETTLED, ""),
+        reading=DatabaseReading(
+            bound=Bound(CLOCK, None, "", None, "", "UTC", None),
+            settled=Settled(None, Guarantee.SETTLED, ""),
+            along=spec.cursor,
+        ),
         previous=State("app", 4, "a", spec.terms, Position(max_cursor_read=highest), clock=CLOCK),
-        new_watermark=None,
-        fingerprint_lower=None,
-        late_below=None,
-        future_above=None,
     )
 
 

@@ -37,18 +37,20 @@ def test_nothing_is_recorded_while_even_the_bound_stands_still() -> None:
 def test_another_fingerprint_means_that_something_moved() -> None:
     spec = orders()
     state = landed(spec, moment("11:00:00"), fingerprint=marks(moment("11:00:00"), "17"))
-    assert planned(spec, state, seen(fingerprint=marks(moment("11:00:00"), "18"))).window.lower == moment("11:00:00")
+    assert planned(spec, state, seen(fingerprint=marks(moment("11:00:00"), "18"))).reading.window.lower == moment(
+        "11:00:00"
+    )
 
 
 def test_without_a_kept_fingerprint_everything_may_have_moved() -> None:
-    assert planned(orders(), landed(orders(), moment("11:00:00")), seen()).window.lower == moment("11:00:00")
+    assert planned(orders(), landed(orders(), moment("11:00:00")), seen()).reading.window.lower == moment("11:00:00")
 
 
 def test_a_fingerprint_that_does_not_reach_down_to_what_would_be_read_says_nothing() -> None:
     """The lookback was raised since: rows below the old reach may have come late."""
     spec, mark = orders(lookback=timedelta(hours=2)), marks(moment("10:45:00"))
     state = landed(spec, moment("11:00:00"), fingerprint=mark)
-    assert planned(spec, state, seen(fingerprint=mark)).window.lower == moment("09:00:00")
+    assert planned(spec, state, seen(fingerprint=mark)).reading.window.lower == moment("09:00:00")
 
 
 def test_numbers_that_settle_while_nothing_moves_are_kept_as_settled() -> None:

@@ -35,7 +35,7 @@ def test_a_failover_to_a_replica_goes_on() -> None:
     state = landed(orders(), moment("11:00:00"))
     assert planned(
         orders(), state, seen(identity=SourceIdentity.of(2, 1001, system="7001", database="shop"))
-    ).window.lower == moment("11:00:00")
+    ).reading.window.lower == moment("11:00:00")
 
 
 def behind(minutes: int, *, replica: bool = True, timeline: int = 1) -> Observation:
@@ -73,8 +73,8 @@ def test_what_is_behind_and_cannot_be_a_lag_still_stops(observation: Observation
 def test_a_run_on_another_timeline_is_a_best_effort() -> None:
     state = landed(orders(), moment("11:00:00"))
     found = planned(orders(), state, seen(identity=SourceIdentity.of(2, 1001, system="7001", database="shop")))
-    assert found.settled.guarantee is Guarantee.BEST_EFFORT
-    assert "from timeline 1 to 2" in found.settled.reason
+    assert found.reading.settled.guarantee is Guarantee.BEST_EFFORT
+    assert "from timeline 1 to 2" in found.reading.settled.reason
 
 
 def test_a_full_refresh_accepts_the_new_source_and_keeps_its_identity() -> None:

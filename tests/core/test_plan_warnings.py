@@ -82,17 +82,17 @@ def test_a_source_that_does_not_say_which_database_it_is_is_told_and_what_was_kn
 def test_a_start_in_the_future_is_told_and_its_correction_reads_all_that_was_asked_for(seq: int) -> None:
     typed, meant = orders(start="2062-01-01T00:00:00Z"), orders(start="2024-01-31T10:00:00Z")
     first = planned(typed, None, seen())
-    state = landed_state(first, Shown(0, None, marks(first.fingerprint_lower)))
+    state = landed_state(first, Shown(0, None, marks(first.reading.fingerprint_lower)))
     if seq == 2:
         state = landed_state(
-            planned(typed, state, seen(fingerprint=marks(None))), Shown(0, None, marks(first.fingerprint_lower))
+            planned(typed, state, seen(fingerprint=marks(None))), Shown(0, None, marks(first.reading.fingerprint_lower))
         )
-    assert (first.new_watermark, state.position.watermark, state.coverage) == (None, None, ())
+    assert (first.reading.new_watermark, state.position.watermark, state.coverage) == (None, None, ())
     (told,) = first.warnings
     assert told.startswith("`start` is 2062-01-01T00:00:00Z, and the source is at 2024-01-31T12:00:00Z: no row is read")
 
     found = planned(meant, state, seen(fingerprint=state.fingerprint))
-    assert (found.window.lower, found.new_watermark, found.warnings) == (
+    assert (found.reading.window.lower, found.reading.new_watermark, found.warnings) == (
         moment("10:00:00"),
         moment("11:59:58"),
         (),
@@ -102,7 +102,7 @@ def test_a_start_in_the_future_is_told_and_its_correction_reads_all_that_was_ask
 def test_a_start_above_the_highest_number_is_told_and_its_correction_reads_all_that_was_asked_for() -> None:
     typed, meant = orders(cursor="id", start="1000"), orders(cursor="id", start="1")
     first = planned(typed, None, seen(highest=2))
-    assert (first.new_watermark, ["`start` is 1000" in told for told in first.warnings]) == (None, [True])
+    assert (first.reading.new_watermark, ["`start` is 1000" in told for told in first.warnings]) == (None, [True])
     state = landed_state(first, Shown(0, None, marks(number(1000))))
     later = seen(NOON + timedelta(minutes=1), highest=3, fingerprint=state.fingerprint)
     idle = nothing(typed, state, later)
@@ -110,7 +110,7 @@ def test_a_start_above_the_highest_number_is_told_and_its_correction_reads_all_t
         None,
         [True],
     )
-    assert planned(meant, idle.state or state, later).window.lower == number(1)
+    assert planned(meant, idle.state or state, later).reading.window.lower == number(1)
     assert planned(typed, None, seen(highest=1000)).warnings == ()
 
 
@@ -168,16 +168,16 @@ def test_a_watermark_below_which_nothing_was_covered_is_told() -> None:
 )
 def test_what_lands_first_from_below_what_had_been_read_is_late(highest: str | None, late_below: str) -> None:
     state = landed(orders(), moment("10:00:00"), max_cursor_read=moment(highest))
-    assert planned(orders(), state, seen()).late_below == moment(late_below)
+    assert planned(orders(), state, seen()).reading.late_below == moment(late_below)
 
 
 def test_a_row_from_the_future_does_not_make_all_that_follows_late() -> None:
     state = landed(orders(), moment("10:00:00"), max_cursor_read=CursorValue.parse(CursorType.TIMESTAMP, "2999-12-31"))
-    assert planned(orders(), state, seen()).late_below == moment("11:00:00")
+    assert planned(orders(), state, seen()).reading.late_below == moment("11:00:00")
 
 
 def test_nothing_is_late_on_a_first_sync_in_a_backfill_or_after_a_reset() -> None:
     spec, state = orders(), landed(orders(), moment("10:00:00"))
-    assert planned(spec, None, seen()).late_below is None
-    assert planned(spec, state, seen(), backfill("08:00:00", "09:00:00")).late_below is None
-    assert planned(spec, state.rewound(spec.terms, None), seen()).late_below is None
+    assert planned(spec, None, seen()).reading.late_below is None
+    assert planned(spec, state, seen(), backfill("08:00:00", "09:00:00")).reading.late_below is None
+    assert planned(spec, state.rewound(spec.terms, None), seen()).reading.late_below is None

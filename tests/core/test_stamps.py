@@ -173,8 +173,8 @@ def test_a_value_that_no_calendar_of_ours_holds_is_cut_to_no_later_one(text: str
 def test_the_watermark_stays_at_the_beginning_of_what_stamps_are_cut_to(spec: TableSpec, watermark: str) -> None:
     clock = NOON - timedelta(seconds=0.5)
     found = planned(spec, None, seen(clock))
-    assert str(found.new_watermark) == watermark
-    assert found.settled.guarantee is Guarantee.SETTLED
+    assert str(found.reading.new_watermark) == watermark
+    assert found.reading.settled.guarantee is Guarantee.SETTLED
 
 
 def test_the_second_row_of_an_hour_lands_where_a_default_cuts_to_the_hour() -> None:
@@ -225,9 +225,9 @@ DECLARED = by(NOBODY, within=THIRTY)
 
 def test_declared_stamps_are_settled_within_what_is_declared_and_no_further() -> None:
     found = planned(DECLARED, None, seen(oldest=NOON - timedelta(minutes=1)))
-    assert (found.settled.guarantee, found.settled.within) == (Guarantee.SETTLED_WITHIN, THIRTY)
-    assert str(found.new_watermark) == "2024-01-31T11:58:28Z"
-    assert found.settled.reason.startswith("settled within 30s of the application's stamps")
+    assert (found.reading.settled.guarantee, found.reading.settled.within) == (Guarantee.SETTLED_WITHIN, THIRTY)
+    assert str(found.reading.new_watermark) == "2024-01-31T11:58:28Z"
+    assert found.reading.settled.reason.startswith("settled within 30s of the application's stamps")
     assert found.warnings == ()
 
 

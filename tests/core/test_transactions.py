@@ -56,8 +56,8 @@ def test_the_watermark_goes_to_the_number_below_which_all_transactions_are_over_
     over: int,
 ) -> None:
     found = planned(spec(), landed(spec(), number(3)), at(over))
-    assert (found.window, found.new_watermark) == (Window(number(3), None), number(over))
-    assert found.settled.guarantee is Guarantee.SETTLED
+    assert (found.reading.window, found.reading.new_watermark) == (Window(number(3), None), number(over))
+    assert found.reading.settled.guarantee is Guarantee.SETTLED
 
 
 @pytest.mark.parametrize(

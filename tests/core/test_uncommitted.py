@@ -51,18 +51,18 @@ def landed(minutes: int, state: State | None = None, uncommitted: CursorValue | 
 
 def test_the_watermark_stops_at_the_smallest_stamp_that_is_written_and_not_committed() -> None:
     found = decided(10, landed(0), stamp("12:03:00"))
-    assert found.new_watermark == found.settled.value == stamp("12:03:00")
-    assert found.settled.guarantee is Guarantee.SETTLED
-    assert "12:03:00" in found.settled.reason
+    assert found.reading.new_watermark == found.reading.settled.value == stamp("12:03:00")
+    assert found.reading.settled.guarantee is Guarantee.SETTLED
+    assert "12:03:00" in found.reading.settled.reason
 
 
 def test_a_stamp_above_what_settles_holds_nothing() -> None:
-    assert decided(10, landed(0), stamp("12:09:59")).new_watermark == stamp("12:09:58")
+    assert decided(10, landed(0), stamp("12:09:59")).reading.new_watermark == stamp("12:09:58")
 
 
 @pytest.mark.parametrize(("state", "stays"), [(None, None), (landed(0), stamp("11:59:58"))])
 def test_where_the_question_failed_the_watermark_stays(state: State | None, stays: CursorValue | None) -> None:
-    assert decided(10, state, CursorValue(CursorType.TIMESTAMP, "-infinity")).new_watermark == stays
+    assert decided(10, state, CursorValue(CursorType.TIMESTAMP, "-infinity")).reading.new_watermark == stays
 
 
 def test_asked_is_what_would_settle_beyond_the_last_watermark() -> None:

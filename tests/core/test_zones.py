@@ -67,22 +67,25 @@ def local(text: str) -> CursorValue:
 def test_to_the_west_the_read_begins_by_the_hours_lower_and_says_so() -> None:
     state = landed(local("2024-01-31T11:59:58"), ("UTC",))
     found = planned(spec(), state, bound("America/New_York", NOON + timedelta(minutes=1)))
-    assert str(found.window.lower) == "2024-01-31T06:59:58"
-    assert str(found.new_watermark) == "2024-01-31T07:00:58"
-    assert found.settled.guarantee is Guarantee.BEST_EFFORT
-    assert "read in UTC and now is in America/New_York" in found.settled.reason
+    assert str(found.reading.window.lower) == "2024-01-31T06:59:58"
+    assert str(found.reading.new_watermark) == "2024-01-31T07:00:58"
+    assert found.reading.settled.guarantee is Guarantee.BEST_EFFORT
+    assert "read in UTC and now is in America/New_York" in found.reading.settled.reason
     assert [told for told in found.warnings if "went from 2024-01-31T11:59:58 to 2024-01-31T06:59:58" in told]
     after = landed_state(found, Shown(1, None, None))
     assert after.zones == ("America/New_York", "UTC")
     again = planned(spec(), replace(after, fingerprint=None), bound("America/New_York", NOON + timedelta(minutes=2)))
-    assert (str(again.window.lower), again.warnings[:1]) == ("2024-01-31T07:00:58", found.warnings[:1])
-    assert again.settled.guarantee is Guarantee.BEST_EFFORT
+    assert (str(again.reading.window.lower), again.warnings[:1]) == ("2024-01-31T07:00:58", found.warnings[:1])
+    assert again.reading.settled.guarantee is Guarantee.BEST_EFFORT
 
 
 def test_to_the_east_old_sessions_keep_the_watermark_back() -> None:
     state = replace(landed(local("2024-01-31T11:59:58"), ("UTC",)), fingerprint=None)
     found = planned(spec(zone="Asia/Tokyo"), state, bound("UTC", NOON + timedelta(minutes=1)))
-    assert (str(found.window.lower), str(found.new_watermark)) == ("2024-01-31T11:59:58", "2024-01-31T12:00:58")
+    assert (str(found.reading.window.lower), str(found.reading.new_watermark)) == (
+        "2024-01-31T11:59:58",
+        "2024-01-31T12:00:58",
+    )
     assert landed_state(found, Shown(1, None, None)).zones == ("Asia/Tokyo", "UTC")
 
 

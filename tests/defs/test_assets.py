@@ -221,7 +221,7 @@ def test_a_range_that_fails_halfway_has_announced_what_landed_and_asks_for_no_mo
     studio, apply = by_month(tmp_path, instance, "{windows: 1}"), FakeLake.apply
 
     def until_december(lake: FakeLake, plan: SyncPlan, batch: Batch, state: State) -> Commit:
-        if str(plan.window.lower) == "2023-12-01T00:00:00Z":
+        if str(plan.reading.window.lower) == "2023-12-01T00:00:00Z":
             raise CommitMissing("shop.public.orders: the lake's disk is full")
         return apply(lake, plan, batch, state)
 

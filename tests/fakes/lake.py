@@ -292,7 +292,9 @@ class FakeLake(FakeAuditor, FakeHistorian):
         late = sum(
             1
             for row in added
-            if plan.late_below is not None and (at := cursor_of(plan.spec, row)) is not None and at < plan.late_below
+            if plan.reading.late_below is not None
+            and (at := cursor_of(plan.spec, row)) is not None
+            and at < plan.reading.late_below
         )
         counts = RowCounts(
             read=batch.rows,
@@ -318,7 +320,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
         gone -= {key_of(plan.spec, row) for row in good}
         latest = {key_of(plan.spec, row): row for row in kept}
         found = [latest[key] for key in gone if key in latest and is_live(latest[key])]
-        marks = {"_sync_seq": plan.commit_ids.seq, "_sync_deleted_at": plan.bound.clock}
+        marks = {"_sync_seq": plan.commit_ids.seq, "_sync_deleted_at": plan.reading.bound.clock}
         marked: list[Row] = [{**row, **marks} for row in found]
         if plan.spec.traits.keeps_versions:
             return [*kept, *marked], len(found)

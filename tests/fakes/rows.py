@@ -47,7 +47,7 @@ def in_plan(plan: SyncPlan, row: Row) -> bool:
     if not plan.spec.is_incremental:
         return True
     nulls = reads_nulls(plan.spec) and not plan.request.mode.reads_again
-    return inside(plan.spec, plan.window, row, nulls=nulls)
+    return inside(plan.spec, plan.reading.window, row, nulls=nulls)
 
 
 def is_fit(row: Row) -> bool:
@@ -93,8 +93,13 @@ def rejected(plan: SyncPlan, row: Row) -> str:
     if any(part is None for part in key_of(spec, row)):
         return "a part of the key is NULL"
     value = cursor_of(spec, row)
-    quarantines = spec.future is FuturePolicy.QUARANTINE and plan.future_above is not None and value is not None
-    if quarantines and plan.future_above is not None and value is not None and value >= plan.future_above:
+    quarantines = spec.future is FuturePolicy.QUARANTINE and plan.reading.future_above is not None and value is not None
+    if (
+        quarantines
+        and plan.reading.future_above is not None
+        and value is not None
+        and value >= plan.reading.future_above
+    ):
         return "stamped past the source's clock"
     return ""
 

@@ -210,20 +210,20 @@ class FakeSource:
         if plan.spec.id not in self._database.tables:
             raise TableMissing(plan.spec.id)
         found = self._database.tables[plan.spec.id]
-        if not found.members.issuperset(plan.members or ()):
+        if not found.members.issuperset(plan.reading.members or ()):
             raise SourceRefused(f"{plan.spec.id}: a partition left it")
         table = dict(found.rows)
-        keys = keys_of(plan.spec, self._database) if plan.compares_keys else None
+        keys = keys_of(plan.spec, self._database) if plan.reading.finds_gone else None
         yield replace(self.take(plan, table, self._database.visible()), keys=keys)
 
     @contextmanager
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[FakeSnapshot]:
         """One snapshot, whose rows that a copy can hold are shown first."""
-        spec, everything = plan.spec, plan.compared_windows == (Window(None, None),)
+        spec, everything = plan.spec, plan.reading.compared == (Window(None, None),)
         shown = [row for row in self._database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
         if not everything:
             shown = [
-                row for row in shown if any(inside(spec, each, row, nulls=False) for each in plan.compared_windows)
+                row for row in shown if any(inside(spec, each, row, nulls=False) for each in plan.reading.compared)
             ]
         sought = seek(FakePlacedRows(spec, shown, shown))
         with self.snapshot(plan.at(sought.places)) as snapshot:
@@ -235,11 +235,11 @@ class FakeSource:
         since = first_unread(last.visible, visible) if last else 0
         rows = [stored.values for stored in table.values() if stored.xid >= since and in_plan(plan, stored.values)]
         if plan.request.places is not None:
-            places, unfit = plan.request.places, plan.compares_rows
+            places, unfit = plan.request.places, plan.reading.finds_differing
             rows = [row for row in rows if places.holds(place_of(spec, row)) or (unfit and not is_fit(row))]
         marks = None
         if spec.is_incremental:
-            lower, upper = plan.fingerprint_lower, plan.window.upper
+            lower, upper = plan.reading.fingerprint_lower, plan.reading.window.upper
             empty = lower is not None and upper is not None and upper < lower
             marks = fingerprint(
                 spec, Window(lower, lower) if empty else Window(lower, upper), table, self._database.started
@@ -276,10 +276,10 @@ def measured(spec: TableSpec, window: Window, rows: Sequence[Row], by: RowHash) 
 
 
 def _due(plan: SyncPlan, rows: Sequence[Row]) -> CursorValue | None:
-    if plan.spec.future is not FuturePolicy.QUARANTINE or plan.future_above is None:
+    if plan.spec.future is not FuturePolicy.QUARANTINE or plan.reading.future_above is None:
         return None
     stamps = [value for row in rows if (value := cursor_of(plan.spec, row)) is not None]
-    return min((value for value in stamps if value >= plan.future_above), default=None)
+    return min((value for value in stamps if value >= plan.reading.future_above), default=None)
 
 
 def _highest(spec: TableSpec, rows: Sequence[Row]) -> CursorValue | None:

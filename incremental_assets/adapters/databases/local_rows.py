@@ -18,6 +18,7 @@ from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import Column, FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
 
 
@@ -75,7 +76,7 @@ def sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
     if places is None:
         return rows
     # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.
-    unfit = plan.compares_rows
+    unfit = plan.reading.finds_differing
     return (row for row in rows if places.holds(place(plan.spec, row.values)) or (unfit and row.column))
 
 
@@ -164,8 +165,8 @@ class Tally:
         self.rows = self.rejected = 0
         self.highest: Any = None
         self.due: Any = None
-        self._late = limit(plan.late_below)
-        self._ahead = limit(plan.future_above) if plan.spec.future is FuturePolicy.QUARANTINE else None
+        self._late = limit(of_database(plan).late_below)
+        self._ahead = limit(of_database(plan).future_above) if plan.spec.future is FuturePolicy.QUARANTINE else None
         self._column = plan.spec.cursor.column if plan.spec.cursor else ""
 
     def seen(self, rows: Iterator[Row], raw: Callable[[Row], str]) -> Iterator[tuple[Any, ...]]:

@@ -155,7 +155,7 @@ class SqlProbe:
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
         """One snapshot, held open for the parallel readers until the block ends; tables that ask at the same time share it."""
         # Keys are asked for while the snapshot is held, by one table at a time.
-        if self._shared is not None and plan.spec.shape.bytes < MOST_BYTES and not plan.compares_keys:
+        if self._shared is not None and plan.spec.shape.bytes < MOST_BYTES and not plan.reading.finds_gone:
             with self._shared.numbers(plan) as numbers:
                 yield numbers
             return

@@ -21,6 +21,7 @@ from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek, SourceKeys
 
@@ -87,7 +88,7 @@ class SparkSource:
                 fingerprint=held.fingerprint,
                 parts=self._reader.parts(plan, held),
                 opened=cache(lambda: opened.enter_context(self._reader.frame(self._session(), plan, held))),
-                waited=since(plan.bound.host),
+                waited=since(of_database(plan).bound.host),
                 keys=held.keys,
                 sought=held.sought,
             )

@@ -84,7 +84,7 @@ class CommitMetadata:
         kind, commit_ids = Kind.LOADED if batch.in_target else strategy, plan.commit_ids
         facts = (batch.rows, batch.rejected, batch.duplicates)
         names = (commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, plan.request.run_id)
-        return cls(kind, *names, seen, *facts, state, rows_before, gone=batch.gone, clock=plan.bound.clock)
+        return cls(kind, *names, seen, *facts, state, rows_before, gone=batch.gone, clock=plan.reading.clock)
 
     @classmethod
     def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> CommitMetadata:

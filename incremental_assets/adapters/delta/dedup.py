@@ -119,7 +119,7 @@ def marked(session: SparkSession, plan: SyncPlan, staged: str, present: Present)
         RUN_ID: sf.lit(plan.request.run_id),
         SEQ: sf.lit(plan.commit_ids.seq).cast("bigint"),
         AT: sf.lit(datetime.now(UTC).isoformat()).cast("timestamp"),
-        DELETED_AT: sf.lit(plan.bound.clock.isoformat()).cast("timestamp"),
+        DELETED_AT: sf.lit(plan.reading.clock.isoformat()).cast("timestamp"),
     }
     return found.withColumns(marks)
 
@@ -192,7 +192,9 @@ def _may_be_newer(plan: SyncPlan) -> Column:
     batch is no more: the row has been updated since, and by a transaction that began earlier its cursor got smaller.
     """
     ours, theirs = cursor_column(plan.spec, BATCH), cursor_column(plan.spec, TARGET)
-    lower, upper = (spark_value(end) if end is not None else None for end in (plan.window.lower, plan.window.upper))
+    lower, upper = (
+        spark_value(end) if end is not None else None for end in (plan.reading.window.lower, plan.reading.window.upper)
+    )
     within = sf.lit(True)  # noqa: FBT003
     if lower is not None:
         within = within & (theirs >= lower)

@@ -16,9 +16,9 @@ from incremental_assets.core.ports import PlacedRows, Ports, Snapshot
 
 def snapshot_of(plan: SyncPlan, ports: Ports) -> AbstractContextManager[Snapshot]:
     """The snapshot that a plan reads. The copy's version is chosen before it is opened."""
-    if not plan.compares_rows:
+    if not plan.reading.finds_differing:
         return ports.source.snapshot(plan)
-    copy = ports.by_key.placed_rows(plan.spec, plan.compared_windows)
+    copy = ports.by_key.placed_rows(plan.spec, plan.reading.compared)
     return ports.source.compared(plan, lambda source: rows_to_read(plan.spec, copy, source))
 
 

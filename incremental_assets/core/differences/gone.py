@@ -46,9 +46,9 @@ class Gone:
 def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None:
     """What this sync is to take out of the copy; None where it is not its turn to compare. Raises Refused."""
     source = snapshot.keys
-    if not plan.compares_keys or source is None:
+    if not plan.reading.finds_gone or source is None:
         return None
-    compared = KeysCompared(plan.bound.clock, source.storage)
+    compared = KeysCompared(plan.reading.clock, source.storage)
     places = snapshot.sought.vanished if snapshot.sought else None
     copy = lake.keys(plan.spec)
     if copy is None:

@@ -25,6 +25,7 @@ from incremental_assets.core.model.partition import CURRENT, Grid, TimeGrid, key
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.database_reading import noticed
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
@@ -103,10 +104,11 @@ def _looked(
     state = position.state
     decision = plan(spec, request, state, _UNUSED, seen)
     if isinstance(decision, SyncPlan):
-        news = None if decision.noticed is None else IdleTable(spec, position, _put_back(decision), is_news=True)
+        back = noticed(decision)
+        news = None if back is None else IdleTable(spec, position, _put_back(decision, back), is_news=True)
         # A comparison looks at every row, and is no news of every partition.
-        ordinary = decision.compares_rows and spec.is_incremental
-        window = reading(spec, _REQUEST, state, seen) if ordinary else decision.window
+        ordinary = decision.reading.finds_differing and spec.is_incremental
+        window = reading(spec, _REQUEST, state, seen) if ordinary else decision.reading.window
         return Pending(spec, window, seen, reached=_reached(state)), news
     unfilled = state is not None and state.unfilled is not None
     if position.open is not None or is_changed or unfilled or decision.renames:
@@ -116,18 +118,18 @@ def _looked(
     return None, IdleTable(spec, position, decision, is_news(spec, seen, decision, state))
 
 
-def _put_back(decision: SyncPlan) -> NothingToDo:
+def _put_back(decision: SyncPlan, state: State) -> NothingToDo:
     """What is known before the requested run begins: by then the clock may have been put forward again."""
-    settled = decision.settled
+    promise = decision.reading.promise
     return NothingToDo(
         "the source's clock was put back",
-        settled.guarantee,
-        settled.reason,
-        settled.value,
+        promise.guarantee,
+        promise.reason,
+        decision.reading.settled_at,
         decision.previous_watermark,
-        decision.noticed,
+        state,
         decision.warnings,
-        within=settled.within,
+        within=promise.within,
     )
 
 

@@ -68,7 +68,7 @@ class Preview:
 
     def with_estimate(self, estimate: Estimate) -> Preview:
         """The same, with what the source says."""
-        if self.plan is not None and self.plan.compares_rows:
+        if self.plan is not None and self.plan.reading.finds_differing:
             # What will be read nothing but the comparison tells: the number is that of the rows that are hashed.
             estimate = replace(estimate, sql="")
         return replace(self, estimate=estimate)
@@ -149,7 +149,7 @@ def _renamed(renames: Sequence[Rename]) -> str:
 def _of_older_rows(plan: SyncPlan) -> str:
     if plan.spec.traits.keeps_versions:
         return "an append keeps each version as it was read, so that rows that landed before hold NULL there"
-    if plan.compares_rows:
+    if plan.reading.finds_differing:
         return "rows that landed before are compared, and read where the source has a value there"
     if not plan.spec.fills:
         return "rows that landed before hold NULL there"
@@ -183,7 +183,7 @@ def _destructive(plan: SyncPlan, found: Difference, files: FileStep) -> tuple[st
     if not files.layout.live:
         return ()
     if not plan.overwrites:
-        removes = plan.compares_keys and not plan.spec.deletes.marks
+        removes = plan.reading.finds_gone and not plan.spec.deletes.marks
         return (f"removes rows whose key is gone from the source, {allowed(plan.spec.deletes)}",) if removes else ()
     before = plan.previous.rows if plan.previous else None
     stops = f"; fewer than {before / 2:,.0f} in the source stop it" if before else ""
@@ -196,7 +196,7 @@ def _deletes(plan: SyncPlan) -> str:
     deletes = plan.spec.deletes
     if plan.overwrites:
         return "the copy becomes what the source shows"
-    if plan.compares_keys:
+    if plan.reading.finds_gone:
         becomes = "marked in the copy" if deletes.marks else "removed from the copy"
         return f"due: keys are compared, and rows that are gone are {becomes}, {allowed(deletes)}"
     return compared_again(deletes, plan.previous.compared if plan.previous else None)

@@ -41,6 +41,10 @@ class Window:
         return f"[{self.lower or '…'}, {self.upper or '…'})"
 
 
+EVERYTHING = Window(None, None)
+"""Whatever there is."""
+
+
 def merge(windows: Iterable[Window]) -> tuple[Window, ...]:
     """The same coverage in as few windows as possible, ascending; touching windows become one."""
     merged: list[Window] = []

@@ -9,6 +9,7 @@ from incremental_assets.core.model.definition import Definition, alterations, re
 from incremental_assets.core.model.schema_drift import other_columns
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.database_reading import DatabaseReading, of_database
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.settled_bound import settle
@@ -36,37 +37,42 @@ def compared_if_altered(plan: SyncPlan, highest: CursorValue | None) -> SyncPlan
     changed = altered(plan.spec, plan.previous)
     if plan.request.mode is not Mode.SYNC or not changed:
         return plan
+    reading, previous = _counting_anew(plan, highest)
     return replace(
-        _counting_anew(plan, highest),
-        window=replace(plan.window, lower=_lowest(plan)),
-        # What an alteration brings was not committed late.
-        late_below=None,
-        compares_rows=True,
+        plan,
+        previous=previous,
+        reading=replace(
+            reading,
+            window=replace(reading.window, lower=_lowest(plan)),
+            # What an alteration brings was not committed late.
+            late_below=None,
+            finds_differing=True,
+        ),
         warnings=(*plan.warnings, _announced(plan.spec, changed)),
     )
 
 
-def _counting_anew(plan: SyncPlan, highest: CursorValue | None) -> SyncPlan:
-    """The same plan, where numbers begin again below those that were read: what comes from now on is read, as all that is there has been compared."""
-    cursor, previous = plan.spec.cursor, plan.previous
+def _counting_anew(plan: SyncPlan, highest: CursorValue | None) -> tuple[DatabaseReading, State | None]:
+    """The same reading, and the state that it goes on from, where numbers begin again below those that were read: what comes from now on is read, as all that is there has been compared."""
+    cursor, previous, reading = plan.spec.cursor, plan.previous, of_database(plan)
     if cursor is None or cursor.by_transaction or cursor.type is not CursorType.INTEGER or previous is None:
-        return plan
+        return reading, previous
     read = previous.position.max_cursor_read
     if read is None or (highest is not None and highest >= read):
-        return plan
-    settled = settle(plan.spec, cursor, plan.bound, highest, None)
-    return replace(
-        plan,
+        return reading, previous
+    settled = settle(plan.spec, cursor, reading.bound, highest, None)
+    anew = replace(
+        reading,
         settled=settled,
-        previous=replace(previous, position=replace(previous.position, max_cursor_read=highest)),
         new_watermark=settled.value,
         fingerprint_lower=lower_end(plan.spec, settled.value),
     )
+    return anew, replace(previous, position=replace(previous.position, max_cursor_read=highest))
 
 
 def of_comparison(plan: SyncPlan, rows: RowCounts) -> tuple[str, ...]:
     """What a comparison after an alteration came to."""
-    if not (plan.compares_rows and plan.spec.is_incremental):
+    if not (plan.reading.finds_differing and plan.spec.is_incremental):
         return ()
     sentence = (
         f"the comparison read {counted(rows.read, 'row')}, of which {rows.updated:,} had other values in the copy and "

@@ -10,7 +10,8 @@ from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.planning.altered import compared_if_altered
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.clock_steps import put_back
-from incremental_assets.core.planning.comparing import compares_keys
+from incremental_assets.core.planning.comparing import compares_keys, deletes_due
+from incremental_assets.core.planning.database_reading import DatabaseReading
 from incremental_assets.core.planning.discarding import discarded_warning
 from incremental_assets.core.planning.local_readings import highest_reading, zone_of
 from incremental_assets.core.planning.parts import changed_parts
@@ -75,20 +76,24 @@ def plan_by_cursor(
         spec=spec,
         request=request,
         commit_ids=commit_ids,
-        window=window,
-        bound=bound,
-        settled=settled,
+        reading=DatabaseReading(
+            window=window,
+            finds_gone=(finds_gone := compares_keys(spec, request, state, bound)),
+            deletes_due=None if finds_gone else deletes_due(spec, state),
+            bound=bound,
+            settled=settled,
+            along=cursor,
+            new_watermark=watermark,
+            fingerprint_lower=lower_end(spec, watermark),
+            late_below=_late_below(spec, request, state, bound),
+            future_above=future,
+            members=observation.parts.members if observation.parts else known.members if known else None,
+            zones=zones_of(cursor, bound, known.zones if known else ()),
+            put_back=put_back(known, bound),
+            doubtful_stamps=doubt,
+        ),
         previous=state,
-        new_watermark=watermark,
-        fingerprint_lower=lower_end(spec, watermark),
-        late_below=_late_below(spec, request, state, bound),
-        future_above=future,
-        members=observation.parts.members if observation.parts else known.members if known else None,
-        zones=zones_of(cursor, bound, known.zones if known else ()),
         warnings=warnings,
-        put_back=put_back(known, bound),
-        compares_keys=compares_keys(spec, request, state, bound),
-        doubtful_stamps=doubt,
     )
     return compared_if_altered(plan, observation.highest)
 

@@ -13,9 +13,10 @@ from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.altered import definition_of
+from incremental_assets.core.planning.database_reading import covered_below, of_database
 from incremental_assets.core.planning.last_read import remembered
 from incremental_assets.core.planning.new_columns import unfilled_after
-from incremental_assets.core.planning.plan import Mode, SyncPlan, covered_below
+from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.planning.stamps import stamps_seen
 
 
@@ -36,29 +37,29 @@ class Shown:
 
 def landed_state(plan: SyncPlan, shown: Shown) -> State:
     """The state after this plan has landed, from what its snapshot showed."""
-    before = plan.previous
+    before, reading = plan.previous, of_database(plan)
     read = [
         value
         for value in (before.position.max_cursor_read if before and not plan.overwrites else None, shown.highest)
         if value is not None
     ]
     whole = plan.overwrites or not plan.spec.is_incremental
-    covered = () if whole or before is None else covered_below(before, plan.new_watermark)
+    covered = () if whole or before is None else covered_below(before, reading.new_watermark)
     state = State(
         app_id=plan.commit_ids.app_id,
         seq=plan.commit_ids.seq,
         batch_id=plan.commit_ids.batch_id,
         terms=plan.spec.terms,
-        position=Position(plan.new_watermark, max(read, default=None), plan.settled.settling, shown.due),
+        position=Position(reading.new_watermark, max(read, default=None), reading.settled.settling, shown.due),
         fingerprint=shown.fingerprint,
-        identity=plan.bound.identity or (before.identity if before else None),
-        clock=plan.bound.clock,
-        reading=plan.bound.reading,
-        put_back=plan.put_back,
+        identity=reading.bound.identity or (before.identity if before else None),
+        clock=reading.bound.clock,
+        reading=reading.bound.reading,
+        put_back=reading.put_back,
         rows=shown.rows if whole else None,
         coverage=merge((*covered, *_covered(plan))),
-        members=plan.members,
-        zones=plan.zones,
+        members=reading.members,
+        zones=reading.zones,
         columns=_columns(plan),
         absent=_absent(plan),
         discarded=plan.spec.discarded,
@@ -67,7 +68,7 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
         compared=_compared(plan, shown),
         unfilled=unfilled_after(plan, shown.changed),
         definition=_definition(plan),
-        stamps=stamps_seen(plan.spec, before, plan.doubtful_stamps),
+        stamps=stamps_seen(plan.spec, before, reading.doubtful_stamps),
         updates=plan.spec.shape.updates,
     )
     if not plan.request.mode.reads_again or whole:
@@ -99,7 +100,7 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
 def _compared(plan: SyncPlan, shown: Shown) -> KeysCompared | None:
     """A copy that was overwritten holds what the source does."""
     if plan.overwrites:
-        return KeysCompared(plan.bound.clock) if plan.spec.deletes.compares else None
+        return KeysCompared(plan.reading.clock) if plan.spec.deletes.compares else None
     return shown.compared or (plan.previous.compared if plan.previous else None)
 
 
@@ -131,6 +132,6 @@ def _absent(plan: SyncPlan) -> tuple[str, ...]:
 def _covered(plan: SyncPlan) -> tuple[Window, ...]:
     # These read some rows of their window, in which there may be what no sync has read.
     some = plan.request.mode in (Mode.REPAIR, Mode.FILL)
-    if not plan.spec.is_incremental or plan.settled.value is None or some:
+    if not plan.spec.is_incremental or plan.reading.settled_at is None or some:
         return ()
-    return (plan.window.clamp_upper(plan.settled.value),)
+    return (plan.reading.window.clamp_upper(plan.reading.settled_at),)

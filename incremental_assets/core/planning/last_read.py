@@ -10,28 +10,31 @@ import hashlib
 
 from incremental_assets.core.model.fingerprint import LastRead
 from incremental_assets.core.model.table import FuturePolicy
+from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
 
 
 def remembered(plan: SyncPlan, visible: str) -> LastRead | None:
     """What to store about a plan's own read; None if the next sync could not rely on it."""
-    if not visible or plan.bound.started is None or plan.bound.identity is None or not _tells_rows_apart(plan):
+    bound = of_database(plan).bound
+    if not visible or bound.started is None or bound.identity is None or not _tells_rows_apart(plan):
         return None
-    return LastRead(plan.window.lower, visible, plan.bound.started, _shape(plan))
+    return LastRead(plan.reading.window.lower, visible, bound.started, _shape(plan))
 
 
 def read_already(plan: SyncPlan) -> LastRead | None:
     """What this plan need not read again; None if it reads all."""
     state = plan.previous
     kept = state.last_read if state else None
-    if state is None or kept is None or not plan.goes_on or plan.compares_rows or not _tells_rows_apart(plan):
+    if state is None or kept is None or not plan.goes_on or plan.reading.finds_differing or not _tells_rows_apart(plan):
         return None
-    was, now = state.identity, plan.bound.identity
+    bound = of_database(plan).bound
+    was, now = state.identity, bound.identity
     if was is None or now is None or not now.is_of(was) or now.timeline != was.timeline:
         return None
-    if (kept.started, kept.shape) != (plan.bound.started, _shape(plan)):
+    if (kept.started, kept.shape) != (bound.started, _shape(plan)):
         return None
-    reaches = kept.lower is None or (plan.window.lower is not None and kept.lower <= plan.window.lower)
+    reaches = kept.lower is None or (plan.reading.window.lower is not None and kept.lower <= plan.reading.window.lower)
     return kept if reaches else None
 
 
@@ -48,10 +51,10 @@ def _tells_rows_apart(plan: SyncPlan) -> bool:
         and spec.key_enforced
         and spec.shape.row_versions
         and not spec.shape.arrivals
-        and plan.members == ()
-        and plan.window.upper is None
+        and of_database(plan).members == ()
+        and plan.reading.window.upper is None
         and spec.future is FuturePolicy.LAND
-        and not plan.bound.replica
+        and not of_database(plan).bound.replica
     )
 
 
@@ -60,5 +63,5 @@ def _shape(plan: SyncPlan) -> str:
     spec, cursor = plan.spec, plan.spec.cursor
     columns = [(column.name, column.identity, column.source_type, column.spark_type) for column in spec.columns]
     terms = cursor and (cursor.column, str(cursor.type), str(cursor.nulls), cursor.fallback)
-    read = (str(spec.strategy), spec.key, terms, plan.zones, spec.evolve, columns)
+    read = (str(spec.strategy), spec.key, terms, of_database(plan).zones, spec.evolve, columns)
     return hashlib.sha256(repr(read).encode()).hexdigest()[:16]

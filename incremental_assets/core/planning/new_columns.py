@@ -24,17 +24,17 @@ def new_columns(spec: TableSpec, state: State) -> tuple[str, ...]:
 def unfilled_after(plan: SyncPlan, changed: tuple[SchemaChange, ...]) -> Unfilled | None:
     """What is left to be filled once a plan has landed that changed these columns."""
     before = plan.previous.unfilled if plan.previous else None
-    if plan.overwrites or not plan.spec.fills or plan.previous is None or plan.compares_rows:
+    if plan.overwrites or not plan.spec.fills or plan.previous is None or plan.reading.finds_differing:
         # A comparison reads every row in which a value is missing.
         return None
     here = {name.lower() for name in plan.spec.shape.names}
     if before is not None and plan.request.mode is Mode.FILL:
-        return before.after(plan.window)
+        return before.after(plan.reading.window)
     if before is not None and not any(name.lower() in here for name in before.columns):
         before = None
     came = tuple(change.column for change in changed if change.change in _CAME)
     # A window that is read again may end anywhere; what a sync reads has no end.
-    below = plan.window.lower if plan.request.mode is Mode.SYNC else None
+    below = plan.reading.window.lower if plan.request.mode is Mode.SYNC else None
     if not came or (plan.request.mode is Mode.SYNC and below is None):
         return before
     lowest = _lowest(plan.spec, plan.previous)
@@ -50,7 +50,7 @@ def _lowest(spec: TableSpec, state: State) -> CursorValue | None:
 def filled_changes(plan: SyncPlan, rule: str) -> tuple[SchemaChange, ...]:
     """One change `filled` for each column, of a plan that reads the last range; none for any other plan."""
     left = plan.previous.unfilled if plan.previous else None
-    if left is None or left.after(plan.window) is not None:
+    if left is None or left.after(plan.reading.window) is not None:
         return ()
     names = {name.lower() for name in left.columns}
     return tuple(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.state import State
+from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.stamps import declared
 from incremental_assets.core.planning.windows import lower_end
@@ -17,9 +18,9 @@ def overdue(plan: SyncPlan, late: int) -> str:
 
     Where more is read than a sync usually reads, as of a partition that was attached, rows that are new to the copy need not have come late.
     """
-    within, cursor = declared(plan.spec), plan.spec.cursor
+    within, cursor, reading = declared(plan.spec), plan.spec.cursor, of_database(plan)
     usual = lower_end(plan.spec, plan.previous_watermark)
-    if not late or within is None or cursor is None or plan.late_below is None or plan.window.lower != usual:
+    if not late or within is None or cursor is None or reading.late_below is None or reading.window.lower != usual:
         return ""
     return (
         f"{counted(late, 'row')} landed that came later than {format_duration(within)} after {cursor.column!r} had been stamped, which `stamped` declares "

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from incremental_assets.core.model.clock_reading import PutBack
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.fingerprint import Fingerprint
@@ -15,11 +14,10 @@ from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import NullPolicy, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.local_readings import highest_reading
-from incremental_assets.core.planning.settled_bound import Settled, still_settled
+from incremental_assets.core.planning.reading import Reading
 
 
 class Mode(StrEnum):
@@ -146,57 +144,21 @@ class SyncPlan:
     spec: TableSpec
     request: Request
     commit_ids: CommitIds
-    window: Window
-    bound: Bound
-    settled: Settled
+    reading: Reading
+    """What is read, as the capture of the table has decided it."""
     previous: State | None
-    new_watermark: CursorValue | None
-    fingerprint_lower: CursorValue | None
-    """The next sync's lower bound, at and above which the snapshot is fingerprinted."""
-    late_below: CursorValue | None
-    """Rows below this that land for the first time were committed late: an earlier sync had read that far."""
-    future_above: CursorValue | None
-    """Stamps at or above this are past the source's clock; None for integers and for tables without a cursor."""
-    waited: timedelta = timedelta()
-    """How long after that clock the snapshot had been taken."""
-    members: tuple[int, ...] | None = None
-    """The members that the snapshot must show, and that the new state records."""
-    zones: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    put_back: PutBack | None = None
-    """The time that the source's clock shows a second time."""
-    compares_keys: bool = False
-    """Whether keys of the copy are looked for in the snapshot, to find those that are gone."""
     renames: tuple[Rename, ...] = ()
     """Columns of the copy that are to have other names first; the plan is made as if they had."""
-    compares_rows: bool = False
-    """Whether the snapshot is compared with the copy, and only what differs is read of it."""
-    doubtful_stamps: str = ""
-    """Why the stamps are not known for the source's own; empty if they are, or are declared."""
 
     @property
     def overwrites(self) -> bool:
         """Whether the commit replaces the whole table."""
         return self.request.mode is Mode.FULL_REFRESH or self.spec.traits.overwrites
 
-    @property
-    def told_above(self) -> CursorValue | None:
-        """Stamps at or above this are warned of: beside a busy writer the snapshot shows some that were true and yet past the clock before it."""
-        if self.future_above is None or self.spec.cursor is None or not self.waited:
-            return self.future_above
-        return highest_reading(self.spec.cursor, self.bound, self.bound.clock + self.waited)
-
     def at(self, places: KeyParts | None) -> SyncPlan:
         """The same, of the rows with keys at these places alone; None: of all."""
         return replace(self, request=replace(self.request, places=places))
-
-    @property
-    def compared_windows(self) -> tuple[Window, ...]:
-        """The rows that are compared: those of the window, or all where some have no cursor, which lie in no other."""
-        cursor = self.spec.cursor
-        if cursor is None or not self.spec.is_incremental or cursor.nulls is NullPolicy.ALWAYS:
-            return (Window(None, None),)
-        return (self.window,)
 
     @property
     def of_new_columns(self) -> SyncPlan | None:
@@ -213,49 +175,11 @@ class SyncPlan:
         return replace(self, spec=replace(spec, shape=shape, deletes=IGNORED))
 
     @property
-    def fingerprint_window(self) -> Window | None:
-        """What the next sync would read of this snapshot; a backfill leaves the fingerprint of the last sync as it is."""
-        if not self.spec.is_incremental or self.request.mode.reads_again:
-            return None
-        return Window(self.fingerprint_lower, None).clamp_upper(self.window.upper)
-
-    @property
     def previous_watermark(self) -> CursorValue | None:
         """The watermark before this sync."""
         return self.previous.position.watermark if self.previous else None
 
     @property
-    def lag(self) -> float | None:
-        """Seconds from the new watermark to the source's clock; None without a watermark, or if it is not a time."""
-        cursor, mark = self.spec.cursor, self.new_watermark
-        if cursor is None or mark is None or not cursor.type.is_time:
-            return None
-        now = highest_reading(cursor, self.bound, self.bound.clock)
-        return max(0.0, (now.moment() - mark.moment()).total_seconds())
-
-    @property
     def goes_on(self) -> bool:
         """Whether it reads on from the watermark, and neither a window nor everything again."""
         return self.request.mode is Mode.SYNC and not self.overwrites
-
-    @property
-    def noticed(self) -> State | None:
-        """What is kept before anything is read: should this run come to nothing and the clock be put forward again, no later look would notice."""
-        before = self.previous
-        if before is None or self.put_back in (None, before.put_back):
-            return None
-        watermark = still_settled(self.spec, self.bound, before)
-        return replace(
-            before,
-            position=replace(before.position, watermark=watermark),
-            coverage=covered_below(before, watermark),
-            reading=self.bound.reading,
-            put_back=self.put_back,
-        )
-
-
-def covered_below(state: State, watermark: CursorValue | None) -> tuple[Window, ...]:
-    """What was covered, less what lies above a watermark that was put back."""
-    if watermark is None or state.position.watermark is None or state.position.watermark <= watermark:
-        return state.coverage
-    return tuple(window for each in state.coverage if not (window := each.clamp_upper(watermark)).is_empty)

@@ -12,6 +12,7 @@ from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.altered import definition_of
 from incremental_assets.core.planning.by_cursor import plan_by_cursor
 from incremental_assets.core.planning.comparing import deletes_due
+from incremental_assets.core.planning.database_reading import covered_below, of_database
 from incremental_assets.core.planning.new_columns import new_columns
 from incremental_assets.core.planning.plan import (
     CommitIds,
@@ -20,7 +21,6 @@ from incremental_assets.core.planning.plan import (
     Observation,
     Request,
     SyncPlan,
-    covered_below,
 )
 from incremental_assets.core.planning.preflight import (
     check_identity,
@@ -69,13 +69,14 @@ def _planned(
     planned = plan_by_cursor(spec, request, state, commit_ids, observation)
     planned = replace(planned, warnings=(*planned.warnings, *rezoned_warning(spec, landed, state)))
     if request.mode is Mode.FILL and not _is_left(state, request.window):
-        settled = planned.settled
+        read = of_database(planned)
+        settled = read.settled
         return NothingToDo(
             "nothing is left to fill",
             settled.guarantee,
             settled.reason,
             settled.value,
-            planned.new_watermark,
+            read.new_watermark,
             within=settled.within,
         )
     if request.mode is Mode.SYNC and state is not None and _stands_still(planned, state, observation):
@@ -85,30 +86,30 @@ def _planned(
 
 def _stands_still(planned: SyncPlan, state: State, observation: Observation) -> bool:
     """Whether there is nothing to read: no other rows, none whose time has come, no deletes to look for, no new column, no table that was altered."""
-    window = planned.window
-    shows_others = not window.is_empty and (
-        _differs(state, window, observation) or _is_due(state, planned.future_above)
-    )
-    asked = planned.compares_keys or planned.compares_rows
+    read = of_database(planned)
+    window = read.window
+    shows_others = not window.is_empty and (_differs(state, window, observation) or _is_due(state, read.future_above))
+    asked = read.finds_gone or read.finds_differing
     return not (shows_others or asked or new_columns(planned.spec, state))
 
 
 def _nothing_changed(planned: SyncPlan, state: State, observation: Observation) -> NothingToDo:
     """The watermark moves all the same, and with it what the state knows of the source."""
-    settled, previous = planned.settled, state.position
-    covered = covered_below(state, planned.new_watermark)
+    read, previous = of_database(planned), state.position
+    settled = read.settled
+    covered = covered_below(state, read.new_watermark)
     idle = replace(
         state,
-        position=replace(previous, watermark=planned.new_watermark, settling=settled.settling),
+        position=replace(previous, watermark=read.new_watermark, settling=settled.settling),
         fingerprint=observation.narrowed or state.fingerprint,
-        identity=planned.bound.identity or state.identity,
-        reading=planned.bound.reading,
-        put_back=planned.put_back,
-        coverage=merge((*covered, planned.window.clamp_upper(settled.value))) if settled.value is not None else covered,
-        members=planned.members,
-        zones=planned.zones,
+        identity=read.bound.identity or state.identity,
+        reading=read.bound.reading,
+        put_back=read.put_back,
+        coverage=merge((*covered, read.window.clamp_upper(settled.value))) if settled.value is not None else covered,
+        members=read.members,
+        zones=read.zones,
         definition=definition_of(planned.spec, state),
-        stamps=stamps_seen(planned.spec, state, planned.doubtful_stamps),
+        stamps=stamps_seen(planned.spec, state, read.doubtful_stamps),
         updates=planned.spec.shape.updates if updates_not_copied(planned.spec) else state.updates,
     )
     changed = (

@@ -15,7 +15,6 @@ from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.comparing import deletes_due
 from incremental_assets.core.planning.plan import Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy
 
@@ -121,22 +120,23 @@ class SyncReport:
         warnings: tuple[str, ...],
     ) -> Self:
         """The report of an executed plan; `warnings` are those in addition to the plan's own."""
+        reading, promise = plan.reading, plan.reading.promise
         return replace(
             cls.of(plan.spec, plan.request, Status.LANDED),
-            guarantee=plan.settled.guarantee,
-            guarantee_reason=plan.settled.reason,
-            within=plan.settled.within,
-            window=plan.window,
-            settled=plan.settled.value,
+            guarantee=promise.guarantee,
+            guarantee_reason=promise.reason,
+            within=promise.within,
+            window=reading.window,
+            settled=reading.settled_at,
             previous_watermark=plan.previous_watermark,
             new_watermark=watermark,
             seq=plan.commit_ids.seq,
             rows=rows,
             target_version=version,
-            lag=plan.lag,
-            clock=plan.bound.clock,
+            lag=reading.lag,
+            clock=reading.clock,
             warnings=(*plan.warnings, *warnings),
-            deletes_due=None if plan.compares_keys else deletes_due(plan.spec, plan.previous),
+            deletes_due=reading.deletes_due,
         )
 
     @classmethod

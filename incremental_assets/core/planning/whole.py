@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.comparing import compares_keys, settle_compared
+from incremental_assets.core.planning.database_reading import DatabaseReading
 from incremental_assets.core.planning.discarding import discarded_warning
 from incremental_assets.core.planning.plan import (
     CommitIds,
@@ -65,17 +65,14 @@ def plan_whole(
         spec=spec,
         request=request,
         commit_ids=commit_ids,
-        window=Window(None, None),
-        bound=bound,
-        settled=settled,
+        reading=DatabaseReading(
+            finds_gone=with_keys,
+            finds_differing=compares_rows,
+            bound=bound,
+            settled=settled,
+            members=observation.parts.members if observation.parts else None,
+        ),
         previous=state,
-        new_watermark=None,
-        fingerprint_lower=None,
-        late_below=None,
-        future_above=None,
-        members=observation.parts.members if observation.parts else None,
-        compares_keys=with_keys,
-        compares_rows=compares_rows,
         warnings=(
             *(() if request.mode is Mode.FULL_REFRESH else timeline_turned(state, bound)),
             *identity_hidden(bound),

@@ -37,7 +37,8 @@ def _new_columns(plan: SyncPlan, ports: Ports) -> tuple[Batch, State] | None:
 
 def _rows(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
     with snapshot_of(plan, ports) as snapshot:
-        plan = replace(narrowed(plan, snapshot), waited=snapshot.waited)
+        plan = narrowed(plan, snapshot)
+        plan = replace(plan, reading=plan.reading.taken(snapshot.waited))
         check_nulls(plan, snapshot.nulls)
         gone = find_gone(plan, snapshot, ports.by_key)
         is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0

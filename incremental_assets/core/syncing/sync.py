@@ -7,6 +7,7 @@ from dataclasses import replace
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.altered import of_comparison
+from incremental_assets.core.planning.database_reading import noticed
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.overdue import exceeded, overdue
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
@@ -56,7 +57,7 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     intent = Event(
         spec.id, EventKind.INTENT, plan.request.run_id, commit_ids.seq, commit_ids.batch_id, commit_ids.app_id
     )
-    lease.record(replace(intent, state=plan.noticed))
+    lease.record(replace(intent, state=noticed(plan)))
     phases.enter("read")
     with discarded_on_failure(plan, ports.stage, lease):
         batch, state = read(plan, target, ports)

@@ -17,8 +17,9 @@ from incremental_assets.core.model.cures import full_refresh, reset, runs
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.planning.database_reading import covered_below
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
-from incremental_assets.core.planning.plan import CommitIds, Mode, Request, RollBack, covered_below
+from incremental_assets.core.planning.plan import CommitIds, Mode, Request, RollBack
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.schema_changes import rolled_back_changes
 from incremental_assets.core.planning.target import Target

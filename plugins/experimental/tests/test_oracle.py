@@ -231,7 +231,7 @@ def test_a_value_that_spark_cannot_hold_is_rejected_alone(server: Recorded) -> N
 
 def test_every_run_says_that_no_server_has_played_it(server: Recorded) -> None:
     for spec in (spec_of(BY_TIME), replace(spec_of(BY_TIME), strategy=Strategy.FULL_REFRESH)):
-        settled = planned(ADDRESS, spec).settled
+        settled = planned(ADDRESS, spec).reading.settled
         assert settled.guarantee is Guarantee.BEST_EFFORT
         assert UNPLAYED in settled.reason
 
@@ -279,9 +279,9 @@ def test_an_open_transaction_holds_the_watermark_below_its_begin(server: Recorde
         "V$TRANSACTION": [("3.12.900", "2024-05-01T09:20:00", 55, "APP", "till")],
     }
     decision = planned(ADDRESS, spec_of(BY_TIME))
-    assert decision.settled.value is not None
-    assert str(decision.settled.value) < "2024-05-01T09:20:00"
-    assert decision.bound.holder == "session 55, APP, till"
+    assert decision.reading.settled.value is not None
+    assert str(decision.reading.settled.value) < "2024-05-01T09:20:00"
+    assert decision.reading.bound.holder == "session 55, APP, till"
 
 
 def test_measure_and_keys_are_made_of_the_same_rows(server: Recorded) -> None:

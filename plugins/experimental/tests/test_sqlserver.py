@@ -150,8 +150,8 @@ def test_every_run_says_that_no_server_has_played_it(server: Recorded) -> None:
     for spec in (spec_of(BY_TIME), replace(spec_of(BY_TIME), strategy=Strategy.FULL_REFRESH)):
         decision = decided(ADDRESS, spec)
         assert isinstance(decision, SyncPlan)
-        assert decision.settled.guarantee is Guarantee.BEST_EFFORT
-        assert UNPLAYED in decision.settled.reason
+        assert decision.reading.settled.guarantee is Guarantee.BEST_EFFORT
+        assert UNPLAYED in decision.reading.settled.reason
 
 
 def test_plan_shows_the_select_and_says_that_no_server_has_played_it(server: Recorded) -> None:
@@ -195,9 +195,9 @@ def test_an_open_transaction_holds_the_watermark_below_its_begin(server: Recorde
     spec = spec_of(BY_TIME)
     decision = decided(ADDRESS, spec)
     assert isinstance(decision, SyncPlan)
-    assert decision.settled.value is not None
-    assert str(decision.settled.value) <= "2024-05-01T09:20:00"
-    assert decision.bound.holder == "session 55, app, till"
+    assert decision.reading.settled.value is not None
+    assert str(decision.reading.settled.value) <= "2024-05-01T09:20:00"
+    assert decision.reading.bound.holder == "session 55, app, till"
 
 
 def test_of_a_row_version_only_those_below_the_smallest_active_one_count(server: Recorded) -> None:

@@ -123,6 +123,11 @@ def planned(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> Syn
     return decision
 
 
+def of_window(plan: SyncPlan, window: Window) -> SyncPlan:
+    """The same plan, of other rows."""
+    return replace(plan, reading=replace(plan.reading, window=window))
+
+
 def synced(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> tuple[int, State]:
     """How many rows a sync reads, and the state that it leaves."""
     decision = planned(probe, spec, state)
@@ -147,7 +152,7 @@ def test_a_read_is_foreseen_or_the_database_says_that_it_cannot_tell(world: Worl
     spec = orders(world)
     whole = planned(probe, spec)
     lower = observe(probe, spec).bound.clock.replace(tzinfo=None).isoformat()
-    later = replace(whole, window=Window(CursorValue.parse(world.words.stamps, _as_stamp(world, lower)), None))
+    later = of_window(whole, Window(CursorValue.parse(world.words.stamps, _as_stamp(world, lower)), None))
 
     found = probe.foresee([whole, later])
 
@@ -283,7 +288,7 @@ def test_numbers_settle_when_nobody_writes_and_a_later_one_is_read_alone(world: 
     state = replace(state, clock=None) if state.clock is None else state
     world.execute("INSERT INTO orders (note) VALUES ('fourth')")
     decision = planned(probe, spec, state)
-    assert decision.settled.guarantee is Guarantee.SETTLED
+    assert decision.reading.settled.guarantee is Guarantee.SETTLED
     with probe.snapshot(decision) as seen:
         assert str(seen.highest) == "4"
 

@@ -81,11 +81,11 @@ def _landed(probe: SqlProbe, spec: TableSpec) -> _Landed:
 
 def _compared(probe: SqlProbe, spec: TableSpec, before: _Landed) -> object:
     plan = decided(probe, spec, before.state)
-    if not (isinstance(plan, SyncPlan) and plan.compares_rows):
+    if not (isinstance(plan, SyncPlan) and plan.reading.finds_differing):
         return None
     if not any("was altered in the source" in warning for warning in plan.warnings):
         return "not told"
     with probe.compared(plan, lambda source: rows_to_read(spec, before.copy, source)) as seen:
         state = landed_state(plan, Shown(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible))
     again: Any = decided(probe, spec, state)
-    return "compared for ever" if isinstance(again, SyncPlan) and again.compares_rows else seen.rows
+    return "compared for ever" if isinstance(again, SyncPlan) and again.reading.finds_differing else seen.rows

@@ -18,7 +18,7 @@ from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import CopyKeys, SourceKeys
 from tests.adapters.batches import Desk
-from tests.adapters.databases.contract import World, orders, planned, spec_of, synced
+from tests.adapters.databases.contract import World, of_window, orders, planned, spec_of, synced
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ def copied(spark: SparkSession, folder: Path, world: World, spec: TableSpec) -> 
     from incremental_assets.adapters.databases.spark_source import SparkSource
 
     desk, probe = Desk(folder / "lake", spark), SqlProbe(world.address, "shop")
-    plan = replace(desk.plan(spec), window=planned(probe, spec).window)
+    plan = of_window(desk.plan(spec), planned(probe, spec).reading.window)
     with SparkSource(probe, world.address, lambda: spark).snapshot(plan) as seen:
         batch = desk.stage.write(plan, seen)
     desk.apply(plan, batch, seen)  # type: ignore[arg-type]
@@ -67,7 +67,7 @@ def test_keys_are_counted_by_parts_and_read_of_the_parts_that_are_asked_for(worl
 
 def test_a_snapshot_shows_its_keys_as_they_were_when_the_plan_compares_them(world: World, probe: SqlProbe) -> None:
     spec = orders(world)
-    assert planned(probe, spec).compares_keys is False
+    assert planned(probe, spec).reading.finds_gone is False
     with probe.snapshot(planned(probe, spec)) as seen:
         assert seen.keys is None
     followed = replace(spec, deletes=FOLLOWED)

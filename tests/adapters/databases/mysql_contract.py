@@ -174,7 +174,7 @@ def stamped_by(shop: Shop, *, grant: bool = True) -> tuple[Guarantee, str]:
     if grant:
         shop.execute(f"GRANT TRIGGER ON {shop.database}.* TO reader@'127.0.0.1'")
     probe = SqlProbe(shop.address, "shop")
-    settled = planned(probe, spec_of(shop, "things", Cursor("at", shop.words.stamps))).settled
+    settled = planned(probe, spec_of(shop, "things", Cursor("at", shop.words.stamps))).reading.settled
     probe.close()
     return settled.guarantee, settled.reason
 
@@ -249,7 +249,7 @@ def test_a_column_that_is_generated_from_a_stamp_is_stamped_as_that_is(shop: Sho
     )
     spec = spec_of(shop, "things", Cursor("at", CursorType.DATE))
     probe = SqlProbe(shop.address, "shop")
-    assert planned(probe, spec).settled.guarantee is Guarantee.SETTLED
+    assert planned(probe, spec).reading.settled.guarantee is Guarantee.SETTLED
     probe.close()
 
 
@@ -331,7 +331,7 @@ def test_a_row_of_a_transaction_that_began_after_its_stamp_is_not_lost(shop: Sho
         decision = planned(probe, spec, state)
         _, state = synced(probe, spec, state)
         commit()
-    assert decision.settled.guarantee is Guarantee.SETTLED
+    assert decision.reading.settled.guarantee is Guarantee.SETTLED
     assert state.position.watermark is not None
     assert state.position.watermark.moment() <= stamp_of(shop, "waited")
     assert synced(probe, spec, state)[0] >= 2
@@ -345,8 +345,8 @@ def test_an_old_row_that_is_being_changed_does_not_hold_the_watermark_at_its_old
         decision = planned(probe, spec)
     assert found.bound.uncommitted
     assert found.uncommitted is None
-    assert decision.new_watermark is not None
-    assert decision.new_watermark.moment().year > 2024
+    assert decision.reading.new_watermark is not None
+    assert decision.reading.new_watermark.moment().year > 2024
 
 
 def test_a_statement_that_only_reads_does_not_hold_the_bound(shop: Shop) -> None:
@@ -410,7 +410,7 @@ def test_a_list_of_transactions_that_others_keep_old_is_not_trusted(
     settled = []
 
     def is_not_trusted() -> bool:
-        settled.append(planned(probe, spec).settled)
+        settled.append(planned(probe, spec).reading.settled)
         return settled[-1].guarantee is Guarantee.BEST_EFFORT
 
     with elsewhere(look), shop.writing("INSERT INTO orders (note) VALUES ('unseen')"):
@@ -420,14 +420,14 @@ def test_a_list_of_transactions_that_others_keep_old_is_not_trusted(
         finally:
             done.set()
     assert "innodb_trx" in settled[-1].reason
-    assert planned(probe, spec).settled.guarantee is Guarantee.SETTLED
+    assert planned(probe, spec).reading.settled.guarantee is Guarantee.SETTLED
 
 
 def test_many_that_look_at_once_do_not_blind_each_other(shop: Shop) -> None:
     """As tables do that are synced side by side."""
     spec, probe = orders(shop), SqlProbe(shop.address, "shop")
     with shop.writing("INSERT INTO orders (note) VALUES ('open')"), ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(lambda _: planned(probe, spec).settled, range(48)))
+        found = list(pool.map(lambda _: planned(probe, spec).reading.settled, range(48)))
     assert {each.guarantee for each in found} == {Guarantee.SETTLED}
 
 
@@ -452,8 +452,10 @@ def test_a_prepared_transaction_stops_the_watermark_even_after_a_crash(tmp_path:
         shop.execute("INSERT INTO orders (note) VALUES ('after')")
         decision = planned(probe, spec, before)
         # MySQL shows its name to whoever may end it, and that there is one to all who see transactions.
-        assert ("'one'" if shop.address.dialect == "mariadb" else "XA_RECOVER_ADMIN") in str(decision.bound.prepared)
-        assert decision.new_watermark == before.position.watermark
+        assert ("'one'" if shop.address.dialect == "mariadb" else "XA_RECOVER_ADMIN") in str(
+            decision.reading.bound.prepared
+        )
+        assert decision.reading.new_watermark == before.position.watermark
         _, state = synced(probe, spec, before)
         shop.execute("XA COMMIT 'one'")
         rows, state = synced(probe, spec, state)
@@ -489,7 +491,7 @@ def test_without_the_privilege_the_run_is_best_effort_and_names_it(shop: Shop) -
         f"GRANT SELECT ON {shop.database}.* TO blind@'127.0.0.1'",
     )
     probe = SqlProbe(replace(shop.address, user="blind"), "shop")
-    settled = planned(probe, spec).settled
+    settled = planned(probe, spec).reading.settled
     assert settled.guarantee is Guarantee.BEST_EFFORT
     assert "GRANT PROCESS" in settled.reason
     assert not probe.facts(()).sees_transactions
@@ -500,7 +502,7 @@ def test_a_table_of_another_engine_is_best_effort(shop: Shop) -> None:
     shop.execute(
         f"CREATE TABLE old (id {NUMBERED}, updated_at datetime NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE = MyISAM"
     )
-    settled = planned(SqlProbe(shop.address, "shop"), spec_of(shop, "old")).settled
+    settled = planned(SqlProbe(shop.address, "shop"), spec_of(shop, "old")).reading.settled
     assert settled.guarantee is Guarantee.BEST_EFFORT
 
 

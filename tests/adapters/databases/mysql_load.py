@@ -51,7 +51,7 @@ class Copy:
             self.guarantees.add(decision.guarantee)
             self.state = decision.state or self.state
             return
-        self.guarantees.add(decision.settled.guarantee)
+        self.guarantees.add(decision.reading.settled.guarantee)
         with probe.snapshot(decision) as seen:
             read = pq.read_table(seen.handle, columns=["c0", "c1"]).to_pydict()
             self.rows |= dict(zip(read["c0"], read["c1"], strict=True))

@@ -20,7 +20,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.ports import Lake, PlacedRows
 from tests.adapters.batches import Desk
-from tests.adapters.databases.contract import World, orders, planned, rows_of, spec_of
+from tests.adapters.databases.contract import World, of_window, orders, planned, rows_of, spec_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +34,7 @@ def copied(spark: SparkSession, folder: Path, world: World, spec: TableSpec) -> 
 
     desk, probe = Desk(folder / "lake", spark), SqlProbe(world.address, "shop")
     source = SparkSource(probe, world.address, lambda: spark)
-    plan = replace(desk.plan(spec), window=planned(probe, spec).window)
+    plan = of_window(desk.plan(spec), planned(probe, spec).reading.window)
     with source.snapshot(plan) as seen:
         batch = desk.stage.write(plan, seen)
     desk.apply(plan, batch, seen)  # type: ignore[arg-type]
@@ -127,9 +127,9 @@ def test_rows_of_other_windows_and_rows_that_cannot_land_are_not_counted(world: 
         assert rows.spread().rows == 3
         assert [place for place, _ in sorted(rows.hashes(KeyParts(2, 3)))] == [2, 3]
     whole = planned(probe, spec)
-    assert whole.new_watermark is not None
+    assert whole.reading.new_watermark is not None
     # All three were stamped a moment ago.
-    with probe.placed_rows(spec, (Window(None, whole.new_watermark.minus(timedelta(days=1))),)) as rows:
+    with probe.placed_rows(spec, (Window(None, whole.reading.new_watermark.minus(timedelta(days=1))),)) as rows:
         assert rows is not None
         assert rows.spread().rows == 0
         assert rows.sums(KeyParts(0, 10), 0) == {}
@@ -160,7 +160,8 @@ def test_a_comparison_gives_what_differs_and_what_no_copy_can_hold_from_one_snap
         f"INSERT INTO prices VALUES ('bad', '', {words.bad})",
     )
     probe, copy = SqlProbe(world.address, "shop"), lake.placed_rows(spec, ALL)
-    plan = replace(planned(probe, spec), compares_rows=True, compares_keys=True)
+    plan = planned(probe, spec)
+    plan = replace(plan, reading=replace(plan.reading, finds_differing=True, finds_gone=True))
 
     def seek(source: PlacedRows) -> Sought:
         found = rows_to_read(spec, copy, source)

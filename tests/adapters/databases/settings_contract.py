@@ -71,7 +71,7 @@ def answers(world: Meddled, specs: Sequence[TableSpec]) -> dict[str, Any]:
             "lowest": probe.lowest([orders]),
             "highest": probe.highest([orders]),
             "fingerprint": seen[0].fingerprint,
-            "guarantees": [str(each.settled.guarantee) for each in plans],
+            "guarantees": [str(each.reading.settled.guarantee) for each in plans],
             "zone": bound.zone,
             "identity": replace(bound.identity, position=0) if bound.identity else None,
         }

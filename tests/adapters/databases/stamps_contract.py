@@ -54,7 +54,7 @@ def things(world: World, strategy: Strategy = Strategy.UPSERT, within: timedelta
 
 def guarantee(world: World, strategy: Strategy = Strategy.UPSERT) -> tuple[Guarantee, str]:
     probe = SqlProbe(world.address, "shop")
-    settled = planned(probe, things(world, strategy)).settled
+    settled = planned(probe, things(world, strategy)).reading.settled
     probe.close()
     return settled.guarantee, settled.reason
 
@@ -69,7 +69,7 @@ def test_the_second_row_of_what_a_default_cuts_stamps_to_is_read(world: World, s
         world.execute(f"INSERT INTO things (note) VALUES ('row {number}')")
         spec = things(world, Strategy.APPEND)
         decision = planned(probe, spec, state)
-        assert decision.settled.guarantee is Guarantee.SETTLED
+        assert decision.reading.settled.guarantee is Guarantee.SETTLED
         rows, state = synced(probe, spec, state)
         assert rows in (1, number), "the new one at least, or all of its hour"
     probe.close()
@@ -93,10 +93,13 @@ def test_a_column_that_nothing_of_the_database_stamps_is_settled_as_far_as_is_de
     plain = planned(probe, things(world))
     declared = planned(probe, things(world, within=timedelta(seconds=30)))
     probe.close()
-    assert (declared.settled.guarantee, declared.settled.within) == (Guarantee.SETTLED_WITHIN, timedelta(seconds=30))
-    assert plain.settled.value is not None
-    assert declared.settled.value is not None
-    between = plain.settled.value.moment() - declared.settled.value.moment()
+    assert (declared.reading.settled.guarantee, declared.reading.settled.within) == (
+        Guarantee.SETTLED_WITHIN,
+        timedelta(seconds=30),
+    )
+    assert plain.reading.settled.value is not None
+    assert declared.reading.settled.value is not None
+    between = plain.reading.settled.value.moment() - declared.reading.settled.value.moment()
     assert timedelta(seconds=20) < between <= timedelta(seconds=30)
 
 
@@ -126,7 +129,7 @@ def test_what_stamps_updates_is_looked_at_each_time_and_what_was_altered_meanwhi
     world.execute(*stamps.again("things"))
     assert guarantee(world)[0] is Guarantee.SETTLED, "to a sync that knows of nothing before"
     decision = decided(probe, things(world), state)
-    found = decision.settled.guarantee if isinstance(decision, SyncPlan) else decision.guarantee
+    found = decision.reading.settled.guarantee if isinstance(decision, SyncPlan) else decision.guarantee
     assert found is Guarantee.BEST_EFFORT
     assert any("was altered since the last sync" in each for each in decision.warnings)
     probe.close()

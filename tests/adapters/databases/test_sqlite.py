@@ -33,7 +33,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases import contract
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
-from tests.adapters.databases.contract import Words, orders, planned, spec_of
+from tests.adapters.databases.contract import Words, of_window, orders, planned, spec_of
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
@@ -163,9 +163,9 @@ def test_while_somebody_writes_the_run_is_best_effort_and_names_the_process(
 ) -> None:
     monkeypatch.setattr(bound, "PATIENCE", (0.0, 0.01))
     spec, probe = orders(world), SqlProbe(world.address, "shop")
-    assert planned(probe, spec).settled.guarantee is Guarantee.SETTLED
+    assert planned(probe, spec).reading.settled.guarantee is Guarantee.SETTLED
     with world.writing("INSERT INTO orders (note) VALUES ('late')"):
-        settled = planned(probe, spec).settled
+        settled = planned(probe, spec).reading.settled
     assert settled.guarantee is Guarantee.BEST_EFFORT
     assert "has held the file's write lock" in settled.reason
 
@@ -182,7 +182,7 @@ def test_a_writer_that_is_not_seen_has_no_number(
 ) -> None:
     monkeypatch.setattr(bound, "PATIENCE", (0.0, 0.01))
     monkeypatch.setattr(bound, "_LOOK", look)
-    settled = planned(SqlProbe(world.address, "shop"), orders(world)).settled
+    settled = planned(SqlProbe(world.address, "shop"), orders(world)).reading.settled
     assert settled.guarantee is Guarantee.BEST_EFFORT
     assert said in settled.reason
 
@@ -291,7 +291,7 @@ def test_an_index_is_named_where_it_finds_the_rows_and_the_statement_can_be_run_
     every, probe = orders(world), SqlProbe(world.address, "shop")
     stamped = spec_of(world, "orders", Cursor("updated_at", CursorType.DATETIME, nulls=NullPolicy.SKIP))
     window = Window(CursorValue.parse(CursorType.DATETIME, "2024-01-01T00:00:00"), None)
-    plans = [replace(planned(probe, spec), window=window) for spec in (every, stamped)]
+    plans = [of_window(planned(probe, spec), window) for spec in (every, stamped)]
     assert [(each.indexes, each.scans) for each in probe.foresee(plans)] == [((), True), ((), True)]
 
     world.execute('CREATE INDEX "by ? time" ON orders (updated_at)')

@@ -204,4 +204,4 @@ def test_texts_of_moments_are_settled_where_a_default_and_a_trigger_stamp_them(
         Observation(probe.bound()),
     )
     assert isinstance(decision, SyncPlan)
-    assert decision.settled.guarantee is guarantee, decision.settled.reason
+    assert decision.reading.settled.guarantee is guarantee, decision.reading.settled.reason

@@ -23,7 +23,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.batches import Desk
-from tests.adapters.databases.contract import planned, spec_of
+from tests.adapters.databases.contract import of_window, planned, spec_of
 from tests.adapters.databases.places_contract import found
 from tests.adapters.databases.test_sqlite import File
 
@@ -66,7 +66,7 @@ class Read:
     def of(cls, world: File, name: str, lower: int | None = None, upper: int | None = None) -> Read:
         """A window of a table."""
         spec, probe = spec_of(world, name, NUMBERED), SqlProbe(world.address, "shop")
-        with probe.snapshot(replace(planned(probe, spec), window=window(lower, upper))) as seen:
+        with probe.snapshot(of_window(planned(probe, spec), window(lower, upper))) as seen:
             read = [tuple(row.values()) for row in pq.read_table(seen.handle).to_pylist()]
             highest = seen.highest.text if seen.highest else None
         probe.close()
@@ -90,7 +90,7 @@ class Copy:
     def sync(self, lower: int | None = None, **changes: Any) -> tuple[int, int, str | None]:
         """Reads from a cursor on; how many rows were read and rejected, and the highest cursor among them."""
         probe = SqlProbe(self.world.address, "shop")
-        plan = replace(self.desk.plan(self.spec), window=window(lower, None), **changes)
+        plan = replace(of_window(self.desk.plan(self.spec), window(lower, None)), **changes)
         with SparkSource(probe, self.world.address, lambda: self.desk.spark).snapshot(plan) as seen:
             batch = self.desk.stage.write(plan, seen)
             self.desk.apply(plan, batch, seen)  # type: ignore[arg-type]

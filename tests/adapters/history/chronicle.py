@@ -51,7 +51,7 @@ class Chronicle(Desk):
     ) -> SyncPlan:
         """At the time of now."""
         found = super().plan(spec, mode, seq, late_below)
-        return replace(found, bound=replace(found.bound, clock=at(self.now)))
+        return replace(found, reading=replace(found.reading, bound=replace(found.reading.bound, clock=at(self.now))))
 
     def sync(self, rows: Sequence[Row], *, gone: Sequence[object] = (), mode: Mode = Mode.SYNC) -> HistoryRows | None:
         """Land a batch, and follow."""

@@ -134,7 +134,7 @@ MUTANTS = [
             last_read,
             "read_already",
             (
-                "(kept.started, kept.shape) != (plan.bound.started, _shape(plan))",
+                "(kept.started, kept.shape) != (bound.started, _shape(plan))",
                 "kept.shape != _shape(plan)",
             ),
         ),

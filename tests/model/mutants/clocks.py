@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from incremental_assets.core.foresight import pending
 from incremental_assets.core.model.state import State
-from incremental_assets.core.planning import by_cursor, plan, settled_bound
+from incremental_assets.core.planning import by_cursor, database_reading, settled_bound
 from incremental_assets.core.planning import clock_steps as clocks
-from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.syncing import sync
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
 
 
@@ -31,12 +32,17 @@ MUTANTS = [
     Mutant(
         "the watermark stays where it was when the clock is put back",
         "loses what is stamped below it",
-        together(*(instead(module, "still_settled", _kept_watermark) for module in (settled_bound, plan, by_cursor))),
+        together(
+            *(
+                instead(module, "still_settled", _kept_watermark)
+                for module in (settled_bound, database_reading, by_cursor)
+            )
+        ),
     ),
     Mutant(
         "a run that comes to nothing does not keep that the clock was put back",
         "loses what was stamped meanwhile, if the clock is put forward again before the next look",
-        instead(SyncPlan, "noticed", None),
+        together(instead(sync, "noticed", lambda *_: None), instead(pending, "noticed", lambda *_: None)),
     ),
     Mutant(
         "that the clock was put back matters to one run",

@@ -73,7 +73,7 @@ MUTANTS = [
     Mutant(
         "a comparison reads what was written since the last read alone",
         "leaves rows as they were that an alteration changed under their versions",
-        without_the_thought(last_read, "read_already", ("or plan.compares_rows ", "")),
+        without_the_thought(last_read, "read_already", ("or plan.reading.finds_differing ", "")),
     ),
     Mutant(
         "what goes to quarantine leaves the copy as it is",

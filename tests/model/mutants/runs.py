@@ -44,7 +44,7 @@ MUTANTS = [
         without_the_thought(
             sync,
             "_land",
-            ("    lease.record(replace(intent, state=plan.noticed))\n", ""),
+            ("    lease.record(replace(intent, state=noticed(plan)))\n", ""),
         ),
     ),
     Mutant(

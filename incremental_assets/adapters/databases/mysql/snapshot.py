@@ -37,6 +37,7 @@ from incremental_assets.adapters.databases.whole import check_whole
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
+from incremental_assets.core.planning.database_reading import fingerprint_window, of_database
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek
 
@@ -63,9 +64,9 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
             tally = _Tally(spec)
             # Its rows may take longer than any question.
             connection.limit(None)
-            sought = seek(placed_rows(connection, spec, plan.compared_windows)) if seek else None
+            sought = seek(placed_rows(connection, spec, plan.reading.compared)) if seek else None
             plan = plan.at(sought.places) if sought else plan
-            window = plan.fingerprint_window
+            window = fingerprint_window(plan)
             selection = _selection(plan)
             _write(folder / "rows.parquet", selection, connection, tally)
             check_whole(spec.shape, tally.rows, lambda: selection.counted(connection))
@@ -77,7 +78,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
                 due=tally.due,
                 fingerprint=fingerprint(connection, spec, window) if window else None,
                 visible="",
-                keys=read_keys(connection, spec) if plan.compares_keys else None,
+                keys=read_keys(connection, spec) if plan.reading.finds_gone else None,
                 handle=folder / "rows.parquet",
                 sought=sought,
             )
@@ -165,15 +166,15 @@ def _raw(spec: TableSpec, sent: Sequence[pa.BinaryArray], place: int) -> str:
 
 
 def _selection(plan: SyncPlan) -> Selection:
-    spec = plan.spec
+    spec, reading = plan.spec, of_database(plan)
     cursor, late, ahead = Condition("NULL"), Condition("FALSE"), Condition("FALSE")
     if spec.is_incremental:
         there = has_cursor(spec)
         cursor = Condition(f"IF({there.sql}, {effective(spec)}, NULL)", there.values)
-        if plan.late_below is not None:
-            late = there & beyond(spec, "<", plan.late_below)
-        if plan.future_above is not None and spec.future is FuturePolicy.QUARANTINE:
-            ahead = there & beyond(spec, ">=", plan.future_above)
+        if reading.late_below is not None:
+            late = there & beyond(spec, "<", reading.late_below)
+        if reading.future_above is not None and spec.future is FuturePolicy.QUARANTINE:
+            ahead = there & beyond(spec, ">=", reading.future_above)
     own = ", ".join(travel(column).select for column in spec.columns)
     columns = Condition(f"{cursor.sql}, {late.sql}, {ahead.sql}, {own}", (*cursor.values, *late.values, *ahead.values))
     return Selection(spec, columns, _where(plan))
@@ -187,5 +188,5 @@ def _where(plan: SyncPlan) -> Condition:
         # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.
         return EVERY if places is None else at_places(spec, places) | unlandable(spec)
     skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
-    rows = inside(spec, plan.window, nulls=not skips)
+    rows = inside(spec, plan.reading.window, nulls=not skips)
     return rows if places is None else rows & at_places(spec, places)

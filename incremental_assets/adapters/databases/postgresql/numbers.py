@@ -35,6 +35,7 @@ from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.database_reading import fingerprint_window, of_database
 from incremental_assets.core.planning.last_read import read_already
 from incremental_assets.core.planning.plan import SyncPlan
 
@@ -107,16 +108,18 @@ def _numbers(asked: Asked, plan: SyncPlan, handle: Exported, counted: Sequence[A
         nulls=nulls,
         highest=parse_cursor(spec, highest),
         due=parse_cursor(spec, due),
-        fingerprint=fingerprint(spec, plan.fingerprint_lower, marks, plan.bound) if marks[0] is not None else None,
+        fingerprint=fingerprint(spec, of_database(plan).fingerprint_lower, marks, of_database(plan).bound)
+        if marks[0] is not None
+        else None,
         visible=visible,
         handle=handle,
-        keys=HeldKeys(asked, spec) if plan.compares_keys else None,
+        keys=HeldKeys(asked, spec) if plan.reading.finds_gone else None,
     )
 
 
 def _check_as_late(plan: SyncPlan, begun: Begun) -> None:
     """That all transactions which have settled are over in the snapshot, too. Raises SourceRefused."""
-    settled, spec, bound = plan.settled.value, plan.spec, plan.bound
+    settled, spec, bound = plan.reading.settled_at, plan.spec, of_database(plan).bound
     if bound.server and bound.server != begun.server and not bound.replica:
         raise SourceRefused(f"{spec.id}: {TWO_SERVERS}")
     if settled is None or spec.cursor is None or not spec.cursor.by_transaction:
@@ -165,9 +168,10 @@ def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) ->
     due = f"CAST(min({orderly(spec)}) FILTER (WHERE {stamped}) AS text)" if stamped else "CAST(NULL AS text)"
     ends = f"CAST(max({orderly(spec)}) AS text) AS highest, {due} AS due"
     missing = f"(SELECT count(*) FROM {relation(spec.id)} WHERE {without_cursor(spec)})" if can_be_null(spec) else "0"
-    if plan.fingerprint_window is None:
+    window = fingerprint_window(plan)
+    if window is None:
         return f"SELECT r.n, r.rejected, r.highest, r.due, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
-    provisional = fingerprint_sql(spec, plan.fingerprint_window, values, plan.members)
+    provisional = fingerprint_sql(spec, window, values, of_database(plan).members)
     return (
         f"SELECT r.n, r.rejected, r.highest, r.due, {missing}, f.n, f.highest, f.digest "
         f"FROM (SELECT {counts}, {ends} {read}) AS r CROSS JOIN ({provisional}) AS f"

@@ -165,7 +165,7 @@ class Session:
         """One exported snapshot likewise, whose rows are shown before they are counted."""
         begun = begin_snapshot(self._asked)
         check_shown(self._asked, plan)
-        sought = seek(PlacedRows(self._asked, plan.spec, plan.compared_windows))
+        sought = seek(PlacedRows(self._asked, plan.spec, plan.reading.compared))
         (numbers,) = self._numbers([plan.at(sought.places)], begun)
         with self._held():
             yield replace(numbers, sought=sought)

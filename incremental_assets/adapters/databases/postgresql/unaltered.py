@@ -16,6 +16,7 @@ from incremental_assets.adapters.databases.sentences import ALTERED
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.stamping import Stamping
 from incremental_assets.core.model.table import Column, TableShape, TableSpec
+from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
 
 # pg_class tells the files as the snapshot shows them, the function tells them as they are; whatever the first question read is locked.
@@ -55,10 +56,11 @@ def check_unaltered(asked: Asked, specs: Sequence[TableSpec]) -> None:
 
 def check_members(asked: Asked, plan: SyncPlan) -> None:
     """Check in the same transaction that every partition and child that the plan counts on is in the table. Raises SourceRefused."""
-    if not plan.members:
+    members = of_database(plan).members
+    if not members:
         return
     table = f"{identifier(plan.spec.id.schema)}.{identifier(plan.spec.id.name)}"
-    (gone,) = one_row(asked, _GONE, (table, list(plan.members)))
+    (gone,) = one_row(asked, _GONE, (table, list(members)))
     if gone:
         raise _altered(plan.spec, "a partition or child left it")
 

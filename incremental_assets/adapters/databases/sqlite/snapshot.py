@@ -24,6 +24,7 @@ from incremental_assets.adapters.databases.sqlite.window_queries import fingerpr
 from incremental_assets.adapters.databases.whole import Counted, check_whole
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.model.table import NullPolicy, cursor_of
+from incremental_assets.core.planning.database_reading import fingerprint_window
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek
 
@@ -43,9 +44,9 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
         connection.execute("BEGIN")
         try:
             check_unaltered(spec, read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name))
-            differing = seek(placed(connection, spec, plan.compared_windows)) if seek else None
+            differing = seek(placed(connection, spec, plan.reading.compared)) if seek else None
             plan = plan.at(differing.places) if differing else plan
-            tally, window = Tally(plan, comparable), plan.fingerprint_window
+            tally, window = Tally(plan, comparable), fingerprint_window(plan)
             held = CursorValues.of(connection, spec) if spec.is_incremental else CursorValues()
             held.check(spec)
             # Under `nulls: skip` too a value that is no stamp goes to quarantine.
@@ -64,7 +65,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
                 fingerprint=fingerprint(connection, spec, window) if window else None,
                 visible="",
                 handle=folder / "rows.parquet",
-                keys=read_keys(connection, spec) if plan.compares_keys else None,
+                keys=read_keys(connection, spec) if plan.reading.finds_gone else None,
                 sought=differing,
             )
         finally:
@@ -86,7 +87,7 @@ def rows_of(plan: SyncPlan) -> Condition:
     if not spec.is_incremental:
         return EVERY
     skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
-    rows = inside(spec, plan.window, nulls=not skips)
+    rows = inside(spec, plan.reading.window, nulls=not skips)
     # Of more of them each row that is read is looked at.
     if plan.request.places is None or not placed_by_value(spec) or len(plan.request.places.numbers or ()) > _IN_SQL:
         return rows

@@ -62,7 +62,7 @@ def _how(
         return Adding(compares=True, version_key=key if plan.spec.key_enforced else ()), lowest
     cursor = plan.spec.shape.names.index(plan.spec.cursor.column) if plan.spec.cursor else None
     leaves = way is Way.MERGE
-    flagged_at = ordinal(plan.bound.clock) if leaves and plan.spec.deletes.marks else None
+    flagged_at = ordinal(plan.reading.clock) if leaves and plan.spec.deletes.marks else None
     how = Replacing(key, overlap is not None, leaves, whole=way is Way.REWRITE, cursor=cursor, flagged_at=flagged_at)
     if way is not Way.REPLACE:
         # Nothing is known beforehand of keys that leave, and rows that stay are anywhere.

@@ -110,7 +110,7 @@ def counting_of(plan: SyncPlan) -> Counting:
         names=spec.shape.names,
         ends=tuple(places[name] for name in whole_keys(spec)),
         cursor=tuple(places[name] for name in _cursor_columns(spec)),
-        future=_number(plan.told_above) if spec.is_incremental else None,
+        future=_number(plan.reading.told_above) if spec.is_incremental else None,
         mark=Mark(places[spec.deletes.column], spec.deletes.value) if spec.deletes.drops_marked else None,
     )
 

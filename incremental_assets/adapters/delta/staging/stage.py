@@ -117,7 +117,7 @@ def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: Duplica
     sentences = []
     if future and plan.spec.future is FuturePolicy.LAND:
         sentences.append(
-            f"{counted(future, 'row')} {agreeing(future, 'is', 'are')} stamped past the source's clock ({plan.told_above}): landed, without moving the watermark"
+            f"{counted(future, 'row')} {agreeing(future, 'is', 'are')} stamped past the source's clock ({plan.reading.told_above}): landed, without moving the watermark"
         )
     if rejected:
         sentences.append(f"{counted(rejected, 'row')} cannot land and went to quarantine")

@@ -143,7 +143,7 @@ def _counts(plan: SyncPlan) -> list[Column]:
 
 def count_future(plan: SyncPlan, among: Column | None = None) -> Column:
     """How many of the rows, or of those for which `among` holds, are stamped past the source's clock as the snapshot found it."""
-    limit = spark_value(plan.told_above) if plan.told_above is not None else None
+    limit = spark_value(plan.reading.told_above) if plan.reading.told_above is not None else None
     if limit is None or not plan.spec.is_incremental:
         return sf.lit(0)
     beyond = cursor_column(plan.spec) >= limit

@@ -78,7 +78,7 @@ class Landing:
     def warnings(self) -> tuple[str, ...]:
         """A default fills a new column at once and stamps no row, so that no cursor can tell."""
         # Where their values are read for all rows, the run says so once that is done; a comparison has just read them.
-        filled = self.plan.spec.fills or self.plan.compares_rows
+        filled = self.plan.spec.fills or self.plan.reading.finds_differing
         names = "" if filled else ", ".join(column.name for column in self.changes.added)
         sentence = (
             f"new columns ({names}) came with this sync; rows that do not change show NULL there, which is wrong if the source gave them "

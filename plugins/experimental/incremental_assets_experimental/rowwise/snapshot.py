@@ -18,6 +18,7 @@ from incremental_assets.adapters.databases.whole import Counted, check_whole
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableShape, TableSpec
+from incremental_assets.core.planning.database_reading import fingerprint_window
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets_experimental.rowwise.queries import counted, fingerprint, read_keys, value_of, without
 from incremental_assets_experimental.rowwise.row_dialect import RowConnection, RowDialect
@@ -28,7 +29,7 @@ from incremental_assets_experimental.rowwise.sql import rows_of
 @contextmanager
 def open_snapshot(dialect: RowDialect, connection: RowConnection, plan: SyncPlan) -> Iterator[Numbers]:
     """The file with its rows is there until the block ends; the snapshot is over before it begins. Raises SourceRefused."""
-    spec, window = plan.spec, plan.fingerprint_window
+    spec, window = plan.spec, fingerprint_window(plan)
     folder = Path(tempfile.mkdtemp(prefix="rows-", dir=scratch_folder()))
     try:
         with connection.snapshot() as one:
@@ -48,7 +49,7 @@ def open_snapshot(dialect: RowDialect, connection: RowConnection, plan: SyncPlan
                 fingerprint=fingerprint(dialect, connection, spec, window) if window else None,
                 visible="",
                 handle=folder / "rows.parquet",
-                keys=read_keys(dialect, connection, spec, in_one_view=one) if plan.compares_keys else None,
+                keys=read_keys(dialect, connection, spec, in_one_view=one) if plan.reading.finds_gone else None,
             )
             # What was altered meanwhile is read in its new form: a snapshot of rows need not be one of the catalogue.
             check_unaltered(spec, shapes_of(dialect, connection, spec))

@@ -91,7 +91,7 @@ def rows_of(dialect: RowDialect, plan: SyncPlan) -> str:
     if not plan.spec.is_incremental:
         return EVERY
     skips = cursor_of(plan.spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
-    return inside(dialect, plan.spec, plan.window, nulls=not skips)
+    return inside(dialect, plan.spec, plan.reading.window, nulls=not skips)
 
 
 def rows_in(dialect: RowDialect, spec: TableSpec, windows: Sequence[Window]) -> str:

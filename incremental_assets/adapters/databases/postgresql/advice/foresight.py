@@ -38,7 +38,7 @@ def _foreseen(asked: Asked, plan: SyncPlan) -> Estimate:
     try:
         root = _explained(asked, sql)
         indexes, scans = _indexes(root), any(node["Node Type"] in _SCANNED for node in _nodes(root))
-        if scans and plan.window.lower is not None:
+        if scans and plan.reading.window.lower is not None:
             # Of a small table the planner takes no index though there is one.
             indexes = indexes or _beginning_with_cursor(asked, plan.spec)
     except psycopg.Error as error:

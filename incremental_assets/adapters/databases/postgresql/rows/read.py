@@ -27,6 +27,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 from incremental_assets.adapters.databases.postgresql.types import as_text, transport, unholdable
 from incremental_assets.adapters.spark.own_names import BLOCK, LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.table import Column, FuturePolicy, TableSpec, cursor_of
+from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
 
 _PAGES_PER_PART = 128
@@ -61,12 +62,16 @@ def where(plan: SyncPlan, values: Values, since: int | None) -> str:
     """The condition for the rows that the plan reads, at its places where it names some; with `since` only those that a transaction from this one on has written. A backfill reads no rows without a cursor, as every sync reads them anyway."""
     spec, rows = plan.spec, "TRUE"
     if spec.is_incremental:
-        rows = inside(spec, plan.window, values, nulls=reads_nulls(spec) and not plan.request.mode.reads_again)
-    rows = of_members(spec, plan.members, values, rows)
+        rows = inside(spec, plan.reading.window, values, nulls=reads_nulls(spec) and not plan.request.mode.reads_again)
+    rows = of_members(spec, of_database(plan).members, values, rows)
     if plan.request.places is not None:
         sought = at_places(spec, plan.request.places, values)
         # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.
-        rows = f"{rows} AND ({sought} OR {rejected(plan, values)})" if plan.compares_rows else f"{rows} AND {sought}"
+        rows = (
+            f"{rows} AND ({sought} OR {rejected(plan, values)})"
+            if plan.reading.finds_differing
+            else f"{rows} AND {sought}"
+        )
     return rows if since is None else f"{rows} AND {written_since(since)}"
 
 
@@ -78,9 +83,9 @@ class _Reject:
 
 
 def _flags(plan: SyncPlan, rejects: list[_Reject]) -> list[str]:
-    late = "FALSE"
-    if plan.late_below is not None:
-        late = f"coalesce({effective(plan.spec)} < {cursor_value(plan.spec, plan.late_below, inline)}, FALSE)"
+    late, below = "FALSE", of_database(plan).late_below
+    if below is not None:
+        late = f"coalesce({effective(plan.spec)} < {cursor_value(plan.spec, below, inline)}, FALSE)"
     if not rejects:
         nothing = [f"CAST(NULL AS text) AS {name}" for name in (REJECT_COLUMN, REJECT_REASON, RAW)]
         return [*nothing, f"{late} AS {LATE}"]
@@ -108,10 +113,10 @@ def _rejects(plan: SyncPlan, values: Values) -> list[_Reject]:
 
 def stamped_ahead(plan: SyncPlan, values: Values) -> str:
     """The condition under which a row is past the source's clock and goes to quarantine; empty where none does."""
-    spec = plan.spec
-    if spec.future is not FuturePolicy.QUARANTINE or plan.future_above is None:
+    spec, above = plan.spec, of_database(plan).future_above
+    if spec.future is not FuturePolicy.QUARANTINE or above is None:
         return ""
-    return f"{effective(spec)} >= {cursor_value(spec, plan.future_above, values)}"
+    return f"{effective(spec)} >= {cursor_value(spec, above, values)}"
 
 
 def _raw(spec: TableSpec) -> str:

@@ -1,0 +1,123 @@
+"""What a sync reads of a database: rows of one snapshot, by a cursor or all, after open transactions were asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Self
+
+from incremental_assets.core.model.clock_reading import PutBack
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.guarantee import Promise
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Cursor, NullPolicy
+from incremental_assets.core.model.window import EVERYTHING, Window
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.local_readings import highest_reading
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.reading import Reading
+from incremental_assets.core.planning.settled_bound import Settled, still_settled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseReading(Reading):
+    """The same of a table that is read whole, or compared, without a cursor."""
+
+    bound: Bound
+    settled: Settled
+    along: Cursor | None = None
+    """The cursor by which rows are read; None: all are."""
+    new_watermark: CursorValue | None = None
+    fingerprint_lower: CursorValue | None = None
+    """The next sync's lower bound, at and above which the snapshot is fingerprinted."""
+    late_below: CursorValue | None = None
+    """Rows below this that land for the first time were committed late: an earlier sync had read that far."""
+    future_above: CursorValue | None = None
+    """Stamps at or above this are past the source's clock; None for integers and for tables without a cursor."""
+    waited: timedelta = timedelta()
+    """How long after that clock the snapshot had been taken."""
+    members: tuple[int, ...] | None = None
+    """The members that the snapshot must show, and that the new state records."""
+    zones: tuple[str, ...] = ()
+    put_back: PutBack | None = None
+    """The time that the source's clock shows a second time."""
+    doubtful_stamps: str = ""
+    """Why the stamps are not known for the source's own; empty if they are, or are declared."""
+
+    @property
+    def promise(self) -> Promise:
+        """By the settled bound."""
+        return Promise(self.settled.guarantee, self.settled.reason, self.settled.within)
+
+    @property
+    def clock(self) -> datetime:
+        """When the bound was taken."""
+        return self.bound.clock
+
+    @property
+    def settled_at(self) -> CursorValue | None:
+        """The settled bound."""
+        return self.settled.value
+
+    @property
+    def lag(self) -> float | None:
+        """Seconds from the new watermark to the source's clock; None without a watermark, or if it is not a time."""
+        cursor, mark = self.along, self.new_watermark
+        if cursor is None or mark is None or not cursor.type.is_time:
+            return None
+        now = highest_reading(cursor, self.bound, self.clock)
+        return max(0.0, (now.moment() - mark.moment()).total_seconds())
+
+    @property
+    def told_above(self) -> CursorValue | None:
+        """Beside a busy writer the snapshot shows some stamps that were true and yet past the clock before it."""
+        if self.future_above is None or self.along is None or not self.waited:
+            return self.future_above
+        return highest_reading(self.along, self.bound, self.clock + self.waited)
+
+    @property
+    def compared(self) -> tuple[Window, ...]:
+        """Those of the window, or all where some have no cursor, which lie in no other."""
+        everything = self.along is None or self.along.nulls is NullPolicy.ALWAYS
+        return (EVERYTHING if everything else self.window,)
+
+    def taken(self, waited: timedelta) -> Self:
+        """What is warned of depends on it."""
+        return replace(self, waited=waited)
+
+
+def of_database(plan: SyncPlan) -> DatabaseReading:
+    """The reading of a plan that a capture of databases has made."""
+    if not isinstance(plan.reading, DatabaseReading):
+        raise TypeError(f"{plan.spec.id} is not read from a database: {type(plan.reading).__name__}")
+    return plan.reading
+
+
+def fingerprint_window(plan: SyncPlan) -> Window | None:
+    """What the next sync would read of this snapshot; a backfill leaves the fingerprint of the last sync as it is."""
+    reading = of_database(plan)
+    if reading.along is None or plan.request.mode.reads_again:
+        return None
+    return Window(reading.fingerprint_lower, None).clamp_upper(reading.window.upper)
+
+
+def noticed(plan: SyncPlan) -> State | None:
+    """What is kept before anything is read: should this run come to nothing and the clock be put forward again, no later look would notice."""
+    before, reading = plan.previous, of_database(plan)
+    if before is None or reading.put_back in (None, before.put_back):
+        return None
+    watermark = still_settled(plan.spec, reading.bound, before)
+    return replace(
+        before,
+        position=replace(before.position, watermark=watermark),
+        coverage=covered_below(before, watermark),
+        reading=reading.bound.reading,
+        put_back=reading.put_back,
+    )
+
+
+def covered_below(state: State, watermark: CursorValue | None) -> tuple[Window, ...]:
+    """What was covered, less what lies above a watermark that was put back."""
+    if watermark is None or state.position.watermark is None or state.position.watermark <= watermark:
+        return state.coverage
+    return tuple(window for each in state.coverage if not (window := each.clamp_upper(watermark)).is_empty)
