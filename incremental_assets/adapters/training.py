@@ -21,14 +21,15 @@ from incremental_assets.adapters.spark.expressions import quoted
 from incremental_assets.adapters.spark.jars import verified_jars
 from incremental_assets.adapters.spark.session import SparkSettings, Work, open_session
 from incremental_assets.adapters.spark.staged import FLAGS
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.landed_state import Shown, landed_state
-from incremental_assets.core.planning.plan import CommitIds, Mode, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Table:
     def _plan(self, mode: Mode) -> SyncPlan:
         self.sequence += 1
         commit_ids = CommitIds(APP, self.sequence, f"batch{self.sequence}")
-        observation = Observation(Bound(datetime.now(UTC), None, "", None, "", "UTC", None))
+        observation = DatabaseObservation(Bound(datetime.now(UTC), None, "", None, "", "UTC", None))
         found = plan(SPEC, Request("training", mode), self.previous, commit_ids, observation)
         if not isinstance(found, SyncPlan):
             raise TypeError(f"a training run always has something to do: {found.reason}")

@@ -9,6 +9,7 @@ from typing import Any
 from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown, exit_code_of, worst
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import Trouble
+from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.foresight.preview import FileStep, Preview, SchemaStep
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import IGNORED
@@ -16,7 +17,6 @@ from incremental_assets.core.model.guarantee import Guarantee, stated
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId, TableSpec
-from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.words import agreeing, counted
@@ -195,11 +195,8 @@ def _guarantee(each: Preview) -> tuple[Guarantee | None, timedelta | None, str]:
         return None, None, ""
     if isinstance(decision, NothingToDo):
         return decision.guarantee, decision.within, decision.guarantee_reason
-    return (
-        of_database(decision).settled.guarantee,
-        of_database(decision).settled.within,
-        of_database(decision).settled.reason,
-    )
+    promise = decision.reading.promise
+    return promise.guarantee, promise.within, promise.reason
 
 
 def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:

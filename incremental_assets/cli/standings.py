@@ -8,6 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.selection import Selection
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.comparing import deletes_due
+from incremental_assets.core.captures.database.local_readings import zone_of
+from incremental_assets.core.captures.database.stamps import of_past_stamps, of_stamps, stamps_sentence
+from incremental_assets.core.captures.database.updates import UPSERT_INSTEAD, updates_not_copied
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -18,14 +24,8 @@ from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.comparing import deletes_due
 from incremental_assets.core.planning.events import FINISHED_KINDS, Checkpoint, EventKind
-from incremental_assets.core.planning.local_readings import zone_of
 from incremental_assets.core.planning.renames import renamed_too_late
-from incremental_assets.core.planning.stamps import of_past_stamps, of_stamps, stamps_sentence
-from incremental_assets.core.planning.updates import UPSERT_INSTEAD, updates_not_copied
-from incremental_assets.core.planning.whole import next_look
 from incremental_assets.core.syncing.foreign_changes import seen_in
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     specs = {spec.id: spec for spec in found.specs}
     states = {spec.id: positions.get(spec.id, Checkpoint()).state for spec in found.specs}
-    due = {spec.id: next_look(spec, states[spec.id]) for spec in found.specs}
+    due = {spec.id: capture_of(spec).next_look(spec, states[spec.id]) for spec in found.specs}
     deletes = {spec.id: deletes_due(spec, states[spec.id]) for spec in found.specs}
     shown = sorted(specs.keys() | errors.keys())
     terms = {table: terms_of(runtime.configuration.source(table.source), table) for table in shown}

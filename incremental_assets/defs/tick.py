@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from incremental_assets.core.captures.capture import Observation
+from incremental_assets.core.captures.database.observation import seen_of
 from incremental_assets.core.checks.verdict import freshness_of
 from incremental_assets.core.config.settings import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
@@ -19,7 +21,6 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.plan import Observation
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Probe
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE, look_for
@@ -192,7 +193,8 @@ def _fresh(
     waiting = [look for look in limited if look.spec.id in busy]
     lags = dict(zip((look.spec.id for look in waiting), probe.lag(waiting) if waiting else (), strict=True))
     return [
-        freshness_of(look, limits[look.spec.id], lags.get(look.spec.id, 0.0), observations[0].bound) for look in limited
+        freshness_of(look, limits[look.spec.id], lags.get(look.spec.id, 0.0), seen_of(observations[0]).bound)
+        for look in limited
     ]
 
 

@@ -14,6 +14,10 @@ from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.staging.stage import ParquetStage
 from incremental_assets.adapters.spark.own_names import OPERATION
 from incremental_assets.adapters.spark.staged import FLAGS
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.reading import DatabaseReading
+from incremental_assets.core.captures.database.settled_bound import Settled
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
@@ -22,11 +26,7 @@ from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.database_reading import DatabaseReading
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
-from incremental_assets.core.planning.settled_bound import Settled
 from incremental_assets.core.planning.target import Commit
 
 if TYPE_CHECKING:

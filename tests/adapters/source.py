@@ -16,13 +16,14 @@ from incremental_assets.adapters.databases.postgresql.connect import driver_argu
 from incremental_assets.adapters.databases.postgresql.greeting import greet
 from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
-from incremental_assets.core.planning.landed_state import Shown, landed_state
-from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
 from incremental_assets.demo.postgres import EmbeddedPostgres
 
 READER = "plain_reader"
@@ -76,7 +77,7 @@ class Source:
         return TableSpec(self.shape(name), changes.pop("strategy", Strategy.APPEND), cursor, **changes)
 
 
-def observe(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> Observation:
+def observe(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> DatabaseObservation:
     (observation,) = probe.observe((ObserveRequest(spec, state),))
     return observation
 

@@ -9,10 +9,10 @@ import pytest
 
 from incremental_assets.adapters.databases.postgresql.advice.doctor import missing_sql
 from incremental_assets.cli.findings.of_table import of_table
+from incremental_assets.core.captures.database.doubts import of_numbers
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Cursor, TableId
-from incremental_assets.core.planning.doubts import of_numbers
 from tests.adapters.source import READER, Source
 
 WANTED = (

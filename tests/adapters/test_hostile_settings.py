@@ -14,12 +14,12 @@ import pytest
 
 from incremental_assets.adapters.databases.postgresql import pinned
 from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, Strategy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.settled_bound import settle
 from tests.adapters.source import READER, UPDATED, Source, observe, planned
 
 HOSTILE = {

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from incremental_assets.adapters.delta.lake import DeltaLake
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.errors import NameRefused
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import ORDERS, Desk, table
 

@@ -10,10 +10,10 @@ import pytest
 
 from incremental_assets.adapters.delta import lake
 from incremental_assets.adapters.spark.manifest import record
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.paths import staging_path
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds
 from tests.adapters.batches import APP, EVENTS, ORDERS, Desk
 

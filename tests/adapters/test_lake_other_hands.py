@@ -11,9 +11,9 @@ from deltalake.schema import PrimitiveType
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import APP, EVENTS, ORDERS, Desk

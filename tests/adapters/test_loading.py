@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.adapters.delta import file_size
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.errors import CommitMissing, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import APP, EVENTS, ORDERS, Desk, Row, table

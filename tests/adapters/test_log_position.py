@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from incremental_assets.adapters.databases.postgresql.settled.log import written
+from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor
-from incremental_assets.core.planning.settled_bound import settle
 from tests.adapters.source import Source
 
 PAGE, FILE = 8192, 16 * 2**20

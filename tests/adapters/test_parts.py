@@ -10,13 +10,13 @@ import pytest
 from incremental_assets.adapters.databases.observe import parts
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.session import Session
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request
-from incremental_assets.core.planning.planner import plan
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced, synced_when_settled
 
 COLUMNS = "id bigint, updated_at timestamptz NOT NULL DEFAULT now()"

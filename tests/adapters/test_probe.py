@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request
-from incremental_assets.core.planning.planner import plan
 from tests.adapters.source import UPDATED, Source, observe, planned, synced
 from tests.waiting import until
 

@@ -16,6 +16,7 @@ from incremental_assets.adapters.databases.postgresql.rows.reader import JdbcRea
 from incremental_assets.adapters.databases.spark_source import SparkSnapshot, SparkSource
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.staging.stage import ParquetStage
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -25,7 +26,6 @@ from incremental_assets.core.model.measure import Comparison, Duplicates
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.syncing.reading import read

@@ -6,13 +6,13 @@ import psycopg
 import pytest
 
 from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
+from incremental_assets.core.captures.database.updates import updates_not_copied
 from incremental_assets.core.discovery.traits import Inserts
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.stamping import Proof, Unproven
 from incremental_assets.core.model.table import Cursor, Strategy
-from incremental_assets.core.planning.updates import updates_not_copied
 from tests.adapters.source import Source, planned
 
 MAKE = (

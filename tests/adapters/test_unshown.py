@@ -15,10 +15,10 @@ import pytest
 
 from incremental_assets.adapters.databases.postgresql.settled import unshown
 from incremental_assets.adapters.databases.postgresql.settled.unshown import PATIENCE
+from incremental_assets.core.captures.database.bound import GUARD
+from incremental_assets.core.captures.database.clock_steps import put_back
+from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.planning.bound import GUARD
-from incremental_assets.core.planning.clock_steps import put_back
-from incremental_assets.core.planning.settled_bound import settle
 from tests.adapters.source import UPDATED, Source, synced
 from tests.conformance.clock import ClockedPostgres, ClockMissing
 

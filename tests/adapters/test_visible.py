@@ -10,9 +10,9 @@ from psycopg import Connection
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.settled.visible import first_unread
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from tests.adapters.source import UPDATED, Source, planned
 
 ORDERS = "CREATE TABLE orders (id bigint PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now())"

@@ -12,6 +12,8 @@ from incremental_assets.adapters.databases.postgresql.advice.foresight import fo
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.transaction_number import wide
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
@@ -19,9 +21,7 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
 from tests.adapters.source import Source, observe, planned
 
 ORDERS = "CREATE TABLE orders (id bigint PRIMARY KEY, note text)"

@@ -20,12 +20,12 @@ from typing import Any
 
 from incremental_assets import load
 from incremental_assets.adapters.delta.holding import quarantine, settling
+from incremental_assets.core.captures.database import fill_ranges
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.landing import first_load
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.model.history import SUFFIX
 from incremental_assets.core.observers import Observer, Observers
-from incremental_assets.core.planning import fill_ranges
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing import filling

@@ -3,6 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.stamps import stamps_seen
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.position import Position, Settling
@@ -10,10 +14,7 @@ from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.stamps import stamps_seen
+from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 SHOP = SourceIdentity.of(1, 1000, system="7001", database="shop")
@@ -40,8 +41,8 @@ def seen(
     fingerprint: Fingerprint | None = None,
     identity: SourceIdentity | None = SHOP,
     prepared: str | None = None,
-) -> Observation:
-    return Observation(Bound(clock, oldest, "", prepared, "", "UTC", identity), number(highest), fingerprint)
+) -> DatabaseObservation:
+    return DatabaseObservation(Bound(clock, oldest, "", prepared, "", "UTC", identity), number(highest), fingerprint)
 
 
 def landed(
@@ -58,13 +59,15 @@ def landed(
     return replace(kept, **changes)  # type: ignore[arg-type]
 
 
-def planned(spec: TableSpec, state: State | None, observation: Observation, request: Request = SYNC) -> SyncPlan:
+def planned(
+    spec: TableSpec, state: State | None, observation: DatabaseObservation, request: Request = SYNC
+) -> SyncPlan:
     found = plan(spec, request, state, CommitIds("app", 4, "next"), observation)
     assert isinstance(found, SyncPlan)
     return found
 
 
-def nothing(spec: TableSpec, state: State, observation: Observation) -> NothingToDo:
+def nothing(spec: TableSpec, state: State, observation: DatabaseObservation) -> NothingToDo:
     found = plan(spec, SYNC, state, CommitIds("app", 4, "next"), observation)
     assert isinstance(found, NothingToDo)
     return found

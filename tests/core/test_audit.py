@@ -10,6 +10,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.checks.run_checks import Scope, applicable, audit
 from incremental_assets.core.config.settings import Freshness, Parallel, TableConfig
 from incremental_assets.core.errors import SourceUnreachable
@@ -20,7 +21,6 @@ from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import FuturePolicy, Strategy, TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Observation
 from tests.fakes import FakeLake, FakeProbe, World
 from tests.fakes.recorder import Recorder
 from tests.scenario import ORDERS, ORDERS_SHAPE, orders, shop
@@ -71,7 +71,7 @@ def test_freshness_asks_for_the_bound_alone_and_observes_no_table_twice(monkeypa
     ports, asked = world.ports(), list[int]()
     observe = FakeProbe.observe
 
-    def counted(self: FakeProbe, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
+    def counted(self: FakeProbe, looks: Sequence[ObserveRequest]) -> tuple[DatabaseObservation, ...]:
         asked.append(len(looks))
         return observe(self, looks)
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incremental_assets.core.captures.database.bound import GUARD, Bound
+from incremental_assets.core.captures.database.local_readings import highest_reading, lowest_reading
+from incremental_assets.core.captures.database.settled_bound import Settled, settle
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.position import Position, Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
-from incremental_assets.core.planning.bound import GUARD, Bound
-from incremental_assets.core.planning.local_readings import highest_reading, lowest_reading
-from incremental_assets.core.planning.settled_bound import Settled, settle
 from tests.scenario import orders
 
 DATE, DATETIME, TIMESTAMP, INTEGER = CursorType.DATE, CursorType.DATETIME, CursorType.TIMESTAMP, CursorType.INTEGER

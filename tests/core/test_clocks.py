@@ -5,6 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from incremental_assets.core.captures.database.bound import GUARD, Bound
+from incremental_assets.core.captures.database.clock_steps import put_back
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.settled_bound import settle
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.clock_reading import ClockReading, HostClock, PutBack
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
@@ -14,12 +20,7 @@ from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import GUARD, Bound
-from incremental_assets.core.planning.clock_steps import put_back
-from incremental_assets.core.planning.landed_state import Shown, landed_state
-from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import settle
+from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import Killed, World
@@ -149,7 +150,7 @@ def decided(
     spec: TableSpec, kept: State, found: Bound, mode: Mode = Mode.SYNC, **seen: object
 ) -> SyncPlan | NothingToDo:
     request = Request("run", mode, window=Window(None, None) if mode is Mode.BACKFILL else None)
-    return plan(spec, request, kept, CommitIds("app", 4, "next"), Observation(found, **seen))  # type: ignore[arg-type]
+    return plan(spec, request, kept, CommitIds("app", 4, "next"), DatabaseObservation(found, **seen))  # type: ignore[arg-type]
 
 
 def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:

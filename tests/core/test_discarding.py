@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.reading import DatabaseReading
+from incremental_assets.core.captures.database.settled_bound import Settled
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Fidelity, TableSpec
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.database_reading import DatabaseReading
 from incremental_assets.core.planning.discarding import discarded_warning, discarding
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.planning.schema_changes import rolled_back_changes, schema_changes
-from incremental_assets.core.planning.settled_bound import Settled
 from tests.fakes import World
 from tests.ports.stories import state
 from tests.scenario import MONDAY, order, orders, shop

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.doubts import alike, of_numbers
+from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.table import Arrival, Cursor, RoleZone, Sequence, Span, Strategy, TableSpec
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.doubts import alike, of_numbers
-from incremental_assets.core.planning.settled_bound import settle
 from tests.scenario import orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.captures.database import fill_ranges
+from incremental_assets.core.captures.database.fill_ranges import MOST_RANGES, ranges, slices
 from incremental_assets.core.errors import EngineLost, Interrupted, SourceUnreachable
 from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.batch import Batch
@@ -16,8 +18,6 @@ from incremental_assets.core.model.schema_change import Change
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning import fill_ranges
-from incremental_assets.core.planning.fill_ranges import MOST_RANGES, ranges, slices
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import GoneRows, Seek, Snapshot, Source, Stage

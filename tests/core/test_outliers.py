@@ -11,6 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.checks.coverage import coverage_of
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.foresight.bulk import bulk_of
@@ -29,9 +32,6 @@ from incremental_assets.core.model.number_keys import (
 from incremental_assets.core.model.partition import parts, touched_of, window_of
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.plan import Observation
-from incremental_assets.core.planning.settled_bound import settle
 from incremental_assets.core.strategies import Strategy
 from tests.fakes import FakeProbe, World
 from tests.scenario import order, orders, shop
@@ -143,7 +143,7 @@ def test_numbers_that_are_spread_too_far_have_no_bulk_and_the_size_is_named() ->
 
 def pending(lower: int | None, highest: int, *, bulk: tuple[int, int] | None = None) -> Pending:
     window = Window(None if lower is None else number(lower), None)
-    return Pending(orders(Strategy.APPEND, cursor="id"), window, Observation(BOUND, number(highest)), bulk=bulk)
+    return Pending(orders(Strategy.APPEND, cursor="id"), window, DatabaseObservation(BOUND, number(highest)), bulk=bulk)
 
 
 def test_a_first_sync_with_outliers_touches_the_bulk_and_both_open_ends() -> None:

@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.reading import DatabaseReading
+from incremental_assets.core.captures.database.settled_bound import Settled
 from incremental_assets.core.landing.overlap import Overlap, eras, overlap
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -15,10 +18,7 @@ from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.database_reading import DatabaseReading
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
-from incremental_assets.core.planning.settled_bound import Settled
 
 CLOCK = datetime(2026, 1, 1, tzinfo=UTC)
 SHAPE = TableShape(TableId("shop", "public", "orders"), (Column("id", "bigint", "bigint", Fidelity.EXACT),))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from incremental_assets.core.captures.database.observation import Parts
+from incremental_assets.core.captures.database.parts import changed_parts, joined, reaching
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec, Terms
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.parts import changed_parts, joined, reaching
-from incremental_assets.core.planning.plan import Mode, Parts
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import World, ordered

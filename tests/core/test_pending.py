@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.foresight.pending import Pending, located, new_keys, partition_keys
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -14,8 +16,6 @@ from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.plan import Observation
 from tests.fakes import FakeProbe, World
 from tests.scenario import countries, order, orders, shop
 
@@ -26,14 +26,16 @@ BOUND = Bound(CLOCK, None, "", None, "", "UTC", None)
 
 def since(lower: str | None) -> Pending:
     value = None if lower is None else CursorValue.parse(CursorType.TIMESTAMP, lower)
-    return Pending(orders(), Window(value, None), Observation(BOUND))
+    return Pending(orders(), Window(value, None), DatabaseObservation(BOUND))
 
 
 def numbers(lower: int | None, highest: int | None) -> Pending:
     def value(number: int | None) -> CursorValue | None:
         return None if number is None else CursorValue.of(CursorType.INTEGER, number)
 
-    return Pending(orders(Strategy.APPEND, cursor="id"), Window(value(lower), None), Observation(BOUND, value(highest)))
+    return Pending(
+        orders(Strategy.APPEND, cursor="id"), Window(value(lower), None), DatabaseObservation(BOUND, value(highest))
+    )
 
 
 def key(lower: int, size: int = 10) -> str:
@@ -41,7 +43,9 @@ def key(lower: int, size: int = 10) -> str:
 
 
 def test_a_table_without_a_grid_is_current() -> None:
-    assert partition_keys(None, Pending(countries(), Window(None, None), Observation(BOUND)), CLOCK) == ("current",)
+    assert partition_keys(None, Pending(countries(), Window(None, None), DatabaseObservation(BOUND)), CLOCK) == (
+        "current",
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +75,11 @@ def test_a_table_that_is_read_from_its_beginning_is_announced_from_its_first_row
 def test_only_tables_that_are_read_from_their_beginning_are_asked_where_that_is() -> None:
     world = World(shop())
     order(world.database, "ada", "2024-01-05T00:00:00Z")
-    tables = (since(None), since("2024-02-10T00:00:00Z"), Pending(countries(), Window(None, None), Observation(BOUND)))
+    tables = (
+        since(None),
+        since("2024-02-10T00:00:00Z"),
+        Pending(countries(), Window(None, None), DatabaseObservation(BOUND)),
+    )
     # One question for all of them, as they are one table here.
     first, _, whole = located(tables, FakeProbe(world.database), lambda _: None)
     assert str(first.begins) == "2024-01-05T00:00:00Z"

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.table import FuturePolicy, Strategy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
 from tests.core.plans import NOON, REFRESH, SYNC, backfill, landed, marks, moment, nothing, number, planned, seen
 from tests.scenario import countries, orders
 
@@ -95,7 +95,7 @@ def test_future_rows_that_wait_are_those_past_the_sources_clock() -> None:
 
 def test_what_is_warned_of_lies_past_the_clock_after_the_snapshot_and_the_watermark_is_as_before() -> None:
     found = planned(orders(), landed(orders(), moment("11:00:00")), seen())
-    late = replace(found, reading=found.reading.taken(timedelta(seconds=3)))
+    late = replace(found, reading=replace(found.reading, waited=timedelta(seconds=3)))
     assert (found.reading.told_above, late.reading.told_above) == (moment("12:00:00"), moment("12:00:03"))
     assert (late.reading.new_watermark, late.reading.future_above) == (found.reading.new_watermark, moment("12:00:00"))
 

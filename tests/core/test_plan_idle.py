@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from tests.core.plans import NOON, landed, marks, moment, nothing, number, planned, seen
 from tests.scenario import orders
 

@@ -5,12 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Strategy, TableSpec
-from incremental_assets.core.planning.landed_state import Shown, landed_state
-from incremental_assets.core.planning.plan import Observation, Request
+from incremental_assets.core.planning.plan import Request
 from tests.core.plans import NOON, REFRESH, SYNC, backfill, landed, moment, nothing, planned, seen
 from tests.scenario import countries, orders
 
@@ -38,7 +39,7 @@ def test_a_failover_to_a_replica_goes_on() -> None:
     ).reading.window.lower == moment("11:00:00")
 
 
-def behind(minutes: int, *, replica: bool = True, timeline: int = 1) -> Observation:
+def behind(minutes: int, *, replica: bool = True, timeline: int = 1) -> DatabaseObservation:
     """So long after the last sync, a server answers that is a byte behind what that had seen."""
     found = seen(
         NOON - timedelta(hours=1) + timedelta(minutes=minutes),
@@ -65,7 +66,7 @@ def test_from_a_replica_that_lags_behind_another_nothing_is_read_and_nothing_sto
     ],
     ids=["for an hour", "a primary", "an older timeline", "a backfill"],
 )
-def test_what_is_behind_and_cannot_be_a_lag_still_stops(observation: Observation, request_: Request) -> None:
+def test_what_is_behind_and_cannot_be_a_lag_still_stops(observation: DatabaseObservation, request_: Request) -> None:
     with pytest.raises(SourceExchanged, match="before the 1,000 of the last sync"):
         planned(orders(), landed(orders(), moment("11:00:00")), observation, request_)
 

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from tests.core.plans import NOON, REFRESH, SHOP, backfill, landed, marks, moment, nothing, number, planned, seen
 from tests.scenario import countries, orders
 

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incremental_assets.core.captures.database.settled_bound import settle
+from incremental_assets.core.captures.database.stamps import CURE, of_stamps, restamped, stamps_seen
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.stamping import (
@@ -23,8 +25,6 @@ from incremental_assets.core.model.stamping import (
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableSpec
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.planning.settled_bound import settle
-from incremental_assets.core.planning.stamps import CURE, of_stamps, restamped, stamps_seen
 from tests.core.plans import NOON, landed, marks, moment, nothing, planned, seen
 from tests.core.stories import assert_equal, reset
 from tests.fakes import World

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from incremental_assets.core.captures.database.doubts import of_arrival
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.settled_bound import Settled, settle
 from incremental_assets.core.config import load as config
 from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
@@ -20,10 +23,7 @@ from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.doubts import of_arrival
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.planning.plan import Observation
-from incremental_assets.core.planning.settled_bound import Settled, settle
 from incremental_assets.core.upkeep.reset import accept_source
 from tests.core.mistakes import in_table
 from tests.core.plans import NOON, landed, number, planned, seen
@@ -42,11 +42,11 @@ def spec(**changes: object) -> TableSpec:
     return replace(found, shape=shape, cursor=XMIN, lookback=0, holdback=0, **changes)
 
 
-def settled(observation: Observation, state: State | None = None) -> Settled:
+def settled(observation: DatabaseObservation, state: State | None = None) -> Settled:
     return settle(spec(), XMIN, observation.bound, observation.highest, state)
 
 
-def at(over: int, **bound: object) -> Observation:
+def at(over: int, **bound: object) -> DatabaseObservation:
     found = seen(highest=over)
     return replace(found, bound=replace(found.bound, **bound))  # type: ignore[arg-type]
 
@@ -98,7 +98,7 @@ def test_a_crash_takes_back_what_was_not_on_the_disk_and_its_numbers_may_come_ag
         (at(900, experimental="not tested against a server"), "not tested against a server"),
     ],
 )
-def test_numbers_that_may_come_again_are_a_doubt(observation: Observation, reason: str) -> None:
+def test_numbers_that_may_come_again_are_a_doubt(observation: DatabaseObservation, reason: str) -> None:
     found = settled(observation, landed(spec(), number(800)))
     assert found.guarantee is Guarantee.BEST_EFFORT
     assert reason in found.reason

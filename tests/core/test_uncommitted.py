@@ -7,16 +7,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.windows import settling
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.landed_state import Shown, landed_state
-from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.windows import settling
+from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy
 from tests.scenario import countries, orders
 
@@ -39,7 +40,7 @@ def decided(minutes: int, state: State | None, uncommitted: CursorValue | None =
         Request("run"),
         state,
         CommitIds("app", minutes, "batch"),
-        Observation(bound(minutes), uncommitted=uncommitted),
+        DatabaseObservation(bound(minutes), uncommitted=uncommitted),
     )
     assert isinstance(found, SyncPlan)
     return found

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.reconcile import Drift
 from incremental_assets.core.checks.verdict import (
     beside_quarantine,
@@ -25,7 +26,6 @@ from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.schema_drift import Difference, Retyped, TargetColumn
 from incremental_assets.core.model.table import Column, Fidelity, Strategy
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
-from incremental_assets.core.planning.bound import Bound
 from tests.core.stories import opened
 from tests.scenario import ORDERS, orders
 

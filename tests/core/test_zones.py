@@ -10,6 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incremental_assets.core.captures.database.bound import Bound, LocalTime
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.local_readings import lowest_reading
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.zones import rezoned
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import ZoneDisputed, ZoneUnknown
 from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -18,13 +24,8 @@ from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
-from incremental_assets.core.planning.bound import Bound, LocalTime
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.landed_state import Shown, landed_state
-from incremental_assets.core.planning.local_readings import lowest_reading
-from incremental_assets.core.planning.plan import CommitIds, Mode, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.zones import rezoned
+from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from tests.scenario import COUNTRIES, ORDERS, countries, orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
@@ -49,13 +50,15 @@ def landed(watermark: CursorValue | None, zones: tuple[str, ...], kind: CursorTy
 
 
 def planned(terms: TableSpec, state: State, found: Bound) -> SyncPlan:
-    decision = plan(terms, Request("run"), state, CommitIds("app", 4, "n"), Observation(found, None, state.fingerprint))
+    decision = plan(
+        terms, Request("run"), state, CommitIds("app", 4, "n"), DatabaseObservation(found, None, state.fingerprint)
+    )
     assert isinstance(decision, SyncPlan), decision
     return decision
 
 
 def first(terms: TableSpec, found: Bound) -> SyncPlan:
-    decision = plan(terms, Request("run"), None, CommitIds("app", 1, "n"), Observation(found))
+    decision = plan(terms, Request("run"), None, CommitIds("app", 1, "n"), DatabaseObservation(found))
     assert isinstance(decision, SyncPlan), decision
     return decision
 
@@ -161,7 +164,7 @@ def test_a_zone_that_only_the_database_knows_stops_the_table_in_one_sentence(
     zone: str, kind: CursorType, mode: Mode
 ) -> None:
     with pytest.raises(ZoneUnknown) as refused:
-        plan(spec(kind), Request("run", mode), None, CommitIds("app", 0, "n"), Observation(bound(zone)))
+        plan(spec(kind), Request("run", mode), None, CommitIds("app", 0, "n"), DatabaseObservation(bound(zone)))
     assert str(refused.value) == (
         f"shop.public.orders: the cursor 'updated_at' has no time zone and is read in the database's own, {zone!r}, which is not in the IANA time "
         "zone database; name the zone in which it is stamped at this table: `cursor: {zone: Europe/Paris}`"
@@ -169,7 +172,7 @@ def test_a_zone_that_only_the_database_knows_stops_the_table_in_one_sentence(
 
 
 def test_it_is_nothing_to_tables_that_do_not_need_it() -> None:
-    found = Observation(bound("5"))
+    found = DatabaseObservation(bound("5"))
     for table in (orders(), spec(zone="Europe/Paris"), countries()):
         decision = plan(table, Request("run"), None, CommitIds("app", 0, "n"), found)
         assert isinstance(decision, SyncPlan), table
@@ -179,7 +182,7 @@ def test_a_table_whose_plan_fails_for_whatever_reason_ends_the_look_at_no_other(
     unforeseen = landed(local("2024-01-31T11:59:58"), ("Mars/Olympus",))
     tables = [spec(zone="UTC"), replace(spec(), shape=replace(spec().shape, id=OTHER)), countries()]
     positions = {ORDERS: Checkpoint(state=unforeseen)}
-    moved, stopped, still = look_over(tables, positions, [Observation(bound("5"))] * 3)
+    moved, stopped, still = look_over(tables, positions, [DatabaseObservation(bound("5"))] * 3)
     assert [each.spec.id for each in moved] == [COUNTRIES]
     assert [each.table for each in stopped] == [ORDERS, OTHER]
     assert stopped[0].sentence.startswith("shop.public.orders: unexpected ZoneInfoNotFoundError: ")

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.clock_reading import HostClock
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import TableId, TableShape
-from incremental_assets.core.planning.bound import Bound
 from tests.fakes.rows import Row
 
 

@@ -7,6 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from incremental_assets.core.captures.database import last_read
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.observation import DatabaseObservation, Parts
+from incremental_assets.core.captures.database.parts import joined
+from incremental_assets.core.captures.database.windows import narrower, reading
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
@@ -15,11 +20,7 @@ from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning import last_read
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.parts import joined
-from incremental_assets.core.planning.plan import Observation, Parts, Request, SyncPlan
-from incremental_assets.core.planning.windows import narrower, reading
+from incremental_assets.core.planning.plan import Request, SyncPlan
 from incremental_assets.core.ports import Seek
 from tests.fakes.database import SimulatedDatabase, Stored
 from tests.fakes.keys import FakeKeys
@@ -72,14 +73,16 @@ class FakeProbe:
         """How far it has settled."""
         return self._database.bound()
 
-    def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
+    def observe(self, looks: Sequence[ObserveRequest]) -> tuple[DatabaseObservation, ...]:
         """The integer maxima, then the bound, then the fingerprints over what a sync would read now."""
         self.asked += 1
         maxima = [self._highest_integer(look.spec) for look in looks]
         bound = self._database.bound()
-        seen = [Observation(bound, highest) for highest in maxima]
+        seen = [DatabaseObservation(bound, highest) for highest in maxima]
         return tuple(
-            Observation(bound, each.highest, self._kept(look, each), self._narrowed(look, each), self._parts(look))
+            DatabaseObservation(
+                bound, each.highest, self._kept(look, each), self._narrowed(look, each), self._parts(look)
+            )
             for look, each in zip(looks, seen, strict=True)
         )
 
@@ -119,14 +122,14 @@ class FakeProbe:
             rows = [row for row in rows if any(inside(spec, window, row, nulls=False) for window in windows)]
         yield FakePlacedRows(spec, rows, rows, windows)
 
-    def _kept(self, look: ObserveRequest, seen: Observation) -> Fingerprint | None:
+    def _kept(self, look: ObserveRequest, seen: DatabaseObservation) -> Fingerprint | None:
         kept = look.state.fingerprint if look.state else None
         if kept is None or not look.spec.is_incremental:
             return None
         upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
         return self._fingerprint(look.spec, Window(kept.lower, None).clamp_upper(upper))
 
-    def _narrowed(self, look: ObserveRequest, seen: Observation) -> Fingerprint | None:
+    def _narrowed(self, look: ObserveRequest, seen: DatabaseObservation) -> Fingerprint | None:
         lower = narrower(look.spec, look.state)
         if lower is None:
             return None
@@ -149,7 +152,7 @@ class FakeProbe:
             return None
         return _highest(spec, [stored.values for stored in self._table(spec).values()])
 
-    def _lag(self, look: ObserveRequest, seen: Observation) -> float:
+    def _lag(self, look: ObserveRequest, seen: DatabaseObservation) -> float:
         spec, state = look.spec, look.state
         if (
             state is not None

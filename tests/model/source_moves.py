@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from incremental_assets.core.captures.database.settled_bound import settle
+from incremental_assets.core.captures.database.stamps import declared, units_cut
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy
-from incremental_assets.core.planning.settled_bound import settle
-from incremental_assets.core.planning.stamps import declared, units_cut
 from tests.fakes import Locked, Statement, Transaction, World
 from tests.fakes.rows import is_fit
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, orders

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from incremental_assets.core.planning import clock_steps
+from incremental_assets.core.captures.database import clock_steps
 from tests.model.mutants import MUTANTS, Mutant
 from tests.model.mutants.variant import instead, without_the_thought
 

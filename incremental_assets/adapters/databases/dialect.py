@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.adapters.budget import Budget
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.config.settings import ConnectionOptions
@@ -24,7 +25,6 @@ from incremental_assets.core.model.key_parts import KeyParts, Sought
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import PlacedRows, Seek, SourceKeys

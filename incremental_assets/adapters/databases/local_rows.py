@@ -11,6 +11,7 @@ from incremental_assets.adapters.databases.measure import text_hash
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.row_texts import is_marked, key_text, place, row_hash, row_text
 from incremental_assets.adapters.databases.sentences import ALTERED
+from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
@@ -18,7 +19,6 @@ from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import Column, FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
 
 

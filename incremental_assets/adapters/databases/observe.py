@@ -11,27 +11,28 @@ from functools import partial
 
 from incremental_assets.adapters.databases.dialect import DirtyReading, Session, Unread
 from incremental_assets.adapters.databases.per_table import answer_or_none
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.local_readings import highest_reading
+from incremental_assets.core.captures.database.observation import DatabaseObservation, Parts
+from incremental_assets.core.captures.database.parts import joined
+from incremental_assets.core.captures.database.windows import narrower, reading, settling
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.local_readings import highest_reading
-from incremental_assets.core.planning.parts import joined
-from incremental_assets.core.planning.plan import Observation, Parts, Request
-from incremental_assets.core.planning.windows import narrower, reading, settling
+from incremental_assets.core.planning.plan import Request
 
 
-def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
+def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[DatabaseObservation, ...]:
     """One observation per look, in their order."""
     tables = [look.spec.id for look in looks]
     before = session.members(tables)
     maxima = _maxima(session, looks)
     bound = session.bound([look.spec for look in looks])
     # Without fingerprints first: they are asked over what a sync would read now, which the bound decides.
-    plain = [Observation(bound, highest) for highest in maxima]
+    plain = [DatabaseObservation(bound, highest) for highest in maxima]
     plain = _held_back(session, looks, plain)
     # The narrower ones before the kept ones: an equal kept one then confirms what they have seen.
     narrowed = _fingerprints(session, looks, bound, _windows(_narrowed_window, looks, plain))
@@ -102,7 +103,9 @@ def _maxima(session: Session, looks: Sequence[ObserveRequest]) -> list[CursorVal
     return [found.get(index) for index in range(len(looks))]
 
 
-def _held_back(session: Session, looks: Sequence[ObserveRequest], seen: list[Observation]) -> list[Observation]:
+def _held_back(
+    session: Session, looks: Sequence[ObserveRequest], seen: list[DatabaseObservation]
+) -> list[DatabaseObservation]:
     """The observations with the smallest cursor that open transactions have written below the bound; `-infinity` where that cannot be asked. After the bound, which lists these transactions."""
     if not isinstance(session, DirtyReading):
         return seen
@@ -130,9 +133,9 @@ def _fingerprints(
 
 
 def _windows(
-    window_of: Callable[[ObserveRequest, Observation], Window | None],
+    window_of: Callable[[ObserveRequest, DatabaseObservation], Window | None],
     looks: Sequence[ObserveRequest],
-    seen: Iterable[Observation],
+    seen: Iterable[DatabaseObservation],
 ) -> list[Window | None]:
     return [
         answer_or_none(look.spec, partial(window_of, look, observation))
@@ -140,7 +143,7 @@ def _windows(
     ]
 
 
-def _kept_window(look: ObserveRequest, seen: Observation) -> Window | None:
+def _kept_window(look: ObserveRequest, seen: DatabaseObservation) -> Window | None:
     """The kept fingerprint's window as it would be read now; None where there is nothing to compare with."""
     kept = look.state.fingerprint if look.state else None
     if kept is None or not look.spec.is_incremental:
@@ -148,17 +151,17 @@ def _kept_window(look: ObserveRequest, seen: Observation) -> Window | None:
     return _from(kept.lower, look, seen)
 
 
-def _narrowed_window(look: ObserveRequest, seen: Observation) -> Window | None:
+def _narrowed_window(look: ObserveRequest, seen: DatabaseObservation) -> Window | None:
     """The window above the watermark of now, where the kept fingerprint begins below it: else every look would count all that landed before."""
     lower = narrower(look.spec, look.state)
     return None if lower is None else _from(lower, look, seen)
 
 
-def _from(lower: CursorValue | None, look: ObserveRequest, seen: Observation) -> Window:
+def _from(lower: CursorValue | None, look: ObserveRequest, seen: DatabaseObservation) -> Window:
     return Window(lower, None).clamp_upper(reading(look.spec, Request(run_id=""), look.state, seen).upper)
 
 
-def _since_last_sync(spec: TableSpec, state: State | None, seen: Observation) -> float:
+def _since_last_sync(spec: TableSpec, state: State | None, seen: DatabaseObservation) -> float:
     """What has not landed was committed after the last sync, so that it waits since then at most; 0.0 where nothing moved."""
     if state is None or state.clock is None:
         return 0.0

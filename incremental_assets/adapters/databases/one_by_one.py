@@ -9,11 +9,11 @@ from typing import Literal
 
 from incremental_assets.adapters.databases.dialect import Unread
 from incremental_assets.adapters.databases.per_table import for_each_table
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
 
 End = Literal["MAX", "MIN"]
 

@@ -25,6 +25,8 @@ from incremental_assets.adapters.databases.dialect import (
 from incremental_assets.adapters.databases.explained_keys import ExplainedKeys, ExplainedRows
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.shared_snapshot import MOST_BYTES, Ask, SharedSnapshots
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits, from_catalogue
@@ -34,9 +36,8 @@ from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
-from incremental_assets.core.planning.plan import Observation, SyncPlan
+from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import PlacedRows, Seek, SourceKeys
 
 
@@ -67,7 +68,7 @@ class SqlProbe:
         with self._session() as session:
             return session.bound(())
 
-    def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
+    def observe(self, looks: Sequence[ObserveRequest]) -> tuple[DatabaseObservation, ...]:
         """One observation per look, all under one bound; of several tables, one that cannot be asked is observed without a fingerprint."""
         with self._session(_only(looks)) as session:
             return observe.observe(session, looks)

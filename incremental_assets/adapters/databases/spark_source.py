@@ -15,13 +15,13 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
+from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import IncrementalAssetsError, SourceFull
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek, SourceKeys
 

@@ -14,6 +14,7 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import remembered, selected, with_problems
 from incremental_assets.cli.standings import RUNNING, Standing, standings
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.config.resolve import unconfigured
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.cursor import CursorValue
@@ -21,7 +22,6 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
-from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.words import age, agreeing, counted
 
 

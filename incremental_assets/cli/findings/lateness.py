@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from incremental_assets.cli.findings.finding import Finding, Health
+from incremental_assets.core.captures.database.doubts import of_arrival, of_logins, of_roles
+from incremental_assets.core.captures.database.stamps import declared, of_stamps
 from incremental_assets.core.checks.doctor import SourceFacts
 from incremental_assets.core.checks.lateness import Lateness, LateRows, advised
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.doubts import of_arrival, of_logins, of_roles
-from incremental_assets.core.planning.stamps import declared, of_stamps
 from incremental_assets.core.words import age, counted
 
 

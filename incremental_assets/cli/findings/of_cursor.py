@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from incremental_assets.cli.findings.finding import SQL, Finding, Health, warn
+from incremental_assets.core.captures.database.doubts import (
+    numbered_apart,
+    of_arrival,
+    of_key,
+    of_logins,
+    of_numbers,
+    of_roles,
+)
+from incremental_assets.core.captures.database.stamps import declared, of_stamps, units_cut
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
 from incremental_assets.core.model.cures import NO_TEXTS, NO_TEXTS_CURE
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.model.time_zones import time_zone
-from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_key, of_logins, of_numbers, of_roles
-from incremental_assets.core.planning.stamps import declared, of_stamps, units_cut
 from incremental_assets.core.words import with_article
 
 

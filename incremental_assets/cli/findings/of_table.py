@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from incremental_assets.cli.findings.finding import SQL, TRY_IT, Finding, Health, warn
 from incremental_assets.cli.findings.of_cursor import columns_of, of_cursor
 from incremental_assets.cli.selection import Trouble
+from incremental_assets.core.captures.database.stamps import of_past_stamps
+from incremental_assets.core.captures.database.updates import UPSERT_INSTEAD, updates_not_copied
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
-from incremental_assets.core.planning.stamps import of_past_stamps
-from incremental_assets.core.planning.updates import UPSERT_INSTEAD, updates_not_copied
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted
 

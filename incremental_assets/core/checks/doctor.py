@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from incremental_assets.core.captures.database.stamps import CURE
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.planning.stamps import CURE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.comparing import deletes_due
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.reconcile import Drift
 from incremental_assets.core.checks.row_by_row import NAMED
 from incremental_assets.core.config.settings import Freshness, TableConfig
@@ -20,16 +23,13 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.comparing import deletes_due
-from incremental_assets.core.planning.whole import next_look
 from incremental_assets.core.words import age, agreeing, counted
 
 
 def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: Bound) -> Verdict:
     """What can be said of one table, whichever way it is followed; `lag` as a look found it."""
     spec, state = request.spec, request.state
-    due = next_look(spec, state)
+    due = capture_of(spec).next_look(spec, state)
     if due is not None:
         return _at_intervals(spec.id, limits, due, bound.clock)
     found = freshness(spec.id, limits, lag, bound if spec.is_incremental else None)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
+from incremental_assets.core.captures.capture import Read
 from incremental_assets.core.differences.differing import differing
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.landed_state import Shown
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import PlacedRows, Ports, Snapshot
 
@@ -27,11 +27,10 @@ def narrowed(plan: SyncPlan, snapshot: Snapshot) -> SyncPlan:
     return plan if snapshot.sought is None else plan.at(snapshot.sought.places)
 
 
-def shown(snapshot: Snapshot, compared: KeysCompared | None, changed: tuple[SchemaChange, ...]) -> Shown:
-    """What it showed, of which a comparison counts every row."""
+def read_of(snapshot: Snapshot, compared: KeysCompared | None, changed: tuple[SchemaChange, ...]) -> Read:
+    """What was read, of which a comparison counts every row."""
     rows = snapshot.sought.rows if snapshot.sought else snapshot.rows
-    numbers = (rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
-    return Shown(*numbers, compared, changed)
+    return Read(rows, snapshot, compared, changed)
 
 
 def rows_to_read(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Sought:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from incremental_assets.core.captures.database.doubts import numbered_apart, of_arrival, of_key, of_numbers
+from incremental_assets.core.captures.database.stamps import by_an_application, of_stamps
 from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.discovery.proposal import Proposal, propose
@@ -12,8 +14,6 @@ from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.table import TableShape, TableSpec, cursor_of
-from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_key, of_numbers
-from incremental_assets.core.planning.stamps import by_an_application, of_stamps
 
 _APPLICATION_LAG = timedelta(minutes=15)
 """What clocks of application servers, and the time to their transactions, are taken to lag behind at most, until a person knows better."""

@@ -7,6 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from incremental_assets.core.captures.capture import Observation
+from incremental_assets.core.captures.database.observation import seen_of
+from incremental_assets.core.captures.planner import plan
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
 from incremental_assets.core.foresight.bulk import bulk_of
 from incremental_assets.core.model.cursor import CursorValue
@@ -25,14 +29,11 @@ from incremental_assets.core.model.partition import CURRENT, Grid, TimeGrid, key
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.database_reading import noticed
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.planning.windows import reading
 from incremental_assets.core.ports import Probe
-from incremental_assets.core.syncing.idle import IdleTable, is_news
+from incremental_assets.core.syncing.idle import IdleTable
 
 _log = logging.getLogger(__name__)
 
@@ -101,21 +102,21 @@ def _looked(
     spec: TableSpec, position: Checkpoint, seen: Observation, request: Request, *, is_changed: bool
 ) -> tuple[Pending | None, IdleTable | None]:
     """What one look says of one table: what it has to read, and what is known of it though nothing was read."""
-    state = position.state
+    state, capture = position.state, capture_of(spec)
     decision = plan(spec, request, state, _UNUSED, seen)
     if isinstance(decision, SyncPlan):
-        back = noticed(decision)
+        back = capture.noticed(decision)
         news = None if back is None else IdleTable(spec, position, _put_back(decision, back), is_news=True)
         # A comparison looks at every row, and is no news of every partition.
-        ordinary = decision.reading.finds_differing and spec.is_incremental
-        window = reading(spec, _REQUEST, state, seen) if ordinary else decision.reading.window
+        compares = decision.reading.finds_differing
+        window = capture.window(spec, _REQUEST, state, seen) if compares else decision.reading.window
         return Pending(spec, window, seen, reached=_reached(state)), news
     unfilled = state is not None and state.unfilled is not None
     if position.open is not None or is_changed or unfilled or decision.renames:
         # What a killed run left open, or another writer did, must be checked in the lake, even if nothing else changed; new columns are still to be read, or to be renamed.
-        window = reading(spec, request, state, seen) if spec.is_incremental else Window(None, None)
+        window = capture.window(spec, request, state, seen)
         return Pending(spec, window, seen, reached=_reached(state)), None
-    return None, IdleTable(spec, position, decision, is_news(spec, seen, decision, state))
+    return None, IdleTable(spec, position, decision, capture.is_news(spec, seen, decision, state))
 
 
 def _put_back(decision: SyncPlan, state: State) -> NothingToDo:
@@ -151,7 +152,7 @@ def located(moved: Sequence[Pending], probe: Probe, grid_of: Callable[[TableId],
 
 def _bulk(found: Pending, grid: Grid | None, probe: Probe) -> tuple[int, int] | None:
     """None if one grid covers all numbers, or if the source does not say where they lie: then that is said of the table alone."""
-    highest, begins, cursor = found.observation.highest, found.begins, found.spec.cursor
+    highest, begins, cursor = seen_of(found.observation).highest, found.begins, found.spec.cursor
     if not isinstance(grid, IntegerGrid) or cursor is None or cursor.by_transaction or None in (highest, begins):
         return None
     ends = int(begins.text), int(highest.text)  # type: ignore[union-attr]
@@ -182,10 +183,10 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
     if grid is None:
         return (CURRENT,)
     if isinstance(grid, TimeGrid):
-        until = min(found.observation.bound.clock, now)
+        until = min(found.observation.clock, now)
         # A window beyond the clock, or below the grid, is loaded nevertheless and announced by the open key.
         return touched(grid, found.announced, until) or keys(grid, until)[-1:]
-    highest = found.observation.highest
+    highest = seen_of(found.observation).highest
     if highest is None:
         return ()
     last, lower = int(highest.text), found.announced.lower

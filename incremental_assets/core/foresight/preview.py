@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from incremental_assets.core.captures.database.fill_ranges import MOST_RANGES, MOST_ROWS
+from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.foresight.preview_terms import NO_TERMS, TermsShown, allowed, compared_again, terms_shown
 from incremental_assets.core.model.compaction import Layout
@@ -15,8 +17,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.fill_ranges import MOST_RANGES, MOST_ROWS
-from incremental_assets.core.planning.plan import NothingToDo, Observation, Request, SyncPlan
+from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import LakeReader
@@ -74,7 +75,7 @@ class Preview:
         return replace(self, estimate=estimate)
 
 
-def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lake: LakeReader) -> Preview:
+def preview(spec: TableSpec, position: Checkpoint, observation: DatabaseObservation, lake: LakeReader) -> Preview:
     """What a plain sync would do now. What it would stop at is reported, not raised."""
     try:
         decision, target = foresee(spec, _REQUEST, position, observation, lake)

@@ -232,6 +232,8 @@ class TableSpec:
     deletes: Deletes = IGNORED
     contract: Contract | None = None
     history: History = History.NONE
+    capture: str = ""
+    """The capture by which changes are found, by its name; empty: as cursor and strategy say."""
 
     @property
     def id(self) -> TableId:
@@ -247,6 +249,11 @@ class TableSpec:
     def traits(self) -> Traits:
         """What its strategy makes of the copy."""
         return traits_of(self.strategy)
+
+    @property
+    def read_by(self) -> Cursor | None:
+        """The cursor in windows of which it is read; None where it is not."""
+        return None if self.traits.overwrites else self.cursor
 
     @property
     def is_incremental(self) -> bool:
@@ -279,12 +286,12 @@ class TableSpec:
     @property
     def terms(self) -> Terms:
         """What must stay the same for landed rows to stay true."""
-        cursor = self.cursor
+        cursor = self.read_by
         return Terms(
             strategy=self.strategy,
             key=self.key if self.traits.one_row_per_key else (),
-            cursor=f"{cursor.column}:{cursor.type}" if cursor is not None and self.is_incremental else "",
-            fallback=(cursor.fallback or "") if cursor is not None and self.is_incremental else "",
+            cursor=f"{cursor.column}:{cursor.type}" if cursor else self.capture,
+            fallback=(cursor.fallback or "") if cursor else "",
         )
 
 
@@ -297,7 +304,7 @@ def cursor_of(spec: TableSpec) -> Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Strategy, key and cursor under which rows landed; `cursor` is `column:type` or empty."""
+    """Strategy, key and cursor under which rows landed; `cursor` is `column:type`, the name of another capture, or empty."""
 
     strategy: Strategy
     key: tuple[str, ...]

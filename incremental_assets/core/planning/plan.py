@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import IGNORED
-from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.quarantine import Resolution
@@ -16,7 +15,6 @@ from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.reading import Reading
 
 
@@ -89,34 +87,6 @@ class Renaming:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """The partitions and inheritance children that hold a table's rows, by the source's own numbers."""
-
-    members: tuple[int, ...]
-    joined: tuple[int, ...] = ()
-    """Members that the state did not have."""
-    lowest: CursorValue | None = None
-    """The smallest cursor in these; None if they are empty."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """The answers of the source for one table, taken in this order: highest integer, bound, fingerprint over what the next sync would read."""
-
-    bound: Bound
-    highest: CursorValue | None = None
-    fingerprint: Fingerprint | None = None
-    narrowed: Fingerprint | None = None
-    """The fingerprint of what would be read now, if the kept one starts lower; taken just before it, so that an unchanged kept one validates both."""
-    parts: Parts | None = None
-    """Members both before all other queries and after them; None if they were not queried."""
-    uncommitted: CursorValue | None = None
-    """The smallest cursor of a row that is written and not committed, below what would else settle; `-infinity` if that cannot be known."""
-    hides: bool = False
-    """Whether rows are now hidden from this user; queried last."""
-
-
-@dataclass(frozen=True, slots=True)
 class NothingToDo:
     """Nothing to read. `state` is set if the watermark moved nevertheless."""
 
@@ -135,6 +105,8 @@ class NothingToDo:
     """How long stamps may lag, of what is settled within that."""
     deletes_due: datetime | None = None
     """When deletes are looked for again, where nobody looked for them now."""
+    is_behind: bool = False
+    """Whether the source, its catalogue included, has yet to show what landed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Self
+from datetime import datetime
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.guarantee import Promise
@@ -53,7 +52,3 @@ class Reading:
     def compared(self) -> tuple[Window, ...]:
         """The rows that are compared, where rows are."""
         return (self.window,)
-
-    def taken(self, waited: timedelta) -> Self:  # noqa: ARG002 - it matters to some
-        """The same, of a snapshot that was taken so long after the clock."""
-        return self

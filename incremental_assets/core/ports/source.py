@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
 from typing import Any, Protocol
 
+from incremental_assets.core.captures.capture import Observation
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.plan import Observation, SyncPlan
+from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports.keys import PlacedRows, Seek, SourceKeys
 
 
@@ -66,30 +65,6 @@ class Snapshot(Protocol):
     @property
     def rejected(self) -> int:
         """How many of these the source knows to be unfit for the lake."""
-
-    @property
-    def nulls(self) -> int:
-        """Rows of the table without a cursor."""
-
-    @property
-    def highest(self) -> CursorValue | None:
-        """The largest cursor in the window."""
-
-    @property
-    def due(self) -> CursorValue | None:
-        """The smallest cursor past the source's clock, where such rows go to quarantine."""
-
-    @property
-    def waited(self) -> timedelta:
-        """How long after the bound's clock it had been taken, by the clocks of our own machine; none where these are not known."""
-
-    @property
-    def visible(self) -> str:
-        """The transactions that it shows, in the source's own format; empty if the source does not say."""
-
-    @property
-    def fingerprint(self) -> Fingerprint | None:
-        """The fingerprint of what the next sync would read."""
 
     @property
     def parts(self) -> Any:

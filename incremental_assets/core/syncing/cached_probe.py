@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
+from incremental_assets.core.captures.capture import Observation
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.plan import Observation
 from incremental_assets.core.ports import PlacedRows, Probe, SourceKeys
 
 

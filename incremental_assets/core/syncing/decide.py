@@ -5,13 +5,14 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
+from incremental_assets.core.captures.capture import Observation
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.landing.first_load import loads_directly
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.discarding import discarding
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import LakeReader, Lease, Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less, stands
@@ -31,7 +32,7 @@ def decide(
     if agreed is position and target is None:
         return decision, None
     # A fingerprint that was compared with another position's does not apply to this one.
-    seen = observation if agreed is position else replace(observation, fingerprint=None)
+    seen = observation if agreed is position else observation.elsewhere()
     return _planned(spec, request, agreed, target, seen), target
 
 
@@ -47,7 +48,7 @@ def foresee(
     if target is None:
         position, seen = replace(position, state=None), observation
     elif knows_less(position, target):
-        position, seen = as_the_lake_knows(position, target), replace(observation, fingerprint=None)
+        position, seen = as_the_lake_knows(position, target), observation.elsewhere()
     else:
         seen = observation
     return _planned(spec, request, position, target, seen), target

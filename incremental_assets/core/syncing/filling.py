@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from incremental_assets.core.captures.database.fill_ranges import MOST_ROWS, ranges, slices
 from incremental_assets.core.errors import IncrementalAssetsError, Interrupted, sentence_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.fill_ranges import MOST_ROWS, ranges, slices
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports

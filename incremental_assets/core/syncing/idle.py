@@ -1,9 +1,6 @@
 """Tables that stand still: recorded all at once, by a sync of them as by a look.
 
-A look keeps only what is news. The watermark of a time cursor moves with the clock and is no news: the kept one is lower, so that a clock
-which is put back loses nothing by it. That it went back with the clock is news, that numbers have settled, and that a fingerprint may begin
-higher: else the next sync would read again, and every look count again, all that the last sync read; and that the catalogue says something else
-of the table.
+A look keeps only what is news, which the capture knows.
 """
 
 from __future__ import annotations
@@ -15,10 +12,9 @@ from dataclasses import dataclass
 
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.interruption import this_process
-from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
-from incremental_assets.core.planning.plan import NothingToDo, Observation, Request
+from incremental_assets.core.planning.plan import NothingToDo, Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Checkpoints, Lease, Ports
 from incremental_assets.core.syncing.following import behind
@@ -44,17 +40,6 @@ class IdleTable:
         table, state = self.spec.id, self.found.state
         event = None if state is None else Event(table, EventKind.IDLE, report.run_id, state=state, report=report)
         return Unmoved(table, self.position, event)
-
-
-def is_news(spec: TableSpec, seen: Observation, found: NothingToDo, state: State | None) -> bool:
-    """Whether the finding deserves a row of the checkpoint table."""
-    if found.state is None:
-        return False
-    numbers = spec.cursor is not None and not spec.cursor.type.is_time
-    before, after = found.previous_watermark, found.state.position.watermark
-    went_back = before is not None and after is not None and after < before
-    is_other = state is None or state.definition != found.state.definition
-    return numbers or went_back or is_other or seen.narrowed is not None
 
 
 def keep(tables: Iterable[IdleTable], checkpoints: Checkpoints) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from incremental_assets.core.differences.comparing import narrowed, shown, snapshot_of
+from incremental_assets.core.captures.registry import capture_of
+from incremental_assets.core.differences.comparing import narrowed, read_of, snapshot_of
 from incremental_assets.core.differences.gone import find_gone
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
-from incremental_assets.core.planning.landed_state import landed_state
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.planning.preflight import check_nulls
 from incremental_assets.core.planning.schema_changes import schema_changes
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Ports
@@ -27,21 +26,20 @@ def _new_columns(plan: SyncPlan, ports: Ports) -> tuple[Batch, State] | None:
     if some is None or not columns:
         return None
     with ports.source.snapshot(some) as snapshot:
-        check_nulls(plan, snapshot.nulls)
+        capture_of(plan.spec).accepted(plan, snapshot)
         if snapshot.rejected:
             return None
         batch = ports.stage.write(some, snapshot)
-        state = landed_state(plan, shown(snapshot, None, schema_changes(plan, ())))
+        state = capture_of(plan.spec).landed(plan, read_of(snapshot, None, schema_changes(plan, ())))
     return None if batch.rejected else (replace(batch, new_columns=columns), state)
 
 
 def _rows(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
     with snapshot_of(plan, ports) as snapshot:
-        plan = narrowed(plan, snapshot)
-        plan = replace(plan, reading=plan.reading.taken(snapshot.waited))
-        check_nulls(plan, snapshot.nulls)
+        capture = capture_of(plan.spec)
+        plan = capture.accepted(narrowed(plan, snapshot), snapshot)
         gone = find_gone(plan, snapshot, ports.by_key)
         is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
         batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot, gone)
         changed = schema_changes(plan, target.columns if target is not None and target.landed else ())
-        return batch, landed_state(plan, shown(snapshot, gone.compared if gone else None, changed))
+        return batch, capture.landed(plan, read_of(snapshot, gone.compared if gone else None, changed))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.altered import of_comparison
-from incremental_assets.core.planning.database_reading import noticed
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.planning.overdue import exceeded, overdue
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns, check_shrink
 from incremental_assets.core.planning.report import RowCounts, SyncReport
@@ -57,7 +55,7 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     intent = Event(
         spec.id, EventKind.INTENT, plan.request.run_id, commit_ids.seq, commit_ids.batch_id, commit_ids.app_id
     )
-    lease.record(replace(intent, state=noticed(plan)))
+    lease.record(replace(intent, state=capture_of(spec).noticed(plan)))
     phases.enter("read")
     with discarded_on_failure(plan, ports.stage, lease):
         batch, state = read(plan, target, ports)
@@ -69,11 +67,10 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     commit = None if unmoved else ports.writer.apply(plan, batch, state)
     at = commit or target
     rows, version = commit.rows if commit else RowCounts(), at.version if at else None
-    warnings = (*batch.warnings, *(commit.warnings if commit else ()), *of_comparison(plan, rows))
+    warnings = (*batch.warnings, *(commit.warnings if commit else ()))
     history = follow_commit(plan, ports.historian, phases) if commit else None
     report = SyncReport.landed(plan, state.position.watermark, rows, version, warnings)
-    if broken := overdue(plan, rows.late):
-        report, state = report.lowered(broken), exceeded(plan, state)
+    report, state = capture_of(spec).judged(plan, report, state)
     report = replace(phases.timed(report), history=history, schema_changes=state.changed, unfilled=state.lacking)
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, commit_ids.batch_id)

@@ -72,7 +72,7 @@ def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
         observed = list(zip(looks, ports.probe.observe(looks), strict=True))
     except IncrementalAssetsError:
         return ports
-    answered = [(look, seen) for look, seen in observed if seen.fingerprint is not None]
+    answered = [(look, seen) for look, seen in observed if seen.suffices]
     return replace(
         ports, probe=CachedProbe(ports.probe, [look for look, _ in answered], [seen for _, seen in answered])
     )

@@ -11,13 +11,13 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
+from incremental_assets.core.captures.database.reading import covered_below
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError, TargetChanged
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cures import full_refresh, reset, runs
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Verified
-from incremental_assets.core.planning.database_reading import covered_below
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, RollBack
 from incremental_assets.core.planning.report import Status, SyncReport

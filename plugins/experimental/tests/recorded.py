@@ -19,12 +19,12 @@ import pyarrow as pa
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
 from incremental_assets_experimental.rowwise.row_dialect import Row
 
 Answer = list[Row] | Callable[[str], list[Row]]

@@ -20,6 +20,9 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
@@ -29,9 +32,7 @@ from incremental_assets.core.model.source_identity import Compared
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.landed_state import Shown, landed_state
-from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def probe(world: World) -> Any:
     opened.close()
 
 
-def observe(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> Observation:
+def observe(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> DatabaseObservation:
     (observation,) = probe.observe((ObserveRequest(spec, state),))
     return observation
 

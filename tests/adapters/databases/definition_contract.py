@@ -11,11 +11,11 @@ from typing import Any
 
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.read_places import ReadPlaces
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.differences.comparing import rows_to_read
 from incremental_assets.core.model.key_parts import everywhere
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import SyncPlan
 from tests.adapters.databases.contract import WHOLE, World, decided, spec_of, synced
 from tests.waiting import until

@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases.contract import decided, spec_of

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
 from tests.adapters.databases.contract import World, spec_of
 
 WHOLE = Window(None, None)

@@ -15,6 +15,8 @@ import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.cli.discovering import proposals
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
@@ -23,8 +25,7 @@ from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
-from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases.test_sqlite_files import of
 
@@ -47,7 +48,7 @@ def spec_of(probe: SqlProbe, kind: CursorType, nulls: NullPolicy = NullPolicy.FA
 
 def landed(probe: SqlProbe, spec: TableSpec) -> tuple[int, int, int, str]:
     """Rows that were read, those of them in quarantine, those without a cursor, and the highest cursor."""
-    decision = plan(spec, Request("run"), None, CommitIds("app", 0, "batch"), Observation(probe.bound()))
+    decision = plan(spec, Request("run"), None, CommitIds("app", 0, "batch"), DatabaseObservation(probe.bound()))
     assert isinstance(decision, SyncPlan)
     with probe.snapshot(decision) as seen:
         return seen.rows, seen.rejected, seen.nulls, str(seen.highest)
@@ -201,7 +202,7 @@ def test_texts_of_moments_are_settled_where_a_default_and_a_trigger_stamp_them(
         Request("run"),
         None,
         CommitIds("app", 0, "batch"),
-        Observation(probe.bound()),
+        DatabaseObservation(probe.bound()),
     )
     assert isinstance(decision, SyncPlan)
     assert decision.reading.settled.guarantee is guarantee, decision.reading.settled.reason

@@ -10,11 +10,12 @@ import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy
 
 
@@ -64,7 +65,7 @@ def test_virtual_tables_are_tables_and_those_that_hold_what_they_show_are_not(tm
     rows = {}
     for name, shape in shapes.items():
         spec, probe = TableSpec(shape, Strategy.FULL_REFRESH, None), of(tmp_path / "shop.db")
-        decision = plan(spec, Request("run"), None, CommitIds("app", 0, "batch"), Observation(probe.bound()))
+        decision = plan(spec, Request("run"), None, CommitIds("app", 0, "batch"), DatabaseObservation(probe.bound()))
         assert isinstance(decision, SyncPlan)
         with probe.snapshot(decision) as seen:
             rows[name] = (seen.rows, probe.measure(spec, (Window(None, None),))[0].rows)

@@ -24,12 +24,12 @@ from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.staging.staging import as_text
 from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableSpec
-from incremental_assets.core.planning.landed_state import Shown, landed_state
 from tests.adapters.batches import APP, Desk, Row, table
 from tests.adapters.test_lazy_session import WithoutSql
 

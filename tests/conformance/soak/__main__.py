@@ -24,7 +24,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from incremental_assets.core.planning.bound import GUARD
+from incremental_assets.core.captures.database.bound import GUARD
 from tests.conformance.clock import Clock, ClockedPostgres
 from tests.conformance.sections import renew_soak
 from tests.conformance.soak import hazards

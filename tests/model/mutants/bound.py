@@ -8,11 +8,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from incremental_assets.core.captures.database import capture, landed_state, last_read, settled_bound
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning import landed_state, last_read, settled_bound
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.syncing import reading
 from tests.core import stories
 from tests.fakes import database, source, world
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
@@ -65,7 +64,7 @@ MUTANTS = [
     Mutant(
         "the watermark is the largest cursor of the rows seen",
         "loses what commits late",
-        instead(reading, "landed_state", _watermark_of_the_rows_seen),
+        instead(capture, "landed_state", _watermark_of_the_rows_seen),
     ),
     Mutant(
         "the watermark is the clock",

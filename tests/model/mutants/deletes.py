@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from incremental_assets.core.captures.database import by_cursor
 from incremental_assets.core.differences import gone
 from incremental_assets.core.model import key_parts
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning import by_cursor
 from tests.fakes import database, lake, source, stage
 from tests.fakes.keys import FakeKeys
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought

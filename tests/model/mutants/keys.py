@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.planning import settled_bound
+from incremental_assets.core.captures.database import settled_bound
 from tests.model.mutants.variant import Mutant, instead
 
 MUTANTS = [

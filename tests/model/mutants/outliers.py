@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from incremental_assets.core.captures.database import settled_bound
 from incremental_assets.core.foresight import bulk, pending
-from incremental_assets.core.planning import settled_bound
 from tests.model.mutants.variant import Mutant, instead, without_the_thought
 
 MUTANTS = [

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.planning import (
+from incremental_assets.core.captures.database import (
     altered,
     landed_state,
     last_read,
-    planner,
-    preflight,
     settled_bound,
+    standing_still,
     windows,
 )
+from incremental_assets.core.planning import preflight
 from incremental_assets.core.upkeep import reset
 from tests.fakes import lake, rows, source, stage
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
@@ -29,7 +29,7 @@ MUTANTS = [
     Mutant(
         "a fingerprint outlives a reset",
         "never reads what the reset asked for",
-        without_the_thought(planner, "_differs", ("return kept.lower is not None and", "return False and")),
+        without_the_thought(standing_still, "_differs", ("return kept.lower is not None and", "return False and")),
     ),
     Mutant(
         "what is held back has a fingerprint too",

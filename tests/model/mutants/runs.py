@@ -44,7 +44,7 @@ MUTANTS = [
         without_the_thought(
             sync,
             "_land",
-            ("    lease.record(replace(intent, state=noticed(plan)))\n", ""),
+            ("    lease.record(replace(intent, state=capture_of(spec).noticed(plan)))\n", ""),
         ),
     ),
     Mutant(

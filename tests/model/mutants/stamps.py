@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.planning import planner, settled_bound, stamps, windows
-from incremental_assets.core.syncing import sync
+from incremental_assets.core.captures.database import capture, following, settled_bound, stamps, windows
 from tests.model.mutants.variant import Mutant, instead, without_the_thought
 
 MUTANTS = [
@@ -30,12 +29,12 @@ MUTANTS = [
     Mutant(
         "a row that came later than declared lowers nothing",
         "promises more than holds",
-        instead(sync, "overdue", lambda *_: ""),
+        instead(following, "overdue", lambda *_: ""),
     ),
     Mutant(
         "a watermark stays where it was when stamps turn out to be cut",
         "loses the rows of the hour in which that begins",
-        instead(planner, "restamped", lambda _, state: state),
+        instead(capture, "restamped", lambda _, state: state),
     ),
     Mutant(
         "a trigger that was switched off and on again goes unnoticed",

@@ -17,8 +17,8 @@ from incremental_assets.adapters.databases.mysql.connect import Connection, Text
 from incremental_assets.adapters.databases.mysql.flavour import MARIADB
 from incremental_assets.adapters.databases.mysql.transactions import NO_PRIVILEGE, Active, Transactions
 from incremental_assets.adapters.databases.mysql.zone import server_zone
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.planning.bound import Bound
 
 _CLOCK = "SELECT UTC_TIMESTAMP(6)"
 _UPTIME = "SHOW GLOBAL STATUS WHERE Variable_name = 'Uptime'"

@@ -35,9 +35,9 @@ from incremental_assets.adapters.databases.mysql.window_queries import (
 from incremental_assets.adapters.databases.spooled_rows import arrow_schema, spool
 from incremental_assets.adapters.databases.whole import check_whole
 from incremental_assets.adapters.permissions import scratch_folder
+from incremental_assets.core.captures.database.reading import fingerprint_window, of_database
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
-from incremental_assets.core.planning.database_reading import fingerprint_window, of_database
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek
 

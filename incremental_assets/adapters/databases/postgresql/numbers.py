@@ -29,14 +29,14 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 )
 from incremental_assets.adapters.databases.postgresql.transaction_number import OVER
 from incremental_assets.adapters.databases.postgresql.unaltered import check_members, check_unaltered
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.last_read import read_already
+from incremental_assets.core.captures.database.reading import fingerprint_window, of_database
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.database_reading import fingerprint_window, of_database
-from incremental_assets.core.planning.last_read import read_already
 from incremental_assets.core.planning.plan import SyncPlan
 
 

@@ -24,11 +24,11 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     orderly,
     relation,
 )
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
 
 
 def highest(asked: Asked, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:

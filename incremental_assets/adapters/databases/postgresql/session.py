@@ -40,6 +40,7 @@ from incremental_assets.adapters.databases.postgresql.rows.places import PlacedR
 from incremental_assets.adapters.databases.postgresql.rows.spooling import Spooling
 from incremental_assets.adapters.databases.postgresql.settled.bound import local_times, take_bound
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits
@@ -49,7 +50,6 @@ from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek

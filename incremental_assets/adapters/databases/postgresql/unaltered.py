@@ -13,10 +13,10 @@ from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import ALTERED
+from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.stamping import Stamping
 from incremental_assets.core.model.table import Column, TableShape, TableSpec
-from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
 
 # pg_class tells the files as the snapshot shows them, the function tells them as they are; whatever the first question read is locked.

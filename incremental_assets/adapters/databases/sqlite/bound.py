@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from incremental_assets.adapters.databases.host_clock import with_host_clock
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.planning.bound import Bound
 
 _LOOK = """
 import fcntl, struct, sys

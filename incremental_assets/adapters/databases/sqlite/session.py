@@ -26,6 +26,7 @@ from incremental_assets.adapters.databases.sqlite.rows import utc
 from incremental_assets.adapters.databases.sqlite.settings import set_all
 from incremental_assets.adapters.databases.sqlite.snapshot import open_snapshot
 from incremental_assets.adapters.databases.sqlite.sql import install
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.interruption import this_process
@@ -34,7 +35,6 @@ from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek

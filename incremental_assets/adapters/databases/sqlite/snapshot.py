@@ -23,8 +23,8 @@ from incremental_assets.adapters.databases.sqlite.sql import comparable, identif
 from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, placed, value_of
 from incremental_assets.adapters.databases.whole import Counted, check_whole
 from incremental_assets.adapters.permissions import scratch_folder
+from incremental_assets.core.captures.database.reading import fingerprint_window
 from incremental_assets.core.model.table import NullPolicy, cursor_of
-from incremental_assets.core.planning.database_reading import fingerprint_window
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek
 

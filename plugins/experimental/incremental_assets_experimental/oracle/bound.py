@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from incremental_assets.adapters.databases.host_clock import with_host_clock
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.clock_reading import HostClock
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.planning.bound import Bound
 from incremental_assets_experimental.oracle.connect import driver
 from incremental_assets_experimental.oracle.errors import hides
 from incremental_assets_experimental.rowwise.activity import earliest, moment, who, zone_of

@@ -13,6 +13,7 @@ from incremental_assets.adapters.databases.one_by_one import End, OneByOne
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.sentences import place_of, unreachable
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.interruption import this_process
@@ -21,7 +22,6 @@ from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets_experimental.rowwise import queries

@@ -23,11 +23,11 @@ from incremental_assets.adapters.databases.postgresql.encodings import legible, 
 from incremental_assets.adapters.databases.postgresql.settled.log import FLUSHED, WRITTEN, written
 from incremental_assets.adapters.databases.postgresql.settled.open_transactions import Hidden, open_transactions
 from incremental_assets.adapters.databases.postgresql.settled.unshown import PATIENCE, unshown
+from incremental_assets.core.captures.database.bound import Bound, LocalTime
+from incremental_assets.core.captures.database.local_readings import zone_of
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.time_zones import proper_name
-from incremental_assets.core.planning.bound import Bound, LocalTime
-from incremental_assets.core.planning.local_readings import zone_of
 
 _CLOCK = f"SELECT clock_timestamp(), pg_is_in_recovery(), {WRITTEN}"
 

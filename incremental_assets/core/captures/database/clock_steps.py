@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.clock_reading import ClockReading, PutBack
 from incremental_assets.core.model.state import State
-from incremental_assets.core.planning.bound import Bound
 
 TOLERANCE = timedelta(seconds=1)
 """How far clocks may differ without having been set; the guard of the settled bound is twice as long."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from incremental_assets.core.captures.database.observation import Parts
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
-from incremental_assets.core.planning.plan import Parts
 
 
 def joined(state: State | None, parts: Parts | None) -> tuple[int, ...]:

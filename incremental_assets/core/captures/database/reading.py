@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Self
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.local_readings import highest_reading
+from incremental_assets.core.captures.database.settled_bound import Settled, still_settled
 from incremental_assets.core.model.clock_reading import PutBack
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.guarantee import Promise
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy
 from incremental_assets.core.model.window import EVERYTHING, Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.local_readings import highest_reading
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.reading import Reading
-from incremental_assets.core.planning.settled_bound import Settled, still_settled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +79,6 @@ class DatabaseReading(Reading):
         """Those of the window, or all where some have no cursor, which lie in no other."""
         everything = self.along is None or self.along.nulls is NullPolicy.ALWAYS
         return (EVERYTHING if everything else self.window,)
-
-    def taken(self, waited: timedelta) -> Self:
-        """What is warned of depends on it."""
-        return replace(self, waited=waited)
 
 
 def of_database(plan: SyncPlan) -> DatabaseReading:

@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import UTC
 from zoneinfo import ZoneInfo
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.doubts import alike
+from incremental_assets.core.captures.database.local_readings import lowest_reading, zone_of
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.doubts import alike
-from incremental_assets.core.planning.local_readings import lowest_reading, zone_of
 
 
 def zones_of(cursor: Cursor | None, bound: Bound, known: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from incremental_assets.core.captures.database.doubts import alike, of_arrival, stamped_columns
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.stamping import NOTHING, Proof, Stamping, StampsSeen, Unit, Unproven
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
-from incremental_assets.core.planning.doubts import alike, of_arrival, stamped_columns
 
 CURE = (
     "let a default and a trigger of the database stamp it, or declare how long its stamps may lag: "

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from incremental_assets.core.captures.database.altered import definition_of
+from incremental_assets.core.captures.database.last_read import remembered
+from incremental_assets.core.captures.database.reading import covered_below, of_database
+from incremental_assets.core.captures.database.stamps import stamps_seen
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.definition import Definition
 from incremental_assets.core.model.deletes import KeysCompared
@@ -12,12 +16,8 @@ from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window, merge
-from incremental_assets.core.planning.altered import definition_of
-from incremental_assets.core.planning.database_reading import covered_below, of_database
-from incremental_assets.core.planning.last_read import remembered
 from incremental_assets.core.planning.new_columns import unfilled_after
 from incremental_assets.core.planning.plan import Mode, SyncPlan
-from incremental_assets.core.planning.stamps import stamps_seen
 
 
 @dataclass(frozen=True, slots=True)

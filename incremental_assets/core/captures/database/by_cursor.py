@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableSpec, cursor_of
-from incremental_assets.core.planning.altered import compared_if_altered
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.clock_steps import put_back
-from incremental_assets.core.planning.comparing import compares_keys, deletes_due
-from incremental_assets.core.planning.database_reading import DatabaseReading
-from incremental_assets.core.planning.discarding import discarded_warning
-from incremental_assets.core.planning.local_readings import highest_reading, zone_of
-from incremental_assets.core.planning.parts import changed_parts
-from incremental_assets.core.planning.plan import (
-    CommitIds,
-    Mode,
-    Observation,
-    Request,
-    SyncPlan,
-)
-from incremental_assets.core.planning.preflight import (
+from incremental_assets.core.captures.database.altered import compared_if_altered
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.clock_steps import put_back
+from incremental_assets.core.captures.database.comparing import compares_keys, deletes_due
+from incremental_assets.core.captures.database.local_readings import highest_reading, zone_of
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.parts import changed_parts
+from incremental_assets.core.captures.database.preflight import (
     clock_went_back,
     columns_returned,
     highest_fell,
@@ -32,19 +21,21 @@ from incremental_assets.core.planning.preflight import (
     start_ahead,
     timeline_turned,
 )
-from incremental_assets.core.planning.settled_bound import (
-    held_at,
-    settle,
-    still_settled,
-)
-from incremental_assets.core.planning.stamps import declared, of_stamps, stamps_warning
-from incremental_assets.core.planning.updates import updates_warning
-from incremental_assets.core.planning.windows import lower_end, reading
-from incremental_assets.core.planning.zones import zones_of
+from incremental_assets.core.captures.database.reading import DatabaseReading
+from incremental_assets.core.captures.database.settled_bound import held_at, settle, still_settled
+from incremental_assets.core.captures.database.stamps import declared, of_stamps, stamps_warning
+from incremental_assets.core.captures.database.updates import updates_warning
+from incremental_assets.core.captures.database.windows import lower_end, reading
+from incremental_assets.core.captures.database.zones import zones_of
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec, cursor_of
+from incremental_assets.core.planning.discarding import discarded_warning
+from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 
 
 def plan_by_cursor(
-    spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
+    spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: DatabaseObservation
 ) -> SyncPlan:
     """The plan of a table with a cursor: its rows from the watermark on, or those of the window that is asked for."""
     bound, cursor = observation.bound, cursor_of(spec)

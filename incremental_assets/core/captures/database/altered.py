@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.captures.database.reading import DatabaseReading, of_database
+from incremental_assets.core.captures.database.settled_bound import settle
+from incremental_assets.core.captures.database.windows import lower_end
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.definition import Definition, alterations, remembered, told
 from incremental_assets.core.model.schema_drift import other_columns
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.database_reading import DatabaseReading, of_database
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
-from incremental_assets.core.planning.settled_bound import settle
-from incremental_assets.core.planning.windows import lower_end
 from incremental_assets.core.words import counted
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.captures.database.reading import of_database
+from incremental_assets.core.captures.database.stamps import declared
+from incremental_assets.core.captures.database.windows import lower_end
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.state import State
-from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.planning.stamps import declared
-from incremental_assets.core.planning.windows import lower_end
 from incremental_assets.core.words import counted
 
 

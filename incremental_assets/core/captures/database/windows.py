@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.local_readings import highest_reading
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.parts import reaching
+from incremental_assets.core.captures.database.settled_bound import settle, still_settled
+from incremental_assets.core.captures.database.stamps import declared, restamped
 from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import FuturePolicy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.local_readings import highest_reading
-from incremental_assets.core.planning.parts import reaching
-from incremental_assets.core.planning.plan import Mode, Observation, Request
-from incremental_assets.core.planning.settled_bound import settle, still_settled
-from incremental_assets.core.planning.stamps import declared, restamped
+from incremental_assets.core.planning.plan import Mode, Request
 
 _FEW = 1_000
 """Rows that PostgreSQL counts in a third of a millisecond: about what another question costs."""
 
 
-def reading(spec: TableSpec, request: Request, state: State | None, observation: Observation) -> Window:
+def reading(spec: TableSpec, request: Request, state: State | None, observation: DatabaseObservation) -> Window:
     """The window that a sync of an incremental table would read now; `upper` is open unless something holds rows back."""
     upper = _upper(spec, observation)
     if request.mode.reads_again:
@@ -69,7 +70,7 @@ def _duration(span: Span) -> timedelta:
     return span if isinstance(span, timedelta) else timedelta()
 
 
-def _upper(spec: TableSpec, observation: Observation) -> CursorValue | None:
+def _upper(spec: TableSpec, observation: DatabaseObservation) -> CursorValue | None:
     cursor, bound = spec.cursor, observation.bound
     if cursor is None:
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor
-from incremental_assets.core.planning.bound import Bound
 
 
 def lowest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorValue:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.guarantee import Guarantee, stated
-from incremental_assets.core.model.position import Settling
-from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Cursor, TableSpec
-from incremental_assets.core.planning.bound import GUARD, Bound
-from incremental_assets.core.planning.clock_steps import put_back
-from incremental_assets.core.planning.doubts import (
+from incremental_assets.core.captures.database.bound import GUARD, Bound
+from incremental_assets.core.captures.database.clock_steps import put_back
+from incremental_assets.core.captures.database.doubts import (
     of_arrival,
     of_key,
     of_last_number,
@@ -21,8 +16,13 @@ from incremental_assets.core.planning.doubts import (
     of_roles,
     of_zones,
 )
-from incremental_assets.core.planning.local_readings import lowest_reading, zone_of
-from incremental_assets.core.planning.stamps import declared, lowest_stored, of_past_stamps, of_stamps
+from incremental_assets.core.captures.database.local_readings import lowest_reading, zone_of
+from incremental_assets.core.captures.database.stamps import declared, lowest_stored, of_past_stamps, of_stamps
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.guarantee import Guarantee, stated
+from incremental_assets.core.model.position import Settling
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Cursor, TableSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 
+from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.model.fingerprint import LastRead
 from incremental_assets.core.model.table import FuturePolicy
-from incremental_assets.core.planning.database_reading import of_database
 from incremental_assets.core.planning.plan import SyncPlan
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.settled_bound import Settled, settle_whole
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.plan import (
-    Mode,
-    Request,
-)
-from incremental_assets.core.planning.settled_bound import Settled, settle_whole
+from incremental_assets.core.planning.plan import Mode, Request
 
 
 def compares_keys(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> bool:

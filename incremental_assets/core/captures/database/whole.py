@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from incremental_assets.core.captures.database.comparing import compares_keys, settle_compared
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.preflight import identity_hidden, timeline_turned
+from incremental_assets.core.captures.database.reading import DatabaseReading
+from incremental_assets.core.captures.database.settled_bound import settle_whole
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.comparing import compares_keys, settle_compared
-from incremental_assets.core.planning.database_reading import DatabaseReading
 from incremental_assets.core.planning.discarding import discarded_warning
-from incremental_assets.core.planning.plan import (
-    CommitIds,
-    Mode,
-    NothingToDo,
-    Observation,
-    Request,
-    SyncPlan,
-)
-from incremental_assets.core.planning.preflight import (
-    identity_hidden,
-    timeline_turned,
-)
-from incremental_assets.core.planning.settled_bound import (
-    settle_whole,
-)
+from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
 
 
 def next_look(spec: TableSpec, state: State | None) -> datetime | None:
@@ -34,7 +23,7 @@ def next_look(spec: TableSpec, state: State | None) -> datetime | None:
 
 
 def plan_whole(
-    spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
+    spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: DatabaseObservation
 ) -> SyncPlan | NothingToDo:
     """The plan of a table without a cursor: all of its rows are read, or all are compared; NothingToDo before that is due."""
     bound = observation.bound

@@ -1,0 +1,1 @@
+"""How a table knows what changed: one interface, and a package for each capture."""

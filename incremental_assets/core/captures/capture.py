@@ -1,0 +1,82 @@
+"""The interface of all captures: how a table knows what changed, decided without touching anything.
+
+A capture sees to three values that nobody else takes apart: the `Position` in a `State`, the `Observation` of a look, the `Reading` in a `SyncPlan`. What follows a reading (lease, intent, stage, one commit, history, landed) does not ask which capture
+it is. docs/architecture.md says what a new one takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, Self
+
+from incremental_assets.core.model.deletes import KeysCompared
+from incremental_assets.core.model.schema_change import SchemaChange
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
+from incremental_assets.core.planning.report import SyncReport
+
+
+class Observation(Protocol):
+    """The answers of a source to light queries, for one table."""
+
+    @property
+    def clock(self) -> datetime:
+        """The source's clock."""
+
+    @property
+    def suffices(self) -> bool:
+        """Whether a sync some time later may go by it, and need not look itself."""
+
+    def elsewhere(self) -> Self:
+        """The same, for another position than that with which it was compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a plan has read, and what landing it does to the copy beside its rows."""
+
+    rows: int
+    """Rows of the source that it is about; a comparison counts every one."""
+    snapshot: object
+    """The snapshot, which shows its capture more than its rows."""
+    compared: KeysCompared | None = None
+    """The comparison of keys, where they were compared in it."""
+    changed: tuple[SchemaChange, ...] = ()
+    """What landing it changes of the copy's columns."""
+
+
+class Capture(Protocol):
+    """All of it is pure; what it asks of a source are the ports, which get its plans."""
+
+    @property
+    def words(self) -> str:
+        """How a table is brought up to date, for people: `read whole`."""
+
+    def plan(
+        self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
+    ) -> SyncPlan | NothingToDo:
+        """What is read now and where it leads; stops if the source is not the one that was read so far."""
+
+    def window(self, spec: TableSpec, request: Request, state: State | None, observation: Observation) -> Window:
+        """The rows that the next sync is about, by their cursor."""
+
+    def noticed(self, plan: SyncPlan) -> State | None:
+        """What is kept before anything is read, as no later look would notice; None if that is nothing."""
+
+    def accepted(self, plan: SyncPlan, snapshot: object) -> SyncPlan:
+        """The plan as of the snapshot that was taken for it; stops if its rows may not be read."""
+
+    def landed(self, plan: SyncPlan, read: Read) -> State:
+        """The state once that has landed."""
+
+    def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
+        """The same, with what only the landed rows tell."""
+
+    def is_news(self, spec: TableSpec, seen: Observation, found: NothingToDo, state: State | None) -> bool:
+        """Whether a table that stands still deserves a row of the checkpoint table."""
+
+    def next_look(self, spec: TableSpec, state: State | None) -> datetime | None:
+        """When a table is due that is looked at in intervals; None for others, and before its first sync."""

@@ -1,0 +1,61 @@
+"""What a database answers when it is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Self
+
+from incremental_assets.core.captures.capture import Observation
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The partitions and inheritance children that hold a table's rows, by the source's own numbers."""
+
+    members: tuple[int, ...]
+    joined: tuple[int, ...] = ()
+    """Members that the state did not have."""
+    lowest: CursorValue | None = None
+    """The smallest cursor in these; None if they are empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseObservation:
+    """The answers of the source for one table, taken in this order: highest integer, bound, fingerprint over what the next sync would read."""
+
+    bound: Bound
+    highest: CursorValue | None = None
+    fingerprint: Fingerprint | None = None
+    narrowed: Fingerprint | None = None
+    """The fingerprint of what would be read now, if the kept one starts lower; taken just before it, so that an unchanged kept one validates both."""
+    parts: Parts | None = None
+    """Members both before all other queries and after them; None if they were not queried."""
+    uncommitted: CursorValue | None = None
+    """The smallest cursor of a row that is written and not committed, below what would else settle; `-infinity` if that cannot be known."""
+    hides: bool = False
+    """Whether rows are now hidden from this user; queried last."""
+
+    @property
+    def clock(self) -> datetime:
+        """When the bound was taken."""
+        return self.bound.clock
+
+    @property
+    def suffices(self) -> bool:
+        """A fingerprint is compared with the one of that later time."""
+        return self.fingerprint is not None
+
+    def elsewhere(self) -> Self:
+        """A fingerprint that was compared with another position's does not apply."""
+        return replace(self, fingerprint=None)
+
+
+def seen_of(observation: Observation) -> DatabaseObservation:
+    """What a database has answered."""
+    if not isinstance(observation, DatabaseObservation):
+        raise TypeError(f"no database has answered this: {type(observation).__name__}")
+    return observation
