@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench import comparing, databases, drift, large
+from bench import comparing, databases, drift, freshness, large
 from bench.environments import Environments
 from bench.figures import Result, Results
 from bench.machine import machine, tools
@@ -38,8 +38,9 @@ BY_THEMSELVES: Mapping[str, tuple[str, Callable[[int], Mapping[str, Any]], Calla
     drift.NAME: ("drift", drift.play, lambda sizes: sizes.big_table),
     comparing.NAME: ("compare", comparing.play, lambda sizes: sizes.big_table),
     large.NAME: ("large", large.play, lambda sizes: sizes.large),
+    freshness.NAME: ("freshness", freshness.play, lambda sizes: sizes.fresh),
 }
-"""Workloads with a server of their own: the part of the results, what runs it, and the rows of its table."""
+"""Workloads with a server of their own: the part of the results, what runs it, and the rows of its table, or those that come into it."""
 
 
 def main() -> None:
@@ -74,7 +75,7 @@ def _play(
 ) -> None:
     begun, sizes = time.monotonic(), QUICK if options.quick else FULL
     made = workloads.all()
-    known = [*made, drift.NAME, comparing.NAME, databases.NAME]
+    known = [*made, drift.NAME, comparing.NAME, freshness.NAME, databases.NAME]
     chosen = options.only.split(",") if options.only else known
     unknown = [name for name in chosen if name not in (*known, large.NAME)]
     if unknown:

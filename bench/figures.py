@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -99,6 +99,8 @@ class Results:
     """Likewise of `bench.comparing`."""
     large: Mapping[str, Any] = field(default_factory=dict)
     """Likewise of `bench.large`, which is played by name alone."""
+    freshness: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.freshness`."""
 
     def anew(self) -> Self:
         """The results that stay when everything is measured again: those of workloads that run by name alone."""
@@ -139,6 +141,11 @@ class Results:
         said["workloads"] = tuple(_result(each) for each in said["workloads"])
         said["profiles"] = {name: tuple(Span(**each) for each in spans) for name, spans in said["profiles"].items()}
         return cls(**said)
+
+
+def percentile(values: Sequence[float], share: int) -> float | None:
+    """By linear interpolation between the two nearest; None of fewer than two values."""
+    return statistics.quantiles(values, n=100, method="inclusive")[share - 1] if len(values) > 1 else None
 
 
 def _result(said: dict[str, Any]) -> Result:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.comparing import CHANGES
-from bench.figures import Played, Result, Results
+from bench.figures import Played, Result, Results, percentile
+from bench.freshness import PARTS
 from bench.names import FIRST
 from bench.report_words import HOW, ONCE, QUICK, TRIED
 from bench.targets import TARGETS, THOUSAND, UNPLAYED, Target
@@ -32,6 +33,7 @@ def document(results: Results, picture: Path) -> str:
             _drift(results),
             _compare(results),
             _large(results),
+            _freshness(results),
             _profiles(results),
         )
         if part
@@ -44,7 +46,8 @@ def with_count(readme: str, results: Results) -> str:
     """The README with its count of targets as these results have it. Its sentences that quote seconds are written by hand, and held by its test."""
     said = [target.verdict(results)[1] for target in TARGETS]
     count = f"* {said.count('met')} of {len(TARGETS)} targets are met"
-    count += f"; {said.count(UNPLAYED)} are not measured yet." if UNPLAYED in said else "."
+    left = said.count(UNPLAYED)
+    count += f"; {left} {'is' if left == 1 else 'are'} not measured yet." if left else "."
     return re.sub(r"^\* \d+ of \d+ targets are met.*$", count, readme, flags=re.MULTILINE)
 
 
@@ -241,6 +244,29 @@ def _large(results: Results) -> str:
         _table(head, rows, 1),
     ]
     return "\n\n".join(lines)
+
+
+def _freshness(results: Results) -> str:
+    measured = results.freshness
+    if not measured:
+        return ""
+    before, after = measured["load"]
+    seconds, parts = measured["seconds"], measured["parts"]
+    spread = [
+        _seconds(value) for value in (*(percentile(seconds, share) for share in (50, 99)), min(seconds), max(seconds))
+    ]
+    medians = [
+        (part, _seconds(statistics.median(values)))
+        for part, values in zip(PARTS, zip(*parts, strict=True), strict=False)
+    ]
+    lines = [
+        f"### Q: from the commit until the row is seen, by the sensor at `every: {measured['every']}s`",
+        f"{measured['rows']} rows, one after the other; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        _table(("", "half of them", "99 of 100", "least", "most"), [("seconds", *spread)], 1),
+        f"{len(parts)} of them were landed by a run that was requested for them; the others by one that was under way. The medians of the former:",
+        _table(("", "seconds"), medians, 1) if medians else "",
+    ]
+    return "\n\n".join(line for line in lines if line)
 
 
 def _way(results: Results, way: str, sent: int) -> tuple[str, ...]:

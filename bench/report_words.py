@@ -39,6 +39,8 @@ HOW = """\
 * **K** begins without an engine before every round. *Leaves an engine* is the run that starts one and ends without it; *1 after that* and *5 after that* are the
   runs that come so many runs later and find it. The runs between load small tables, are not timed, and the last of them is given the time to start the
   fork server, as a minute between two runs would.
+* **Q** is `incremental-assets dev` with one table of 10,000 rows, `every: 1s`, and the `dagster.yaml` of this project. A row is committed at a random moment, up to six seconds after the one before was seen, and
+  another process looks for it in the files of the Delta table's newest version, fifty times a second. The first rows, until Spark is warm, do not count.
 * **C**, **D** and **L** have a PostgreSQL of their own with one generated table, and sync it in the benchmark's own process, without Dagster. Processor seconds are
   those of that process, of what it started, and of the source. After each sync of C and of L the copy is compared with the count and the sums of the source. *Lines to be compared* are the
   counts, hashes and keys that the source sends before rows are read; *sent by the source* are all its bytes in a round of their own, through a port that counts

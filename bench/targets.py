@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.comparing import COMPARED
-from bench.figures import Results
+from bench.figures import Results, percentile
 from bench.names import CHECK, DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_MERGE, SPARK_PARQUET
 
 THOUSAND = Path(__file__).parents[1] / "docs" / "benchmarks-thousand.json"
@@ -87,6 +87,15 @@ def compared(measure: str) -> Reached:
     return reached
 
 
+def fresh(share: int) -> Reached:
+    """The seconds after which so many of a hundred rows were seen."""
+
+    def reached(results: Results) -> float | None:
+        return percentile(results.freshness.get("seconds", ()), share)
+
+    return reached
+
+
 def thousand(_: Results) -> float | None:
     """From the other benchmark's own file."""
     return float(json.loads(THOUSAND.read_text(encoding="utf-8"))["seconds"]["tick"]) if THOUSAND.exists() else None
@@ -120,6 +129,7 @@ TARGETS = (
     Target("C", "rows that are read where 500 of a large table have changed", 5_000.0, compared("read"), "rows"),
     Target("DB", "first load, whole process, MariaDB to PostgreSQL", 1.5, ratio("DB load", MARIADB, POSTGRESQL)),
     Target("DB", "tick, whole process, MariaDB to PostgreSQL", 1.2, ratio("DB tick", MARIADB, POSTGRESQL)),
+    Target("Q", "from the commit until the row is seen, by the sensor at `every: 1s`, 99 of 100 rows", 4.0, fresh(99), "s"),
     Target("M", "first load in a JVM of 2 GB: our Python", 500.0, most("M load", OURS, "python", MIB), "MiB"),
     Target("M", "big delta in a JVM of 2 GB: our Python", 500.0, most("M delta", OURS, "python", MIB), "MiB"),
 )  # fmt: skip

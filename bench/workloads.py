@@ -44,6 +44,8 @@ class Sizes:
     """Rows of the table of which some drift, or change unseen."""
     large: int
     """Rows of the table of which a tenth changes."""
+    fresh: int
+    """Rows that are waited for, one after the other."""
 
 
 FULL = Sizes(
@@ -57,6 +59,7 @@ FULL = Sizes(
     ticks=50,
     big_table=10_000_000,
     large=100_000_000,
+    fresh=50,
 )
 QUICK = Sizes(
     scale=Decimal("0.1"),
@@ -69,6 +72,7 @@ QUICK = Sizes(
     ticks=8,
     big_table=200_000,
     large=1_000_000,
+    fresh=5,
 )
 
 

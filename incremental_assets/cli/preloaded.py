@@ -1,4 +1,4 @@
-"""`python -m incremental_assets.cli.preloaded FOLDER`: the process that `engine start` leaves behind, with all imported that a command or a Spark task needs.
+"""`python -m incremental_assets.cli.preloaded FOLDER`: the process that `engine start` leaves behind, with all imported that a command, a run or a Spark task needs.
 
 Nothing is called beforehand: a fork differs from a process of its own in time alone.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import pkgutil
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -41,22 +42,32 @@ MODULES = (
     "incremental_assets.adapters.spark.session_provider",
     "incremental_assets.adapters.spark.tasks",
     "incremental_assets.core.landing.rewrite",
+    "incremental_assets.definitions",
     "incremental_assets.resources.event_log",
     "incremental_assets.resources.runtime",
     "incremental_assets.resources.spark",
+    "dagster._cli",
     "dagster._core.execution.execute_in_process",
+    "dagster._core.execution.plan.active",
+    "dagster._core.executor.in_process",
     "dagster._core.instance.factory",
     "dagster._core.instance.runs.run_domain",
     "dagster._core.storage.event_log.sqlite",
     "dagster._core.storage.legacy_storage",
     "dagster._core.storage.local_compute_log_manager",
     "dagster._core.storage.root",
+    "dagster._grpc.impl",
+    "encodings.ascii",
     "encodings.idna",
+    "fsspec",
     "grpc._channel",
+    "multiprocessing.spawn",
     "pyspark.sql.connect.session",
     "rich.table",
     "sqlalchemy.dialects.sqlite",
     "upath",
+    "upath.core",
+    "upath.implementations.local",
     "watchdog.observers.polling",
 )
 """A name that a later release of a library has no more is left out: the command then imports what it needs itself."""
@@ -72,9 +83,17 @@ def preload() -> None:
         # One whose driver is not installed says so to the command that needs it.
         with suppress(IncrementalAssetsError, ImportError):
             dialect_of(name)
+            for found in pkgutil.walk_packages(*_inside(name)):
+                importlib.import_module(found.name)
     of_dagster()  # which imports its migrations
     gc.collect()
     gc.freeze()
+
+
+def _inside(database: str) -> tuple[list[str], str]:
+    """The folder of a database, and how the names of its modules begin."""
+    package = importlib.import_module(f"incremental_assets.adapters.databases.{database}")
+    return list(package.__path__), f"{package.__name__}."
 
 
 if __name__ == "__main__":

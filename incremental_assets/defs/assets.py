@@ -6,7 +6,7 @@ tag reads their windows again.
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from dagster import (
@@ -40,6 +40,7 @@ from incremental_assets.defs import metadata
 from incremental_assets.defs.announcing import announce
 from incremental_assets.defs.backfill import read_again
 from incremental_assets.defs.compaction import compact_landed
+from incremental_assets.defs.following import Following
 from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.names import asset_key, plain, pool, source_key
 from incremental_assets.defs.opened import Opened, opened
@@ -57,6 +58,14 @@ NOW_TAG = "looks_now"
 
 _MET = (Status.LANDED, Status.FAILED, Status.REFUSED)
 """The sync has observed the table, so its columns may have changed."""
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a run has said so far: assets that have their result, and why it fails."""
+
+    assets: set[AssetKey] = field(default_factory=set)
+    failures: list[str] = field(default_factory=list)
 
 
 def sync_assets(view: View) -> list[AssetsDefinition]:
@@ -91,14 +100,15 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
     )
     def sync(context: AssetExecutionContext) -> Iterator[MaterializeResult]:
         """Syncs the selected tables, and fails at the end, by name, if any of them did."""
-        runtime, failures, begun = opened(context.resources, view.resource), list[str](), time.monotonic()
+        runtime, told, begun = opened(context.resources, view.resource), _Told(), time.monotonic()
+        failures = told.failures
         sign(context, runtime)
         try:
             chosen, missing = _looked_up(context, view, runtime)
             failures += missing.values()
             runtime.expect_full_reads(spec.id for spec in chosen if not spec.is_incremental)
             ports = runtime.ports(view.name)
-            specs, landed = {spec.id: spec for spec in chosen}, list[TableSpec]()
+            specs, landed = {spec.id: spec for spec in chosen}, dict[TableId, TableSpec]()
             with listening(_reports(context, view, scheme, chosen, ports)) as reports:
                 for report in reports:
                     spec = specs[report.table]
@@ -109,12 +119,12 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
                     else:
                         # Before the run's own, of which the newest has its totals: an asset's page shows what came last.
                         _announce_later_partitions(context, scheme, report, spec)
-                        yield from _results(context, report, spec, ports, failures)
+                        yield from _results(context, report, spec, ports, told)
                     if report.status in _MET:
                         report_light_checks(context.instance, spec, terms_of(view.config, spec.id), ports)
                     if report.status is Status.LANDED:
-                        landed.append(spec)
-            compact_landed(context, view, landed, ports, time.monotonic() - begun)
+                        landed[spec.id] = spec
+            compact_landed(context, view, list(landed.values()), ports, time.monotonic() - begun)
         except IncrementalAssetsError as error:
             failures.append(str(error))
         if failures:
@@ -162,11 +172,14 @@ def _reports(
         return read_again(context, view, scheme.grid, specs, ports)
     shrinks, now = (context.run.tags.get(tag) == "true" for tag in (SHRINK_TAG, NOW_TAG))
     request = Request(context.run.run_id, mode, allow_shrink=shrinks, looks_now=now)
-    return as_they_land(specs, lambda _: request, ports, view.config.parallel.tables)
+    follows = Following(context, scheme, ports, view.config.every)
+    return follows.reports(
+        specs, lambda some: as_they_land(some, lambda _: request, ports, view.config.parallel.tables)
+    )
 
 
 def _results(
-    context: AssetExecutionContext, report: SyncReport, spec: TableSpec, ports: Ports, failures: list[str]
+    context: AssetExecutionContext, report: SyncReport, spec: TableSpec, ports: Ports, told: _Told
 ) -> Iterator[MaterializeResult]:
     """A result for a table that landed; an idle one announces nothing."""
     if report.status is Status.LANDED:
@@ -175,7 +188,7 @@ def _results(
             report = replace(report, warnings=(*report.warnings, sentence))
             context.log.warning("%s: %s", report.table, sentence)
         entries = metadata.of_report(report, spec, rows=ports.reader.rows(spec), held=held)
-        yield from _materialized(context, asset_key(report.table), entries)
+        yield from _materialized(context, asset_key(report.table), entries, told)
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)
     elif report.status is Status.BUSY and report.mode is Mode.SYNC:
@@ -183,18 +196,25 @@ def _results(
         context.log.warning("%s", report.error)
     else:
         context.log.error("%s", report.error)
-        failures.append(report.error or f"{report.table}: failed")
+        told.failures.append(report.error or f"{report.table}: failed")
     done = report.history or (HistoryRows() if report.status is Status.LANDED else None)
     if spec.history is not History.NONE and done is not None:
-        yield from _materialized(context, asset_key(spec.id.history), metadata.of_history(done, report, spec))
+        yield from _materialized(context, asset_key(spec.id.history), metadata.of_history(done, report, spec), told)
 
 
 def _materialized(
-    context: AssetExecutionContext, key: AssetKey, entries: metadata.Metadata
+    context: AssetExecutionContext, key: AssetKey, entries: metadata.Metadata, told: _Told
 ) -> Iterator[MaterializeResult]:
-    """The result of a selected asset; of one that was synced with it unselected, a copy or its history, an event on each partition of the run."""
+    """The result of a selected asset; of one that was synced with it unselected, a copy or its history, an event on each partition of the run.
+
+    Of what lands once more, which is of the last partition, an event: a step has one result for each asset.
+    """
     partitions = context.partition_keys
     earlier, newest, others = _earlier(context), partitions[-1], entries
+    if key in told.assets:
+        announce(context, key, {newest: entries})
+        return
+    told.assets.add(key)
     if earlier or len(partitions) > 1:
         others = metadata.of_any_partition(entries, newest)
     if key in context.selected_asset_keys:

@@ -5,6 +5,7 @@ failed run too, and would never run it again; the checkpoint table knows what ha
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 
 from dagster import (
@@ -27,8 +28,10 @@ from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs.assets import FIRST_TAG, MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
+from incremental_assets.defs.following import asked_to_follow
 from incremental_assets.defs.in_flight import in_flight
 from incremental_assets.defs.jobs import Jobs
+from incremental_assets.defs.looking import looks
 from incremental_assets.defs.names import plain
 from incremental_assets.defs.opened import opened
 from incremental_assets.defs.partitions import Scheme
@@ -51,45 +54,64 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
         metadata=view.place,
         description=f"Checks which tables of {view.name} have changed, and requests runs for them.",
     )
-    def tick(context: SensorEvaluationContext) -> SensorResult | SkipReason:
-        """One look, unless a sync of this source is in progress or the source is given a pause."""
-        runtime = opened(context.resources, view.resource)
-        now, memory = datetime.now(UTC), Memory.read(context.cursor)
-        if now.timestamp() < memory.wait_until:
-            until = datetime.fromtimestamp(memory.wait_until, UTC)
-            return SkipReason(f"{memory.error} (failed {memory.failures} times; tried again at {until:%H:%M:%S}Z)")
-        running = in_flight(context.instance, sync_tags(view), runtime)
-        if running:
-            return SkipReason(f"run {running} is still syncing {view.name}")
-        try:
-            resolved = runtime.specs(view.name)
-            defined = {known.id for known in view.tables}
-            seen = look(view.config, [spec for spec in resolved.specs if spec.id in defined], runtime, memory, now)
-        except IncrementalAssetsError as error:
-            failed = memory.failed(str(error), view.config.every, now)
-            return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write())
-        new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
-        requests, dynamic, without = run_requests(view, jobs, seen.moved, context.instance, now)
-        met = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
-        stopped = (
-            *seen.stopped,
-            *without,
-            *(Blocked(problem.table, str(problem.error)) for problem in resolved.problems),
-            *(Blocked(table, str(gone(table))) for table in sorted(defined - met)),
-        )
-        if requests:
-            # A tick that requests runs has no reason to show.
-            for each in stopped:
-                context.log.warning("%s", each.sentence)
-        return SensorResult(
-            run_requests=requests,
-            skip_reason=None if requests else SkipReason(_skip_reason(seen, stopped, new)),
-            cursor=seen.memory.write(),
-            dynamic_partitions_requests=dynamic,
-            asset_events=[evaluation(verdict) for verdict in seen.verdicts],
-        )
+    def tick(context: SensorEvaluationContext) -> SensorResult:
+        """Looks until something has changed, a few times at most: see `looking`."""
+        begun, cursor, found = datetime.now(UTC), context.cursor, SensorResult()
+        with closing(looks(view.config.every, context.instance.get_settings("sensors"))) as times:
+            for _ in times:
+                found, is_over = _look(context, view, jobs, cursor)
+                cursor = found.cursor or cursor
+                if is_over:
+                    break
+        requests = asked_to_follow(found.run_requests or (), view.config.every, begun)
+        # The cursor is that of the looks before, where the last one only met a run.
+        return found._replace(cursor=cursor, run_requests=requests)
 
     return tick
+
+
+def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str | None) -> tuple[SensorResult, bool]:
+    """One look, unless a sync of this source is in progress or the source is given a pause; and whether the tick has something to tell."""
+    runtime = opened(context.resources, view.resource)
+    now, memory = datetime.now(UTC), Memory.read(cursor)
+    if now.timestamp() < memory.wait_until:
+        until = datetime.fromtimestamp(memory.wait_until, UTC)
+        return _skipped(f"{memory.error} (failed {memory.failures} times; tried again at {until:%H:%M:%S}Z)"), True
+    running = in_flight(context.instance, sync_tags(view), runtime)
+    if running:
+        return _skipped(f"run {running} is still syncing {view.name}"), False
+    try:
+        resolved = runtime.specs(view.name)
+        defined = {known.id for known in view.tables}
+        seen = look(view.config, [spec for spec in resolved.specs if spec.id in defined], runtime, memory, now)
+    except IncrementalAssetsError as error:
+        failed = memory.failed(str(error), view.config.every, now)
+        return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write()), True
+    new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
+    requests, dynamic, without = run_requests(view, jobs, seen.moved, context.instance, now)
+    met = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
+    stopped = (
+        *seen.stopped,
+        *without,
+        *(Blocked(problem.table, str(problem.error)) for problem in resolved.problems),
+        *(Blocked(table, str(gone(table))) for table in sorted(defined - met)),
+    )
+    if requests:
+        # A tick that requests runs has no reason to show.
+        for each in stopped:
+            context.log.warning("%s", each.sentence)
+    result = SensorResult(
+        run_requests=requests,
+        skip_reason=None if requests else SkipReason(_skip_reason(seen, stopped, new)),
+        cursor=seen.memory.write(),
+        dynamic_partitions_requests=dynamic,
+        asset_events=[evaluation(verdict) for verdict in seen.verdicts],
+    )
+    return result, bool(requests or dynamic or seen.verdicts)
+
+
+def _skipped(reason: str) -> SensorResult:
+    return SensorResult(skip_reason=SkipReason(reason))
 
 
 def sync_tags(view: View) -> dict[str, str]:

@@ -178,6 +178,31 @@ def test_what_a_large_table_costs_is_told_where_it_was_played_and_only_there() -
     assert "### L:" not in document(LOADED, PICTURE)
 
 
+def test_how_fresh_a_copy_is_is_told_where_it_was_played_and_has_its_target() -> None:
+    played = {
+        "rows": 50,
+        "every": 1,
+        "commit": "abc1234",
+        "at": "2026-11-27 06:00 UTC",
+        "load": [0.1, 1.2],
+        "seconds": [2.0, 3.0, 2.5, 3.5, 4.0],
+        "parts": [[0.5, 0.6, 0.2, 0.7], [1.5, 0.4, 0.2, 0.9]],
+    }
+    found = replace(LOADED, freshness=played)
+    told = document(found, PICTURE)
+    assert "### Q: from the commit until the row is seen, by the sensor at `every: 1s`" in told
+    assert "| seconds | 3.00 | 3.98 | 2.00 | 4.00 |" in told
+    assert "2 of them were landed by a run that was requested for them" in told
+    assert "| until the row is seen | 0.80 |" in told
+    assert "### Q:" not in document(LOADED, PICTURE)
+    (target,) = [target for target in TARGETS if target.workload == "Q"]
+    assert target.verdict(found) == (pytest.approx(3.98), "met")
+    assert target.verdict(LOADED) == (None, "not measured yet")
+    assert "### Q:" in document(replace(found, freshness={**played, "parts": []}), PICTURE), (
+        "though every row came with another"
+    )
+
+
 def test_what_a_comparison_costs_is_told_beside_a_full_refresh_and_has_its_targets() -> None:
     step = {
         "told": "`compare`",

@@ -30,6 +30,7 @@ from incremental_assets.core.ports import Ports
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.build import build, views
 from incremental_assets.defs.checks import RANGE_TAGS, check_assets
+from incremental_assets.defs.following import FOLLOWS_TAG
 from incremental_assets.defs.tables import View
 from tests.fakes import FakeCheckpoints, FakeProbe, World
 from tests.scenario import ORDERS, shop
@@ -101,10 +102,18 @@ class Studio:
         return build(self.runtime.configuration, {"shop": catalogue}, {"runtime": self.runtime})
 
     def run(
-        self, first: str, last: str = "", *, tables: Sequence[TableId] = (ORDERS,), mode: str = "", check: bool = False
+        self,
+        first: str,
+        last: str = "",
+        *,
+        tables: Sequence[TableId] = (ORDERS,),
+        mode: str = "",
+        check: bool = False,
+        follows: str = "",
     ) -> ExecuteInProcessResult:
         """One run over a range of partitions, as the sensor or a backfill starts it."""
-        tags = dict(zip(RANGE_TAGS, (first, last or first), strict=True)) | ({"mode": mode} if mode else {})
+        more = {name: value for name, value in {"mode": mode, FOLLOWS_TAG: follows}.items() if value}
+        tags = dict(zip(RANGE_TAGS, (first, last or first), strict=True)) | more
         assets = [*self.view.external(), *sync_assets(self.view), *check_assets(self.view)]
         selection = AssetSelection.assets(*(AssetKey([each.source, each.schema, each.name]) for each in tables))
         return materialize(
