@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown, exit_code_of, worst
@@ -46,15 +46,21 @@ def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:
     shown += [Note(sentence, "bad") for sentence in dict.fromkeys(str(error) for error in errors)]
     shown += _terms(previews)
     shown += _questions(reads)
-    idle = len(previews) - len(reads) - len(stops)
-    shown.append(
-        Note(
-            f"{counted(len(reads), 'table')} would be read, {idle} {agreeing(idle, 'stands', 'stand')} still, {len(errors)} would stop; nothing was written",
-            "strong",
+    waiting = [due for each in previews if (due := _next_look(each)) is not None]
+    idle = len(previews) - len(reads) - len(stops) - len(waiting)
+    parts = [f"{counted(len(reads), 'table')} would be read", f"{idle} {agreeing(idle, 'stands', 'stand')} still"]
+    if waiting:
+        parts.append(
+            f"{len(waiting)} would not be looked at before {min(waiting):%Y-%m-%d %H:%M}Z (`sync --now` looks)"
         )
-    )
+    shown.append(Note(f"{', '.join(parts)}, {len(errors)} would stop; nothing was written", "strong"))
     document = {"tables": [*(_entry(each) for each in previews), *(_troubled(each) for each in troubles)]}
     return Answer(document, shown, worst([exit_code_of(error) for error in errors]) if errors else DONE)
+
+
+def _next_look(each: Preview) -> datetime | None:
+    """When a sync looks at the table again; None where it would look now."""
+    return each.decision.next_look if isinstance(each.decision, NothingToDo) and each.error is None else None
 
 
 def _terms(previews: Sequence[Preview]) -> list[Note]:
@@ -156,6 +162,7 @@ def _entry(each: Preview) -> dict[str, Any]:
         "compares": plan.reading.finds_differing if plan else spec.compares,
         "action": "stop" if each.error else "read" if plan else "nothing",
         "reason": decision.reason if isinstance(decision, NothingToDo) else None,
+        "next_look": (due := _next_look(each)) and due.isoformat(),
         "window": {
             "lower": text(plan and plan.reading.window.lower),
             "upper": text(plan and plan.reading.window.upper),

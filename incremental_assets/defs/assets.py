@@ -22,6 +22,7 @@ from dagster import (
     multi_asset,
 )
 
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.config.resolve import Resolved
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
@@ -187,7 +188,10 @@ def _results(
         if sentence := left_behind(spec, held):
             report = replace(report, warnings=(*report.warnings, sentence))
             context.log.warning("%s: %s", report.table, sentence)
-        entries = metadata.of_report(report, spec, rows=ports.reader.rows(spec), held=held)
+        state = ports.checkpoints.position(spec.id).state
+        due = capture_of(spec).next_look(spec, state)
+        left = metadata.Left(ports.reader.rows(spec), held, ports.quarantine.unfit(spec), due)
+        entries = metadata.of_report(report, spec, left)
         yield from _materialized(context, asset_key(report.table), entries, told)
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from dagster import (
 
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, History, HistoryRows
-from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
 from incremental_assets.core.model.verdict import Severity, Verdict
 from incremental_assets.core.planning.report import SyncReport
@@ -107,8 +109,21 @@ def of_place(file: Path, line: int) -> Metadata:
         return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[where])}
 
 
-def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None, held: HeldRows | None = None) -> Metadata:
-    """One sync of one table, in numbers that plot and texts that explain. `rows`: those of the whole table after it; `held`: by its contract."""
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is so after a sync: rows of the whole copy, those that its contract holds or that cannot land, and when the table is looked at next if not by each sync. None where it is not known."""
+
+    rows: int | None = None
+    held: HeldRows | None = None
+    unfit: UnfitRows | None = None
+    next_look: datetime | None = None
+
+
+_UNKNOWN = Left()
+
+
+def of_report(report: SyncReport, spec: TableSpec, left: Left = _UNKNOWN) -> Metadata:
+    """One sync of one table, in numbers that plot and texts that explain."""
     entries: dict[str, Any] = {
         "mode": str(report.mode),
         "strategy": str(report.strategy),
@@ -139,7 +154,12 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None, held
     entries |= {f"seconds_{phase}": round(seconds, 3) for phase, seconds in report.phases}
     own = (*_OWN_COLUMNS, _DELETED_AT) if spec.deletes.marks else _OWN_COLUMNS
     entries |= _columns_of(spec.id, spec.columns, spec.key, own)
-    entries["dagster/row_count"] = rows
+    entries["dagster/row_count"] = left.rows
+    if left.unfit is not None:
+        entries |= {"rows_unfit": left.unfit.rows, "unfit": left.unfit.sentence or None}
+    if left.next_look is not None:
+        entries["next_look"] = left.next_look.isoformat()
+    held = left.held
     if spec.contract is not None and held is not None:
         entries |= {
             "rows_held": held.rows,

@@ -19,7 +19,7 @@ from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, ORDERS_SHAPE, mon
 
 ENTRY = {
     "within_seconds",
-    "source", "table", "strategy", "cursor", "key", "compares", "action", "reason", "window", "previous_watermark", "new_watermark", "guarantee",
+    "source", "table", "strategy", "cursor", "key", "compares", "action", "reason", "next_look", "window", "previous_watermark", "new_watermark", "guarantee",
     "guarantee_reason", "source_read", "schema", "files", "deletes", "contract", "history", "destructive", "warnings", "error",
 }  # fmt: skip
 
@@ -276,9 +276,20 @@ def test_a_stop_is_shown_with_its_own_cause_and_not_with_that_of_a_guarantee(
 def test_the_sum_of_a_plan_counts_tables_in_which_nothing_moved(call: Call, outside: Outside) -> None:
     outside.world.database.tick(600)
     call("sync")
-    assert (
-        call("plan").out.splitlines()[-1] == "0 tables would be read, 2 stand still, 0 would stop; nothing was written"
+    assert call("plan").out.splitlines()[-1] == (
+        "0 tables would be read, 1 stands still, 1 would not be looked at before 2024-01-30 09:10Z (`sync --now` looks), "
+        "0 would stop; nothing was written"
     )
+
+
+def test_a_table_that_nobody_looks_at_yet_is_not_said_to_stand_still(call: Call, outside: Outside) -> None:
+    call("sync")
+    outside.world.database.insert(COUNTRIES, code="ch", name="Switzerland")
+    last = call("plan").out.splitlines()[-1]
+    entry = call("plan", "--json").tables["public.countries"]
+    assert "1 would not be looked at before" in last
+    assert (entry["action"], entry["next_look"] is not None) == ("nothing", True)
+    assert call("plan", "--json").tables["public.orders"].get("next_look") is None
 
 
 def test_a_copy_that_another_hand_changed_stops_the_table_beforehand(call: Call, synced: Outside) -> None:
@@ -342,7 +353,7 @@ def test_what_the_source_expects_of_the_read_stands_beside_it(
     assert "~12,345" in eyes
     assert "orders_by_time" in eyes
     assert "SELECT of orders;" in eyes
-    assert "1 table would be read, 1 stands still, 0 would stop; nothing was written" in eyes
+    assert "1 table would be read, 0 stand still, 1 would not be looked at before 2024-01-30" in eyes
 
 
 def test_a_database_that_cannot_explain_says_so(call: Call, outside: Outside) -> None:

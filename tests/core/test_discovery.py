@@ -354,6 +354,10 @@ def test_a_comment_stays_on_its_line_and_a_word_of_yaml_is_quoted() -> None:
         (CursorType.TIMESTAMP, "0001-01-01T00:00:00Z", "2026-11-24T00:00:00Z", None),
         (CursorType.INTEGER, "1", "20000", "size: 100000"),
         (CursorType.INTEGER, "1", "2500000000", "size: 100000000"),
+        (CursorType.INTEGER, "-9223372036854775808", "9223372036854775807", "size: 1000000"),
+        (CursorType.INTEGER, "-1", "9223372036854775807", "size: 1000000"),
+        (CursorType.INTEGER, "1", "2147483647", "size: 1000000"),
+        (CursorType.INTEGER, "1", "7223372036854775807", "size: 100000000000000000"),
     ],
 )
 def test_partitions_follow_the_range_of_the_cursor(

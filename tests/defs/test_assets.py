@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from dagster import AssetKey, DagsterInstance, ExecuteInProcessResult
 
 from incremental_assets.core.errors import CommitMissing, SourceUnreachable
 from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.quarantine import UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import SyncPlan
@@ -126,6 +128,10 @@ def test_the_one_partition_of_a_table_without_a_cursor_reads_it_whole_whether_th
 
     asked_for = studio.run("current", tables=[COUNTRIES])
     assert told(asked_for, COUNTRIES)["dagster/row_count"] == 2
+    position = studio.world.checkpoints.position(COUNTRIES)
+    assert position.state is not None
+    assert position.state.clock is not None
+    assert told(asked_for, COUNTRIES)["next_look"] == (position.state.clock + timedelta(days=1)).isoformat()
     assert studio.announced(COUNTRIES) == ["current", "current"]
 
 
@@ -260,12 +266,27 @@ def test_everything_that_a_run_knows_is_in_its_metadata(studio: Studio) -> None:
         "mode", "strategy", "window", "guarantee", "guarantee_reason", "new_watermark", "settled", "rows_read", "rows_inserted",
         "rows_updated", "rows_deleted", "rows_unchanged", "rows_late", "rows_quarantined", "delta_version", "sequence", "seconds",
         "lag_seconds", "seconds_plan", "seconds_read", "seconds_apply", "dagster/column_schema", "dagster/column_lineage", "dagster/row_count",
+        "rows_unfit",
     }  # fmt: skip
     assert expected <= set(metadata)
     assert metadata["guarantee"] == "settled"
     assert "transaction 102" in metadata["guarantee_reason"]
     assert metadata["dagster/row_count"] == 4
     assert metadata["lag_seconds"] == 11 * 60 + 2
+    assert (metadata["rows_unfit"], "unfit" in metadata, "next_look" in metadata) == (0, False, False)
+
+
+def test_rows_that_cannot_land_are_in_the_metadata_until_they_are_gone(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = UnfitRows(2, (("NaN", 2),), datetime(2024, 1, 29, 9, tzinfo=UTC))
+    monkeypatch.setattr(FakeLake, "unfit", lambda _self, _spec: found)
+    monday(studio.world.database)
+    metadata = told(studio.run("2024-01-01", mode="sync"))
+    assert (metadata["rows_unfit"], metadata["unfit"]) == (
+        2,
+        "2 rows of the source cannot land and are in quarantine since 2024-01-29 09:00Z: NaN (2)",
+    )
 
 
 def test_rows_of_a_contract_that_is_configured_no_more_are_told_in_its_metadata(studio: Studio) -> None:

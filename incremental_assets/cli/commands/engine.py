@@ -100,7 +100,7 @@ def _status(_: Configuration) -> Answer:
     if engine.idle:
         shown.append(Note(f"a run has left it behind, and {end_of(found)}"))
     if forks is not None:
-        shown.append(Note(f"commands begin as forks of pid {forks}, which has imported what they need"))
+        shown.append(Note(f"commands and runs begin as forks of pid {forks}, which has imported what they need"))
     if found.unusable:
         shown.append(Note(found.unusable, "bad"))
     return Answer(document, shown, FAILED if found.unusable else DONE)

@@ -22,6 +22,9 @@ _NAMED = 4
 """The most candidates of a table that are shown, best first."""
 _PARTITIONS = 100
 """About so many ranges of a whole number, so that one can still be looked at by itself."""
+_ENDS = (-(2**63), -(2**31), 2**31 - 1, 2**63 - 1)
+_NEAR = 1000
+"""A number so close to the end of its type stands for "none" or "always", and is no place where rows are."""
 _WIDTH = 130
 
 
@@ -88,16 +91,25 @@ def _cursor(cursor: Cursor) -> str:
 
 
 def _grid(cursor: Cursor, each: Proposal) -> str:
-    """`partitions` for the range of the cursor: months from the first row, or days where the range is under 62 days; of whole numbers about a hundred ranges. Empty where the first day is not known."""
+    """`partitions` for the range of the cursor: months from the first row, or days where the range is under 62 days; of whole numbers about a hundred ranges over them. Empty where the first day is not known."""
     if cursor.type is CursorType.INTEGER:
-        span = int(each.highest.text) - int(each.lowest.text) if each.highest and each.lowest else 0
-        size = 10 ** max(5, len(str(max(1, span // _PARTITIONS))))
+        size = 10 ** max(5, len(str(max(1, _span(each) // _PARTITIONS))))
         return f"size: {size}"
     first = _day(each.lowest)
     if first is None:
         return ""
     is_young = (last := _day(each.highest)) is not None and timedelta() <= last - first < timedelta(days=62)
     return f"every: {'day' if is_young else 'month'}, from: {first if is_young else first.replace(day=1)}"
+
+
+def _span(each: Proposal) -> int:
+    """How far the numbers reach; where one of the ends is a placeholder at the end of its type, as many as there are rows: a grid over the type would have all of them in one range."""
+    if each.highest is None or each.lowest is None:
+        return 0
+    lowest, highest = int(each.lowest.text), int(each.highest.text)
+    if any(abs(number - end) <= _NEAR for number in (lowest, highest) for end in _ENDS):
+        return each.shape.rows or 0
+    return highest - lowest
 
 
 def _day(value: CursorValue | None) -> date | None:
