@@ -7,6 +7,7 @@ from pathlib import Path
 from dagster import Definitions, OpExecutionContext, in_process_executor, job, op
 
 from incremental_assets.adapters.fork_server.runs import begin_as_forks
+from incremental_assets.defs.shutdown import end_runs_with_server
 
 GO = "go"
 """A file beside the instance, for which the run that waits waits."""
@@ -55,5 +56,6 @@ def waits() -> None:
     wait()
 
 
+end_runs_with_server()
 begin_as_forks()
 defs = Definitions(jobs=[succeeds, fails, waits])

@@ -46,19 +46,27 @@ class Location:
         self._end = ExitStack()
         port = free_port()
         environment = {**os.environ, "DAGSTER_HOME": str(folder)}
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("DAGSTER_HOME", str(folder))
-            starting = control.start(self.engine, ())
+        starting = self._importing()
         self._server = subprocess.Popen(
             [sys.executable, "-m", "dagster", "api", "grpc", "--host", "127.0.0.1", "--port", port, "--location-name", "runs", "--python-file", forked_runs.__file__],
             env={**environment, **OF_THE_SERVER},
         )  # fmt: skip
         self.instance = self._end.enter_context(DagsterInstance.from_config(str(folder)))
-        assert starting is not None
         assert starting.finish() == ""
         target = GrpcServerTarget(host="127.0.0.1", port=int(port), socket=None, location_name="runs")
         until(lambda: self._answers(int(port)))
         self._workspace = self._end.enter_context(WorkspaceProcessContext(self.instance, target))
+
+    def _importing(self) -> control.Starting:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("DAGSTER_HOME", str(self.folder))
+            starting = control.start(self.engine, ())
+        assert starting is not None
+        return starting
+
+    def start_forks(self) -> None:
+        """The process beside the engine, once more."""
+        assert self._importing().finish() == ""
 
     @staticmethod
     def _answers(port: int) -> bool:
@@ -164,7 +172,6 @@ def test_the_password_of_a_code_location_is_in_no_process_list(location: Locatio
 
 
 def test_runs_outlive_the_process_that_they_are_forks_of_and_the_next_imports_for_itself(location: Location) -> None:
-    """The last of the module, as nothing is forked any more."""
     server = location.forks_from
     assert server is not None
     run = location.launch("waits")
@@ -174,3 +181,18 @@ def test_runs_outlive_the_process_that_they_are_forks_of_and_the_next_imports_fo
     assert location.process(alone)[1] == location._server.pid
     (location.folder / forked_runs.GO).touch()
     assert (location.ended(run), location.ended(alone)) == (DagsterRunStatus.SUCCESS, DagsterRunStatus.SUCCESS)
+    (location.folder / forked_runs.GO).unlink()
+    assert location.process(location.launch("succeeds"))[1] == location._server.pid
+    location.start_forks()
+    assert location.process(location.launch("succeeds"))[1] == location.forks_from, "as soon as there is one again"
+
+
+def test_a_server_that_is_told_to_end_takes_its_runs_along(location: Location) -> None:
+    """The last of the module: there is no server any more."""
+    run = location.launch("waits")
+    pid, parent = location.process(run)
+    assert parent == location.forks_from
+    location._server.terminate()
+    until(lambda: not psutil.pid_exists(pid))
+    location._server.wait(60)
+    assert location.ended(run) in (DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED)
