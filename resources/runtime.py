@@ -161,7 +161,7 @@ class Runtime:
             self.checkpoints.remember_catalogue(source, self._known(source, shapes))
             self._remembered[source] = lasting
         resolved = with_sound_contracts(resolve_all(self.configuration.source(source), shapes))
-        if not any(spec.discards for spec in resolved.specs):
+        if not any(spec.discards or spec.collation_key for spec in resolved.specs):
             return resolved
         # Checks compare what syncs read.
         return resolved.as_landed(self.checkpoints.positions())

@@ -158,7 +158,7 @@ def _entry(each: Preview) -> dict[str, Any]:
         "table": render_table(spec.id.schema, spec.id.name),
         "strategy": str(spec.strategy),
         "cursor": spec.cursor.column if spec.cursor and spec.is_incremental else None,
-        "key": list(spec.key),
+        "key": list(spec.named_key),
         "compares": plan.reading.finds_differing if plan else spec.compares,
         "action": "stop" if each.error else "read" if plan else "nothing",
         "reason": decision.reason if isinstance(decision, NothingToDo) else None,

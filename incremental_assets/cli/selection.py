@@ -90,7 +90,7 @@ def remembered(runtime: Runtime, patterns: Sequence[str]) -> Selection:
     troubles: list[Trouble] = []
     positions = runtime.checkpoints.positions()
     for source in runtime.configuration.sources:
-        resolved = resolve_all(source, runtime.checkpoints.catalogue(source.name) or ())
+        resolved = resolve_all(source, runtime.checkpoints.catalogue(source.name) or ()).as_landed(positions)
         specs += resolved.specs
         troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
     wanted = _wanted(patterns, [*(spec.id for spec in specs), *(trouble.table for trouble in troubles)], {})

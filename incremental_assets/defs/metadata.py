@@ -153,7 +153,7 @@ def of_report(report: SyncReport, spec: TableSpec, left: Left = _UNKNOWN) -> Met
     }
     entries |= {f"seconds_{phase}": round(seconds, 3) for phase, seconds in report.phases}
     own = (*_OWN_COLUMNS, _DELETED_AT) if spec.deletes.marks else _OWN_COLUMNS
-    entries |= _columns_of(spec.id, spec.columns, spec.key, own)
+    entries |= _columns_of(spec.id, spec.columns, spec.named_key, own)
     entries["dagster/row_count"] = left.rows
     if left.unfit is not None:
         entries |= {"rows_unfit": left.unfit.rows, "unfit": left.unfit.sentence or None}
@@ -245,7 +245,10 @@ def _columns_of(
     table: TableId, columns: tuple[Column, ...], key: tuple[str, ...], own: tuple[TableColumn, ...] = _OWN_COLUMNS
 ) -> dict[str, Any]:
     lineage = {
-        column.name: [TableColumnDep(asset_key=source_key(table), column_name=column.name)] for column in columns
+        column.name: [
+            TableColumnDep(asset_key=source_key(table), column_name=each.name) for each in column.of or (column,)
+        ]
+        for column in columns
     }
     schema = TableSchema(columns=[*(_column(column, column.spark_type, key) for column in columns), *own])
     return {"dagster/column_schema": schema, "dagster/column_lineage": TableColumnLineage(lineage)}

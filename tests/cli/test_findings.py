@@ -73,11 +73,10 @@ def test_a_role_that_others_use_too_is_told_with_them_and_a_pooler_and_settings_
     assert found["settings"].detail.endswith("not by quote_all_identifiers = on")
 
 
-def test_a_key_that_the_source_compares_otherwise_than_the_copy_is_a_warning_with_its_cure() -> None:
+def test_a_copy_of_an_earlier_release_that_tells_keys_apart_by_their_writing_is_a_warning_with_its_cure() -> None:
     found = orders()
     columns = tuple(
-        replace(each, equality="the collation utf8mb4_general_ci") if each.name == "id" else each
-        for each in found.columns
+        replace(each, collation="utf8mb4_general_ci padded") if each.name == "id" else each for each in found.columns
     )
     spec = replace(found, shape=replace(found.shape, columns=columns))
     facts = TableFacts(Wanted(spec.id), exists=True, usable=True, readable=True)
@@ -87,9 +86,10 @@ def test_a_key_that_the_source_compares_otherwise_than_the_copy_is_a_warning_wit
     (said,) = (each for each in of_table(spec, facts, source, landed=True) if each.topic == "key")
 
     assert said.health is Health.WARN
-    assert "takes keys in 'id' for equal that the copy tells apart (the collation utf8mb4_general_ci)" in said.detail
+    assert "takes keys for equal that are written differently ('id': utf8mb4_general_ci padded)" in said.detail
+    assert "--full-refresh` makes it anew" in said.detail
     assert said.detail.endswith("its runs are best_effort")
-    assert said.cure.startswith("follow deletes by `deletes: {mode: diff}`")
+    assert said.cure.startswith("one full refresh")
 
 
 def test_what_is_found_of_many_tables_alike_is_one_line_and_the_worst_comes_first() -> None:

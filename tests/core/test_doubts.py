@@ -10,8 +10,8 @@ import pytest
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.doubts import alike, of_numbers
 from incremental_assets.core.captures.database.settled_bound import settle
+from incremental_assets.core.model.collation_key import collated
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.table import Arrival, Cursor, RoleZone, Sequence, Span, Strategy, TableSpec
@@ -112,10 +112,10 @@ def test_zones_are_alike_that_read_alike_all_year() -> None:
     assert not alike("Europe/Paris", "Africa/Algiers", NOON), "alike in winter"
 
 
-def test_a_key_that_only_the_source_takes_for_equal_is_a_best_effort_until_keys_are_compared() -> None:
+def test_a_copy_of_an_earlier_release_whose_key_only_the_source_takes_for_equal_is_a_best_effort() -> None:
     plain = orders()
     columns = tuple(
-        replace(each, equality="the collation utf8mb4_general_ci") if each.name in plain.key else each
+        replace(each, collation="utf8mb4_general_ci padded") if each.name in plain.key else each
         for each in plain.columns
     )
     spec = replace(plain, shape=replace(plain.shape, columns=columns))
@@ -124,8 +124,7 @@ def test_a_key_that_only_the_source_takes_for_equal_is_a_best_effort_until_keys_
     found = settle(spec, spec.cursor, bound(), None, None)
     assert found.guarantee is Guarantee.BEST_EFFORT
     assert "utf8mb4_general_ci" in found.reason
-    assert "`deletes: {mode: diff}`" in found.reason
-    compared = replace(spec, deletes=Deletes(DeleteMode.DIFF))
+    assert "--full-refresh` makes it anew" in found.reason
     appended = replace(spec, strategy=Strategy.APPEND)
-    for each in (plain, compared, appended):
+    for each in (plain, collated(spec), appended):
         assert "for equal" not in settle(each, plain.cursor, bound(), None, None).reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -20,6 +20,8 @@ class FakeKeys:
     keys: frozenset[tuple[object, ...]]
     names: tuple[str, ...] = ("id",)
     storage: tuple[tuple[int, int], ...] = ()
+    written: Mapping[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
+    """Keys as they are written, by these, where rows are told apart by a collation key."""
     dead: frozenset[tuple[object, ...]] = frozenset()
     """Of rows of a copy that are marked as gone and are to leave it."""
     read: int = field(default=0, init=False)
@@ -27,8 +29,9 @@ class FakeKeys:
     @classmethod
     def of(cls, spec: TableSpec, rows: Iterable[Row], storage: tuple[tuple[int, int], ...] = ()) -> FakeKeys:
         """Whole keys of rows that a lake can hold."""
-        keys = (key_of(spec, row) for row in rows if is_fit(row))
-        return cls(frozenset(key for key in keys if None not in key), spec.key, storage)
+        keys = {key_of(spec, row): tuple(row[name] for name in spec.named_key) for row in rows if is_fit(row)}
+        whole = {key: written for key, written in keys.items() if None not in key}
+        return cls(frozenset(whole), spec.key, storage, whole)
 
     def spread(self) -> KeySpread:
         """By value where all are whole numbers."""
@@ -46,6 +49,11 @@ class FakeKeys:
         found = frozenset(text_of(key) for key in self._within(within))
         self.read += len(found)
         return found
+
+    def as_written(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """By the key's own columns."""
+        texts_of = {text_of(key): text_of(written) for key, written in self.written.items()}
+        return frozenset(texts_of.get(text, text) for text in texts)
 
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
         """Those that are there."""

@@ -61,13 +61,13 @@ class FakePlacedRows:
 def place_of(spec: TableSpec, row: Row) -> int:
     """The key's value where it is one whole number, else the hash of the key, or of the row."""
     if by_value(spec, [row]):
-        return int(str(row[spec.key[0]]))
+        return int(str(key_of(spec, row)[0]))
     return _hash(key_of(spec, row) if spec.key else sorted(own_columns(row).items()))
 
 
 def by_value(spec: TableSpec, rows: Iterable[Row]) -> bool:
     """Whether the key is one whole number."""
-    return len(spec.key) == 1 and all(isinstance(row[spec.key[0]], int) for row in rows)
+    return len(spec.key) == 1 and all(isinstance(key_of(spec, row)[0], int) for row in rows)
 
 
 def _pairs(spec: TableSpec, rows: Sequence[Row], within: KeyParts) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from incremental_assets.core.model.batch import Operation
+from incremental_assets.core.model.collation_key import NAME
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
@@ -27,8 +28,18 @@ def cursor_of(spec: TableSpec, row: Row) -> CursorValue | None:
 
 
 def key_of(spec: TableSpec, row: Row) -> tuple[object, ...]:
-    """The key's values; NULL is equal to NULL."""
-    return tuple(row[name] for name in spec.key)
+    """The key's values, and what the source takes for equal of those that it compares in its own way; NULL is equal to NULL."""
+    of = spec.collation_key.of if spec.collation_key else ()
+    folded = (
+        None if any(row.get(column.name) is None for column in of) else "|".join(fold(row[each.name]) for each in of)
+    )
+    # What is gone from a copy is known by its collation key alone.
+    return tuple(row.get(NAME, folded) if name == NAME else row[name] for name in spec.key)
+
+
+def fold(value: object) -> str:
+    """How the source of the fakes compares a column that has a collation: without case, and without blanks around."""
+    return str(value).strip().lower()
 
 
 def inside(spec: TableSpec, window: Window, row: Row, *, nulls: bool) -> bool:

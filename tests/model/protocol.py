@@ -18,6 +18,7 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, SourceRefused, StageBroken
 from incremental_assets.core.landing.first_load import WORTH_IT
+from incremental_assets.core.model.collation_key import collated
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
@@ -34,6 +35,9 @@ from tests.fakes.rows import is_fit
 from tests.model.invariants import Invariants
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, orders, written_by
 
+BLANKS_APART = replace(
+    ORDERS_SHAPE, columns=(replace(ORDERS_SHAPE.columns[0], collation="blanks"), *ORDERS_SHAPE.columns[1:])
+)
 TERMS = {
     "upsert by a stamp": orders(Strategy.UPSERT),
     "append by a stamp": orders(Strategy.APPEND),
@@ -47,6 +51,7 @@ TERMS = {
     "upsert that follows deletes": orders(
         Strategy.UPSERT, deletes=Deletes(DeleteMode.DIFF, every=timedelta(), max_fraction=1.0)
     ),
+    "upsert whose keys are written in several ways": collated(replace(orders(Strategy.UPSERT), shape=BLANKS_APART)),
     "upsert by a stamp, loaded directly": orders(Strategy.UPSERT, size=WORTH_IT),
     "append by a stamp, loaded directly": orders(Strategy.APPEND, size=WORTH_IT),
 }

@@ -143,6 +143,18 @@ class SourceMoves(RuleBasedStateMachine):
             with contextlib.suppress(Locked):
                 transaction.update(ORDERS, {"id": rows[row % len(rows)]["id"]}, **changes)
 
+    @precondition(lambda self: self.open and self.spec.collation_key)
+    @rule(which=st.integers(0, 3), row=st.integers(0, 20), early=st.booleans(), blanks=st.integers(0, 2))
+    def a_key_is_written_anew(self, which: int, row: int, early: bool, blanks: int) -> None:
+        """As the same number to the source, which takes no blanks around it into account."""
+        rows = self.world.database.rows(ORDERS)
+        if rows:
+            transaction, key = self.pick(which), rows[row % len(rows)]["id"]
+            number = int(str(key))
+            changes = {"id": f"{number}{' ' * blanks}" if blanks else number, "status": self.version()}
+            with contextlib.suppress(Locked):
+                transaction.update(ORDERS, {"id": key}, **changes, updated_at=self.stamp(transaction, early))
+
     @precondition(lambda self: self.open and self.spec.deletes.compares)
     @rule(which=st.integers(0, 3), row=st.integers(0, 20))
     def delete(self, which: int, row: int) -> None:

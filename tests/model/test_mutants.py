@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
+from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.stamping import Stamp, Stamping
 from incremental_assets.core.model.table import NullPolicy, Strategy
 from incremental_assets.core.planning.plan import Mode
@@ -19,6 +20,7 @@ from tests.core import (
     test_altered,
     test_bound,
     test_clocks,
+    test_collation_key,
     test_column_identity,
     test_compact,
     test_deletes,
@@ -260,6 +262,17 @@ STORIES: dict[str, Callable[[], None]] = {
     "a row that is marked as gone equals one that comes back": (
         test_deletes_marked.test_a_key_that_comes_back_has_no_mark_though_its_row_is_as_it_was
     ),
+    "keys are told apart as they are written": lambda: (
+        test_collation_key.test_a_key_that_is_written_anew_takes_the_place_of_its_row(Deletes())
+    ),
+    "a copy of an earlier release is like any other": (
+        test_collation_key.test_a_copy_of_an_earlier_release_goes_on_and_says_what_it_lacks_until_it_is_made_anew
+    ),
+    "how the source compares a key is no term of a copy": lambda: (
+        test_collation_key.test_a_source_that_compares_its_key_in_another_way_stops_the_table_until_it_is_read_anew(
+            "nocase", "rtrim"
+        )
+    ),
     "a repair has read all of its window": test_repair_verified.test_a_hole_that_no_sync_has_read_stays_one,
     "counts alone tell which rows differ": lambda: test_differing.test_ten_rows_among_many_are_found_by_reading_few(
         ("id",), pytest.MonkeyPatch()
@@ -303,8 +316,8 @@ STORIES: dict[str, Callable[[], None]] = {
     "a trigger that was switched off and on again goes unnoticed": (
         test_stamps.test_a_trigger_that_was_altered_between_two_syncs_makes_one_run_a_best_effort_and_is_said_once
     ),
-    "the source tells keys apart as the copy does": (
-        test_doubts.test_a_key_that_only_the_source_takes_for_equal_is_a_best_effort_until_keys_are_compared
+    "a copy of an earlier release tells keys apart as its source does": (
+        test_doubts.test_a_copy_of_an_earlier_release_whose_key_only_the_source_takes_for_equal_is_a_best_effort
     ),
     "what was read again is verified": test_repair_verified.test_drift_that_stays_keeps_the_verified_end_below_it,
 }

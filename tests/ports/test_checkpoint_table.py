@@ -252,7 +252,9 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         sequence=drawn,
         stamps=stamping,
         encoding="LATIN1",
-        equality="the collation nocase",
+        collation="nocase",
+        no_key="its collation is the application's own",
+        of=(Column("code", "text", "string", Fidelity.TEXT, collation="nocase"),),
         readings=("timestamp_ntz", "date"),
     )
     orders = TableShape(
@@ -264,6 +266,7 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         ),
         primary_key=("id",),
         unique_keys=(("a", "b"), ("c",)),
+        indexed_keys=((told, replace(told, name="at", stamps=Stamping())),),
         own_key=("a",),
         comment="orders",
         rows=7,

@@ -21,11 +21,11 @@ def judge_of(spec: TableSpec) -> Judge | None:
     contract = spec.contract
     if contract is None:
         return None
-    if found := "; ".join(misfits(schema_of(contract), spec.columns)):
+    if found := "; ".join(misfits(schema_of(contract), spec.source_columns)):
         raise ContractBroken(
             f"{spec.id}: the table is not what its contract says: {found}; nothing landed: fix the source, or the contract ({contract.file}:{contract.line})"
         )
-    return Judge(str(spec.id), _packed(contract), spec.shape.names)
+    return Judge(str(spec.id), _packed(contract), tuple(column.name for column in spec.source_columns))
 
 
 _packing = Lock()

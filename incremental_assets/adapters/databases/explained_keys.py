@@ -34,6 +34,11 @@ class ExplainedKeys:
         with self.explained():
             return self.asked.texts(within)
 
+    def as_written(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """The texts as they are written; an error is explained."""
+        with self.explained():
+            return self.asked.as_written(texts)
+
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
         """The keys that are there; an error is explained."""
         with self.explained():

@@ -9,10 +9,12 @@ from typing import Any, Protocol, TypeVar
 
 from incremental_assets.adapters.databases.measure import text_hash
 from incremental_assets.adapters.databases.read_places import ReadPlaces
-from incremental_assets.adapters.databases.row_texts import is_marked, key_text, place, row_hash, row_text
+from incremental_assets.adapters.databases.row_texts import is_marked, key_text, place, row_hash, row_text, written_text
 from incremental_assets.adapters.databases.sentences import ALTERED
+from incremental_assets.adapters.spark.own_names import HASH, KEY, WRITTEN
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.collation_key import as_planned
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import KeyParts
@@ -51,7 +53,7 @@ Row = TypeVar("Row", bound=LocalRow)
 
 def check_unaltered(spec: TableSpec, found: Iterable[TableShape]) -> None:
     """The table as the catalogue shows it in the snapshot is the one that the plan was made for. Raises SourceRefused."""
-    shape = next((shape.without(spec.shape.left_out) for shape in found), None)
+    shape = next((as_planned(spec, shape).without(spec.shape.left_out) for shape in found), None)
     if shape is not None and spec.cursor is not None and spec.cursor.by_transaction:
         shape = shape.numbered()
     elif shape is not None:
@@ -66,8 +68,8 @@ def check_unaltered(spec: TableSpec, found: Iterable[TableShape]) -> None:
 
 
 def _as_read(columns: Iterable[Column]) -> list[Column]:
-    """Columns as far as a read depends on them: who stamps them, and how they are compared, is asked by each look."""
-    return [replace(column, stamps=None, equality="") for column in columns]
+    """Columns as far as a read depends on them: who stamps them is asked by each look."""
+    return [replace(column, stamps=None) for column in columns]
 
 
 def sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
@@ -80,10 +82,19 @@ def sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
     return (row for row in rows if places.holds(place(plan.spec, row.values)) or (unfit and row.column))
 
 
-def hashed(spec: TableSpec, rows: Iterable[Row], places: KeyParts | None) -> list[tuple[str, int]]:
-    """The key's canonical text and the row's hash of each, or of those alone whose keys lie at some places."""
+def hashed_columns(spec: TableSpec) -> str:
+    """Of a row-by-row comparison the key's canonical text, the row's hash and, where rows are told apart by a collation key, the key as it is written."""
+    return f"{KEY} string, {HASH} bigint" + (f", {WRITTEN} string" if spec.collation_key else "")
+
+
+def hashed(spec: TableSpec, rows: Iterable[Row], places: KeyParts | None) -> list[tuple[Any, ...]]:
+    """What `hashed_columns` names of each row, or of those alone whose keys lie at some places."""
     return [
-        (key_text(spec, row.values), row_hash(spec.columns, row.values))
+        (
+            key_text(spec, row.values),
+            row_hash(spec.columns, row.values),
+            *([written_text(spec, row.values)] if spec.collation_key else []),
+        )
         for row in rows
         if places is None or places.holds(place(spec, row.values))
     ]

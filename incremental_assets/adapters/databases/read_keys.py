@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from incremental_assets.adapters.databases.measure import placed_by_value, text_hash
@@ -20,11 +20,18 @@ class ReadKeys:
     by_value: bool
     storage: tuple[tuple[int, int], ...] = ()
     """Empty: such a database does not tell whether a table was rewritten."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """The keys as they are written, by these texts, where rows are told apart by a collation key."""
 
     @classmethod
     def of(cls, spec: TableSpec, texts: Iterable[str]) -> Self:
         """All of them."""
         return cls(frozenset(texts), placed_by_value(spec))
+
+    @classmethod
+    def collated(cls, texts: Mapping[str, str]) -> Self:
+        """All of them, with each as it is written."""
+        return cls(frozenset(texts), by_value=False, written=texts)
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
         """The number of keys and the sum of their hashes by part, of the keys that were read."""
@@ -34,6 +41,10 @@ class ReadKeys:
     def texts(self, within: KeyParts) -> frozenset[str]:
         """The texts of the keys within that were read."""
         return frozenset(text for text in self.all if within.holds(self._place(text)))
+
+    def as_written(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """As they were read."""
+        return frozenset(self.written.get(text, text) for text in texts)
 
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
         """Those of the keys that were read."""

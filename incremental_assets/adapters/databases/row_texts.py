@@ -40,10 +40,13 @@ def key_text(spec: TableSpec, values: Sequence[Any]) -> str:
     """The key's canonical text, as the lake gives it; the row's hash where there is no key."""
     if not spec.key:
         return str(row_hash(spec.columns, values))
-    columns, parts = _key(spec, values)
-    if len(columns) == 1 and columns[0].spark_type == "string":
-        return NULL if parts[0] is None else str(parts[0])
-    return row_text(columns, parts)
+    return _one_or_more(*_key(spec, values))
+
+
+def written_text(spec: TableSpec, values: Sequence[Any]) -> str:
+    """The same of the key as it is written, where rows are told apart by a collation key."""
+    by_name = dict(zip(spec.shape.names, values, strict=True))
+    return _one_or_more(spec.key_columns, [by_name[name] for name in spec.named_key])
 
 
 def place(spec: TableSpec, values: Sequence[Any]) -> int:
@@ -54,6 +57,12 @@ def place(spec: TableSpec, values: Sequence[Any]) -> int:
     if placed_by_value(spec):
         return NO_PLACE if parts[0] is None else int(parts[0])
     return row_hash(columns, parts)
+
+
+def _one_or_more(columns: Sequence[Column], parts: Sequence[Any]) -> str:
+    if len(columns) == 1 and columns[0].spark_type == "string":
+        return NULL if parts[0] is None else str(parts[0])
+    return row_text(columns, parts)
 
 
 def _key(spec: TableSpec, values: Sequence[Any]) -> tuple[list[Column], list[Any]]:

@@ -36,11 +36,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.paths import is_local, staging_path, table_path
-from incremental_assets.core.model.schema_drift import (
-    OWN_PREFIX,
-    check_names,
-    sql_type,
-)
+from incremental_assets.core.model.schema_drift import check_names, is_added, sql_type
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
@@ -231,9 +227,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""
         log = open_log(table_path(self._lake, spec.id))
         return (
-            tuple(
-                (found.name, sql_type(found.type)) for found in log.columns() if not found.name.startswith(OWN_PREFIX)
-            )
+            tuple((found.name, sql_type(found.type)) for found in log.columns() if not is_added(found.name))
             if log
             else ()
         )

@@ -109,8 +109,7 @@ class LakeAudit(LakePart):
 
     def readable(self, spec: TableSpec, key: str) -> str:
         """Texts without their length, moments in their usual form."""
-        by_name = {found.name: found for found in spec.columns}
-        return readable_parts([by_name[name] for name in spec.key], key)
+        return readable_parts(spec.key_columns, key)
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""

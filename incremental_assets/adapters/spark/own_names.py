@@ -65,7 +65,9 @@ COPY = own("copy")
 TIMES = own("times")
 """How often a row or a key is there."""
 KEY = own("key")
-"""Of a row-by-row comparison: the key as people read it, or the row's hash where there is no key."""
+"""Of a row-by-row comparison: the key by which rows are told apart, as text, or the row's hash where there is no key."""
+WRITTEN = own("written")
+"""Of a row-by-row comparison: the key as it is written, for people, where rows are told apart by a collation key."""
 HASH = own("hash")
 """Of a row-by-row comparison: the row's hash."""
 CURSOR = own("cursor")

@@ -70,7 +70,7 @@ def _of_values(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator
         yield warn(
             name,
             "key",
-            f"the source does not enforce the key ({', '.join(spec.key)})",
+            f"the source does not enforce the key ({', '.join(spec.named_key)})",
             "add a unique constraint; until then repeated keys are reported",
         )
 
@@ -133,7 +133,7 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
         (
             "key",
             of_key(spec),
-            "follow deletes by `deletes: {mode: diff}`, or take a key that the source compares as it is written",
+            "one full refresh; until then syncs go on, and a key that is written in another way stands beside the old one",
         ),
     )
     guarantee = Guarantee.HOLDBACK if spec.holdback else Guarantee.BEST_EFFORT

@@ -60,7 +60,8 @@ def _by_key(
 
 def _named(spec: TableSpec, keys: Keys, at: KeyParts, ports: Ports) -> tuple[str, ...]:
     few = replace(at, numbers=frozenset(sorted(at.numbers or ())[:NAMED]))
-    return tuple(ports.by_key.readable(spec, text) for text in sorted(keys.texts(few)))[:NAMED]
+    found = keys.as_written(frozenset(sorted(keys.texts(few))[:NAMED]))
+    return tuple(ports.by_key.readable(spec, text) for text in sorted(found))
 
 
 def _missing(spec: TableSpec, window: Window, places: KeyParts, ports: Ports) -> int:

@@ -43,6 +43,6 @@ def undeleted(spec: TableSpec, state: State, ports: Ports) -> Undeleted | None:
     return Undeleted(
         rows,
         f"{counted(rows, 'row')} of the copy {agreeing(rows, 'was', 'were')} deleted in the source; {follower} finds {agreeing(rows, 'it', 'them')}",
-        tuple(ports.by_key.readable(spec, text) for text in sorted(gone)[:_NAMED]),
+        tuple(ports.by_key.readable(spec, text) for text in sorted(copy.as_written(frozenset(sorted(gone)[:_NAMED])))),
         waits,
     )

@@ -98,7 +98,7 @@ def _at_intervals(table: TableId, limits: Freshness, due: datetime, clock: datet
 
 def duplicates(spec: TableSpec, terms: TableConfig, found: Duplicates) -> Verdict:
     """No key occurs twice."""
-    key = ", ".join(spec.key)
+    key = ", ".join(spec.named_key)
     detail = (
         f"{counted(found.keys, 'key')} ({key}) {agreeing(found.keys, 'is', 'are')} there more than once, {counted(found.rows, 'row')} too many"
         if found.keys
@@ -156,7 +156,7 @@ def schema(spec: TableSpec, found: Difference) -> Verdict:
     differs = len(found.added) + len(found.retyped) + (0 if spec.evolve else len(gone))
     stuck = any(not (spec.widens and each.is_wider) for each in found.retyped)
     severity = Severity.ERROR if stuck or not spec.evolve else Severity.WARN
-    detail = "; ".join(differences) or f"{counted(len(spec.columns), 'column')}, the same on both sides"
+    detail = "; ".join(differences) or f"{counted(len(spec.source_columns), 'column')}, the same on both sides"
     return Verdict(spec.id, Check.SCHEMA, not differs, severity, detail, measured=differs, threshold=0)
 
 
@@ -230,7 +230,7 @@ def unanswered(table: TableId, check: Check, sentence: str) -> Verdict:
 def shown(spec: TableSpec, terms: TableConfig, keys: Sequence[str]) -> tuple[str, ...]:
     """Sample keys as they may be shown: still comparable with each other, but not readable, where a key column is declared `pii`."""
     # Rows of a table without a key are identified by all their columns.
-    personal = set(terms.pii) & set(spec.key or spec.shape.names)
+    personal = set(terms.pii) & set(spec.named_key or spec.shape.names)
     return tuple(hashlib.sha256(key.encode()).hexdigest()[:16] if personal else key for key in keys[:10])
 
 

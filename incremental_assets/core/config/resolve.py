@@ -21,6 +21,7 @@ from incremental_assets.core.errors import (
     TableMissing,
 )
 from incremental_assets.core.model.alike import alike
+from incremental_assets.core.model.collation_key import collated
 from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import Deletes
@@ -28,7 +29,7 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import Arrival, Column, Cursor, TableId, TableShape, TableSpec
-from incremental_assets.core.planning.discarding import discarding
+from incremental_assets.core.planning.as_landed import as_landed
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import traits_of
 
@@ -56,8 +57,8 @@ class Resolved:
     problems: tuple[Unresolved, ...]
 
     def as_landed(self, positions: Mapping[TableId, Checkpoint]) -> Resolved:
-        """The same without the new columns of tables that discard them."""
-        specs = (discarding(spec, positions.get(spec.id, Checkpoint()).state) for spec in self.specs)
+        """The same as their copies have them: without the new columns of tables that discard them, and without collation keys that never landed."""
+        specs = (as_landed(spec, positions.get(spec.id, Checkpoint()).state) for spec in self.specs)
         return replace(self, specs=tuple(specs))
 
 
@@ -178,7 +179,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         history=config.history,
     )
     check_names(spec)
-    return spec
+    return collated(spec)
 
 
 def _check_readable(shape: TableShape) -> None:

@@ -116,7 +116,7 @@ def _left_open(position: Checkpoint) -> tuple[str, ...]:
 
 def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
     if target is None:
-        return f"the copy is made with {counted(len(plan.spec.columns), 'column')}"
+        return f"the copy is made with {counted(len(plan.spec.source_columns), 'column')}"
     steps = [_renamed(plan.renames)] if plan.renames else []
     if found.added:
         there = "" if plan.overwrites else f"; {_of_older_rows(plan)}"

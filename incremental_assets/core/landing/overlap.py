@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn
+from incremental_assets.core.model.schema_drift import TargetColumn, is_added
 from incremental_assets.core.planning.plan import SyncPlan
 
 
@@ -49,7 +49,7 @@ def eras(plan: SyncPlan, found: Overlap, target: Sequence[TargetColumn]) -> tupl
     An era whose rows all lie below the overlap is left out.
     """
     source = {column.name.lower() for column in plan.spec.columns}
-    shared = [column for column in target if not column.name.startswith(OWN_PREFIX) and column.name.lower() in source]
+    shared = [column for column in target if not is_added(column.name) and column.name.lower() in source]
     steps = sorted({column.since for column in shared if column.since is not None}, reverse=True)
     eras: list[Era] = []
     end = None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from incremental_assets.core.errors import NameRefused, SchemaChanged
+from incremental_assets.core.model.collation_key import NAME
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.table import Column, TableSpec
 from incremental_assets.core.model.type_widening import widens
@@ -65,10 +66,19 @@ class Difference:
         return bool(self.added or self.dropped or self.retyped)
 
 
+def is_added(name: str) -> bool:
+    """Whether a sync itself adds this column to a target; a collation key comes from the source."""
+    return name.startswith(OWN_PREFIX) and name != NAME
+
+
 def difference(columns: Sequence[Column], target: Sequence[TargetColumn]) -> Difference:
-    """Names are compared as Delta does, without their case; our own columns take no part."""
-    there = {column.name.lower(): column for column in target if not column.name.startswith(OWN_PREFIX)}
+    """Names are compared as Delta does, without their case; our own columns take no part, but for one that the source computes."""
     here = {column.name.lower(): column for column in columns}
+    there = {
+        column.name.lower(): column
+        for column in target
+        if not column.name.startswith(OWN_PREFIX) or column.name in here
+    }
     both = [(column, there[name]) for name, column in here.items() if name in there]
     return Difference(
         added=tuple(column for name, column in here.items() if name not in there),
@@ -139,7 +149,7 @@ def other_columns(spec: TableSpec, landed: Mapping[str, str]) -> list[str]:
 def check_names(spec: TableSpec) -> None:
     """Raises NameRefused for names that a Delta table cannot hold side by side, before anything is written."""
     seen: dict[str, str] = {}
-    for column in spec.columns:
+    for column in spec.source_columns:
         if column.name.lower().startswith(OWN_PREFIX):
             raise NameRefused(
                 f"{spec.id}: the column {column.name!r} begins with `{OWN_PREFIX}`, which is kept for columns that a sync adds; rename it, or leave it out: `columns: {{exclude: [{column.name}]}}` at this table"

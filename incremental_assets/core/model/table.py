@@ -100,8 +100,12 @@ class Column:
     """What of the source writes it, of a column that holds times: in the table and in every partition or child of it; None: this source does not say."""
     readings: tuple[str, ...] = ()
     """Other Spark types by which its values may be read where it is a cursor, as the source stores values of any kind in it (SQLite)."""
-    equality: str = ""
-    """By what the source takes values of it for equal that a copy tells apart, such as a collation; empty where it takes none so."""
+    collation: str = ""
+    """How the source compares its values, in the words of its dialect, where it takes some for equal that a copy holds differently; empty where it takes none."""
+    no_key: str = ""
+    """Why nothing that a copy may hold shows which of its values the source takes for equal, so that it can be no part of a key; empty where something does."""
+    of: tuple[Column, ...] = ()
+    """Of a collation key the columns that it is made of, see `collation_key.py`; none of any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,8 @@ class TableShape:
     primary_key: tuple[str, ...] = ()
     unique_keys: tuple[tuple[str, ...], ...] = ()
     """Other keys that the source enforces for every row: not partial, not deferrable, no column nullable."""
+    indexed_keys: tuple[tuple[Column, ...], ...] = ()
+    """The columns of each enforced key whose index does not compare as they do, each as the index compares it."""
     own_key: tuple[str, ...] = ()
     """The declared primary key where it is none of all rows: others inherit from the table, whose rows are shown too and may repeat it, or it may hold NULL."""
     comment: str = ""
@@ -156,6 +162,16 @@ class TableShape:
         unread = tuple(name for name in self.names if name in names)
         columns = tuple(column for column in self.columns if column.name not in names)
         return replace(self, columns=columns, left_out=(*self.left_out, *unread)) if unread else self
+
+    def compared(self, key: Collection[str]) -> tuple[Column, ...]:
+        """The columns of a key, each as whatever enforces the key compares it."""
+        own = {
+            column.name: column
+            for columns in self.indexed_keys
+            if {each.name for each in columns} == set(key)
+            for column in columns
+        }
+        return tuple(own.get(column.name, column) for column in self.columns if column.name in key)
 
     def numbered(self) -> TableShape:
         """The table with the number of each row's transaction as its last column, where the source can show it."""
@@ -209,7 +225,10 @@ class TableSpec:
     strategy: Strategy
     cursor: Cursor | None = None
     key: tuple[str, ...] = ()
+    """The columns by which rows are told apart."""
     key_enforced: bool = False
+    source_key: tuple[str, ...] = ()
+    """The key as the source has it, where a collation key stands in `key` for some of its columns; empty where `key` is that itself."""
     lookback: Span = 0
     holdback: Span = 0
     future: FuturePolicy = FuturePolicy.LAND
@@ -244,6 +263,33 @@ class TableSpec:
     def columns(self) -> tuple[Column, ...]:
         """The source's columns, in its order."""
         return self.shape.columns
+
+    @property
+    def named_key(self) -> tuple[str, ...]:
+        """The key as the source and the configuration have it, for people."""
+        return self.source_key or self.key
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The columns of that key."""
+        by_name = {column.name: column for column in self.columns}
+        return tuple(by_name[name] for name in self.named_key)
+
+    @property
+    def key_parts(self) -> tuple[str, ...]:
+        """The columns of which none may be NULL in a key, as far as they are read: those of the source first, which people know."""
+        names = dict.fromkeys((*self.named_key, *self.key))
+        return tuple(name for name in names if name in self.shape.names)
+
+    @property
+    def collation_key(self) -> Column | None:
+        """The column that says what the source takes for equal in its key; None where the key itself does."""
+        return next((column for column in self.columns if column.of), None)
+
+    @property
+    def source_columns(self) -> tuple[Column, ...]:
+        """The columns without the collation key, which the source computes."""
+        return tuple(column for column in self.columns if not column.of)
 
     @property
     def traits(self) -> Traits:
@@ -289,10 +335,19 @@ class TableSpec:
         cursor = self.read_by
         return Terms(
             strategy=self.strategy,
-            key=self.key if self.traits.one_row_per_key else (),
+            key=self.named_key if self.traits.one_row_per_key else (),
             cursor=f"{cursor.column}:{cursor.type}" if cursor else self.capture,
             fallback=(cursor.fallback or "") if cursor else "",
+            collation=self._collation,
         )
+
+    @property
+    def _collation(self) -> str | None:
+        key = self.collation_key
+        if key is not None:
+            return ", ".join(column.collation for column in key.of)
+        compared = self.shape.compared(self.named_key)
+        return None if any(column.collation for column in compared) and not self.traits.overwrites else ""
 
 
 def cursor_of(spec: TableSpec) -> Cursor:
@@ -311,6 +366,20 @@ class Terms:
     cursor: str
     fallback: str | None = None
     """The column that stands in where the cursor is NULL, or empty; None: not known, as an earlier release did not keep it."""
+    collation: str | None = None
+    """How the source compared the key, where it took values for equal that a copy holds differently, or empty; None: it counted for nothing, as an earlier release had it."""
+
+    def same(self, other: Terms) -> bool:
+        """Whether rows that landed under the one are true under the other, as far as is known."""
+        return (
+            (self.strategy, self.key) == (other.strategy, other.key)
+            and self.same_cursor(other)
+            and self.same_collation(other)
+        )
+
+    def same_collation(self, other: Terms) -> bool:
+        """Whether both take the same keys for equal, as far as is known."""
+        return None in (self.collation, other.collation) or self.collation == other.collation
 
     def same_cursor(self, other: Terms) -> bool:
         """Whether both give every row the same cursor, as far as is known."""

@@ -142,7 +142,7 @@ class SyncPlan:
         if self.request.mode is not Mode.FILL or unfilled is None or spec.contract is not None or spec.trusts_key:
             return None
         cursor = (spec.cursor.column, spec.cursor.fallback) if spec.cursor else ()
-        read = {name.lower() for name in (*spec.key, *cursor, *unfilled.columns) if name}
+        read = {name.lower() for name in (*spec.named_key, *spec.key, *cursor, *unfilled.columns) if name}
         shape = spec.shape.without([name for name in spec.shape.names if name.lower() not in read])
         return replace(self, spec=replace(spec, shape=shape, deletes=IGNORED))
 

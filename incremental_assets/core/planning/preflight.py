@@ -17,7 +17,7 @@ def check_terms(spec: TableSpec, state: State | None) -> None:
     if state is None:
         return
     was, now = state.terms, spec.terms
-    if (was.strategy, was.key) == (now.strategy, now.key) and was.same_cursor(now):
+    if was.same(now):
         return
     changes = [
         f"{name} {before or 'none'} -> {after or 'none'}"
@@ -26,6 +26,7 @@ def check_terms(spec: TableSpec, state: State | None) -> None:
             ("cursor", was.cursor, now.cursor),
             ("fallback", now.fallback if was.fallback is None else was.fallback, now.fallback),
             ("key", ", ".join(was.key), ", ".join(now.key)),
+            ("how the source compares the key", was.collation, now.collation if was.collation is not None else None),
         )
         if before != after
     ]
@@ -39,7 +40,7 @@ def check_terms(spec: TableSpec, state: State | None) -> None:
 def keys_stay_single(was: Terms, now: Terms) -> bool:
     """Whether rows that landed under the old settings can stay: with one row per key, only if the same key applied."""
     single_before, single_now = (traits_of(terms.strategy).one_row_per_key for terms in (was, now))
-    return not single_now or (single_before and set(was.key) == set(now.key))
+    return not single_now or (single_before and set(was.key) == set(now.key) and was.same_collation(now))
 
 
 def check_same_columns(plan: SyncPlan) -> None:

@@ -18,6 +18,9 @@ class Keys(Protocol):
     def texts(self, within: KeyParts) -> frozenset[str]:
         """The canonical text of each key `within`."""
 
+    def as_written(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """The canonical texts of the same keys as they are written, where rows are told apart by a collation key; else these texts."""
+
 
 class SourceKeys(Keys, Protocol):
     """The keys of a snapshot of the source: of every row that it shows, whether a sync reads it or not."""

@@ -10,9 +10,9 @@ from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.landing.first_load import loads_directly
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.discarding import discarding
+from incremental_assets.core.planning.as_landed import as_landed, read_anew
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import LakeReader, Lease, Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less, stands
@@ -23,7 +23,7 @@ def decide(
     spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports
 ) -> tuple[SyncPlan | NothingToDo, Target | None]:
     """The plan, and the target that it was made for; the lake is not read if nothing changed and the copy is as it was."""
-    spec = discarding(spec, position.state)
+    spec = _as_met(spec, request, position)
     (observation,) = ports.probe.observe((ObserveRequest(spec, position.state),))
     decision = _planned(spec, request, position, None, observation)
     if isinstance(decision, NothingToDo) and not decision.renames and stands(spec, position, ports.reader):
@@ -58,9 +58,13 @@ def _planned(
     spec: TableSpec, request: Request, position: Checkpoint, target: Target | None, observation: Observation
 ) -> SyncPlan | NothingToDo:
     """The plan for the position, with a warning if the position had to be rebuilt."""
-    spec = discarding(spec, position.state)
+    spec = _as_met(spec, request, position)
     decision = plan(spec, request, position.state, _ticket(spec, request, position, target), observation)
     return replace(decision, warnings=(*decision.warnings, position.rebuilt)) if position.rebuilt else decision
+
+
+def _as_met(spec: TableSpec, request: Request, position: Checkpoint) -> TableSpec:
+    return (read_anew if request.mode is Mode.FULL_REFRESH else as_landed)(spec, position.state)
 
 
 def _ticket(spec: TableSpec, request: Request, position: Checkpoint, target: Target | None) -> CommitIds:

@@ -9,6 +9,7 @@ from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.as_landed import as_landed
 from incremental_assets.core.planning.events import Event, EventKind, OpenIntent
 from incremental_assets.core.planning.preflight import keys_stay_single
 from incremental_assets.core.ports import Checkpoints
@@ -25,6 +26,7 @@ def reset_table(*, spec: TableSpec, to: CursorValue | None, run_id: str, checkpo
                 f"{spec.id}: no sync of this table is recorded, so there is nothing to reset; "
                 "`start` in the configuration says where its first sync begins"
             )
+        spec = as_landed(spec, position.state)
         if not keys_stay_single(position.state.terms, spec.terms):
             raise TermsChanged(
                 f"{spec.id}: an upsert copy holds one row per key, and what landed on other terms may hold several rows of one key: "

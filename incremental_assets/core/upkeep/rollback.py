@@ -150,7 +150,7 @@ def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | N
         raise TargetChanged(
             f"{spec.id}: the copy is at version {target.version}, before the {version} of run {to_run!r}; start over with {reset(spec)}"
         )
-    if position.state.terms != spec.terms:
+    if not position.state.terms.same(spec.terms):
         raise Refused(
             f"{spec.id}: when run {to_run!r} ended, the table was synced by another cursor, key or strategy, with which the next sync could "
             "not go on; configure those of then, and roll back with them"

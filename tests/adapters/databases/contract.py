@@ -63,6 +63,8 @@ class Words:
     """What a column that is stamped at an update says of it."""
     touching: str = ""
     """What has the column `updated_at` of the table `orders` stamped at an update, where a column does not say so itself; statements that end with `;;`."""
+    spellings: tuple[tuple[str, str, str], ...] = ()
+    """Types of keys, and of each two values that the database takes for equal and a copy holds differently."""
     cascade: str = ""
     """Behind a DROP TABLE: goes with the views of it, where no view may outlive its table."""
 

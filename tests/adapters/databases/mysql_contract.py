@@ -45,6 +45,12 @@ if TYPE_CHECKING:
 
 NUMBERED = "bigint AUTO_INCREMENT PRIMARY KEY"
 TEXT = "varchar(20) COLLATE utf8mb4_bin"
+SPELLINGS = (
+    ("varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", "'a'", "'A '"),
+    ("varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci", "'straße'", "'STRASSE '"),
+    ("varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "'a'", "'a '"),
+    ("char(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci", "'e'", "'É'"),
+)
 KINDS = {
     "timestamp": Words(
         NUMBERED,
@@ -55,6 +61,7 @@ KINDS = {
         TEXT,
         "() VALUES ()",
         on_update=" ON UPDATE CURRENT_TIMESTAMP",
+        spellings=SPELLINGS[:1],
     ),
     "datetime": Words(
         NUMBERED,
@@ -66,6 +73,7 @@ KINDS = {
         "() VALUES ()",
         "NOW(6)",
         " ON UPDATE NOW(6)",
+        spellings=SPELLINGS,
     ),
 }
 SHARED = "MariaDB and MySQL"

@@ -11,6 +11,7 @@ from incremental_assets.adapters.databases.mysql import catalogue
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
+from tests.adapters.databases.collation_contract import *  # noqa: F403 - of keys that are written in several ways
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import SourceUnreachable, orders
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys

@@ -8,6 +8,7 @@ import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.demo.mysql import EmbeddedMySQL
+from tests.adapters.databases.collation_contract import *  # noqa: F403 - of keys that are written in several ways
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import SourceUnreachable, orders, synced
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys

@@ -55,8 +55,9 @@ FOUND = {
     "jdbc.py": ["read: session.read.jdbc", "read: session.read.jdbc"],
     "mysql/reader.py": ["_asking: Connection"],
     "sqlite/reader.py": ["_asking: open_file"],
-    # No source: the schema of a damaged one in memory.
+    # No source: the schema of one in memory.
     "sqlite/damaged_schema.py": ["_why: sqlite3.connect"],
+    "sqlite/collation.py": ["column_collations: sqlite3.connect"],
 }
 
 

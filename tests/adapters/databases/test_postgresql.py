@@ -26,6 +26,7 @@ from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import ByteHashed, Windowed
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.databases.collation_contract import *  # noqa: F403 - of keys that are written in several ways
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, orders, spec_of
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
@@ -50,6 +51,15 @@ WORDS = Words(
     CursorType.TIMESTAMP,
     "numeric(5,2)",
     "'NaN'",
+    spellings=(
+        ("numeric", "1.0", "1.00"),
+        ("double precision", "0.0", "'-0'"),
+        ("interval", "'1 day'", "'24:00:00'"),
+        ("bpchar", "'a'", "'a  '"),
+        ("jsonb", "'{\"a\": [1.0]}'", "'{\"a\": [1.00]}'"),
+        ("numeric[]", "'{1.0,2}'", "'{1,2.00}'"),
+        ("numrange", "'[1.0,2)'", "'[1.00,2.0)'"),
+    ),
     cascade=" CASCADE",
     touching=f"{touch_function('updated_at')};;{touch_trigger('orders')}",
 )

@@ -30,10 +30,10 @@ MUTANTS = [
     *first_loads.MUTANTS,
     *reads.MUTANTS,
     *deletes.MUTANTS,
+    *keys.MUTANTS,
     *repairs.MUTANTS,
     *files.MUTANTS,
     *outliers.MUTANTS,
     *settings.MUTANTS,
     *stamps.MUTANTS,
-    *keys.MUTANTS,
 ]

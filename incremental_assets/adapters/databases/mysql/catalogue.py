@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pymysql
 
+from incremental_assets.adapters.databases.mysql.collation import compared
 from incremental_assets.adapters.databases.mysql.connect import Connection, Text
 from incremental_assets.adapters.databases.mysql.definition import FILES, MADE, VIEWS, facts
-from incremental_assets.adapters.databases.mysql.equality import equality
 from incremental_assets.adapters.databases.mysql.errors import LOCK_WAIT, NO_TABLE, parts_of
 from incremental_assets.adapters.databases.mysql.sql import relation
 from incremental_assets.adapters.databases.mysql.stamps.columns import Declared, Trigger, stamping_of
@@ -68,7 +68,13 @@ def read_catalogue(
     known = facts(listed, columns)
     shapes = (
         replace(
-            _shape(TableId(source, str(schema), str(table)), tuple(rest), columns[schema, table], keys[schema, table]),
+            _shape(
+                connection,
+                TableId(source, str(schema), str(table)),
+                tuple(rest),
+                columns[schema, table],
+                keys[schema, table],
+            ),
             facts=known[schema, table],
         )
         for schema, table, *rest, _ in sorted(row for row in listed if (row[0], row[1]) in known)
@@ -135,9 +141,11 @@ def _stamped(
     return replace(shape, columns=tuple(replace(each, stamps=stampings.get(each.name)) for each in shape.columns))
 
 
-def _shape(table: TableId, rest: tuple[Text, ...], declared: Sequence[tuple[Text, ...]], keys: Keys) -> TableShape:
+def _shape(
+    connection: Connection, table: TableId, rest: tuple[Text, ...], declared: Sequence[tuple[Text, ...]], keys: Keys
+) -> TableShape:
     kind, engine, comment, rows, size = rest
-    columns = tuple(_column(table, each) for each in declared)
+    columns = tuple(_column(connection, table, each) for each in declared)
     filled = {column.name for column in columns if not column.nullable}
     primary = keys.get("PRIMARY", ())
     return TableShape(
@@ -153,8 +161,9 @@ def _shape(table: TableId, rest: tuple[Text, ...], declared: Sequence[tuple[Text
     )
 
 
-def _column(table: TableId, declared: tuple[Text, ...]) -> Column:
+def _column(connection: Connection, table: TableId, declared: tuple[Text, ...]) -> Column:
     name, kind, nullable, comment, extra, _, collation, *_ = (each or "" for each in declared)
+    compares, no_key = compared(connection, kind, collation)
     numbered = "auto_increment" in extra.lower()
     return Column(
         name,
@@ -163,7 +172,8 @@ def _column(table: TableId, declared: tuple[Text, ...]) -> Column:
         nullable == "YES",
         comment,
         sequence=Numbers(f"AUTO_INCREMENT of {table.name}") if numbered else None,
-        equality=equality(kind, collation),
+        collation=compares,
+        no_key=no_key,
     )
 
 

@@ -95,9 +95,14 @@ class Connection:
                 raise
 
     @property
+    def version(self) -> str:
+        """What the server says of its version."""
+        return str(self._driver.get_server_info())
+
+    @property
     def flavour(self) -> Flavour:
         """The flavour of the server, MySQL or MariaDB, by what it says of its version."""
-        return flavour_of(self._driver.get_server_info())
+        return flavour_of(self.version)
 
     @property
     def number(self) -> int:

@@ -21,6 +21,8 @@ class Flavour:
     """What tells how far InnoDB's log is written, and how far it is on disk."""
     files: str
     """Where InnoDB lists its tables and partitions."""
+    weighs_levels: bool
+    """Whether the weights of one level of a collation can be asked for."""
 
 
 MARIADB = Flavour(
@@ -30,6 +32,7 @@ MARIADB = Flavour(
     server="@@global.server_id",
     positions="SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_lsn_current', 'Innodb_lsn_flushed')",
     files="INNODB_SYS_TABLES",
+    weighs_levels=True,
 )
 MYSQL = Flavour(
     limit="max_execution_time",
@@ -39,6 +42,7 @@ MYSQL = Flavour(
     server="@@global.server_uuid",
     positions="SHOW ENGINE INNODB STATUS",
     files="INNODB_TABLES",
+    weighs_levels=False,
 )
 
 

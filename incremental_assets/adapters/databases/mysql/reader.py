@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.file_reader import FileReader
+from incremental_assets.adapters.databases.local_rows import hashed_columns
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.errors import explained
 from incremental_assets.adapters.databases.mysql.window_queries import row_hashes, unholdable_keys
-from incremental_assets.adapters.spark.own_names import HASH, KEY
+from incremental_assets.adapters.spark.own_names import KEY
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
@@ -34,7 +35,7 @@ class MySqlReader(FileReader):
         """Keys and hashes, read in a snapshot of their own, and held in memory."""
         with self._asking(spec) as connection:
             found = row_hashes(connection, spec, windows, places)
-        return session.createDataFrame(found, f"{KEY} string, {HASH} bigint")
+        return session.createDataFrame(found, hashed_columns(spec))
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
         """The keys, read in a snapshot of their own; None where there are none."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from incremental_assets.adapters.databases.mysql.collation import collation_key
 from incremental_assets.adapters.databases.mysql.floats import hexadecimal_sql
 from incremental_assets.adapters.databases.mysql.sql import identifier
 from incremental_assets.core.model.table import Column, Fidelity
@@ -72,7 +73,10 @@ class Travel:
 
 
 def travel(column: Column) -> Travel:
-    """How the values of a column travel, by its declared type."""
+    """How the values of a column travel, by its declared type, or how a collation key does."""
+    if column.of:
+        key = collation_key(column.of)
+        return Travel(key, "", f"CONCAT(CHAR_LENGTH({key}), ':', {key})", key)
     own, name = identifier(column.name), _name(column.source_type)
     match column.spark_type:
         case "string":

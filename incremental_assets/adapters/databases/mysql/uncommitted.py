@@ -40,7 +40,7 @@ def _groups(connection: Connection, spec: TableSpec, window: Window) -> _Groups:
     """How many rows each hour has, or each day where the cursor is a date, and a digest of what they hold."""
     rows = inside(spec, window, nulls=False)
     sql = (
-        f"SELECT LEFT(CAST({effective(spec)} AS CHAR), {_width(spec)}) AS hour, COUNT(*), {summed_hashes(printed_hash(spec.columns))} "
+        f"SELECT LEFT(CAST({effective(spec)} AS CHAR), {_width(spec)}) AS hour, COUNT(*), {summed_hashes(printed_hash(spec.source_columns))} "
         f"FROM {relation(spec.id)} WHERE {rows.sql} GROUP BY hour"
     )
     found = connection.rows(sql, rows.values)
@@ -58,7 +58,9 @@ def _lowest(connection: Connection, spec: TableSpec, window: Window) -> CursorVa
 
 def _rows(connection: Connection, spec: TableSpec, window: Window) -> Counter[tuple[Text, ...]]:
     rows = inside(spec, window, nulls=False)
-    found = connection.rows(select(spec, f"{effective(spec)}, {printed_hash(spec.columns)}", rows).sql, rows.values)
+    found = connection.rows(
+        select(spec, f"{effective(spec)}, {printed_hash(spec.source_columns)}", rows).sql, rows.values
+    )
     digests = checked(connection, spec, (digest for _, digest in found))
     return Counter((at, digest) for (at, _), digest in zip(found, digests, strict=True))
 

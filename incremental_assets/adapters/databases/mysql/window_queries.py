@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from incremental_assets.adapters.databases.condition import EVERY, NONE, Condition, either
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR, placed_by_value
@@ -55,7 +56,7 @@ def fingerprint(connection: Connection, spec: TableSpec, window: Window) -> Fing
     rows = inside(spec, window, nulls=cursor_of(spec).nulls is not NullPolicy.SKIP)
     there = has_cursor(spec)
     sql = (
-        f"SELECT COUNT(*), MAX(IF({there.sql}, {effective(spec)}, NULL)), {summed_hashes(printed_hash(spec.columns))} "
+        f"SELECT COUNT(*), MAX(IF({there.sql}, {effective(spec)}, NULL)), {summed_hashes(printed_hash(spec.source_columns))} "
         f"FROM {relation(spec.id)} WHERE {rows.sql}"
     )
     count, highest, digest = connection.row(sql, (*there.values, *rows.values))
@@ -78,14 +79,17 @@ def measure(connection: Connection, spec: TableSpec, windows: Sequence[Window]) 
 
 def row_hashes(
     connection: Connection, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
-) -> list[tuple[str, int]]:
-    """The key's canonical text, or the row's hash where there is no key, and the row's hash; asked in a snapshot."""
+) -> list[tuple[Any, ...]]:
+    """The key's canonical text, or the row's hash where there is no key, the row's hash, and the key as it is written where its text is that of a collation key; asked in a snapshot."""
     rows = _inside(spec, windows) & _landable(spec) & _unmarked(spec)
     if places is not None:
         rows &= at_places(spec, places)
-    found = all_rows(connection, select(spec, f"{_key(spec)}, {row_hash(spec.columns)}", rows))
-    digests = checked(connection, spec, (digest for _, digest in found))
-    return [(str(key), int(digest)) for (key, _), digest in zip(found, digests, strict=True)]
+    columns = [_key(spec), row_hash(spec.columns), *([_one_text(spec.key_columns)] if spec.collation_key else [])]
+    found = all_rows(connection, select(spec, ", ".join(columns), rows))
+    digests = checked(connection, spec, (row[1] for row in found))
+    return [
+        (str(key), int(digest), *map(str, written)) for (key, _, *written), digest in zip(found, digests, strict=True)
+    ]
 
 
 def placed_rows(connection: Connection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
@@ -125,12 +129,16 @@ def unholdable_keys(connection: Connection, spec: TableSpec, windows: Sequence[W
 
 
 def read_keys(connection: Connection, spec: TableSpec) -> ReadKeys:
-    """The canonical text of each key, asked in a snapshot; one with a part that is NULL, or that Spark cannot hold, is in no copy."""
-    columns = _key_columns(spec)
+    """The canonical text of each key, and where that is of a collation key the one of the key as it is written, asked in a snapshot; a key with a part that is NULL, or that Spark cannot hold, is in no copy."""
+    columns = spec.key_columns
     whole = [f"{identifier(column.name)} IS NOT NULL" for column in columns]
     fit = [f"NOT COALESCE({test}, FALSE)" for column in columns if (test := travel(column).unfit)]
-    found = all_rows(connection, select(spec, _row_text(columns), Condition(" AND ".join([*whole, *fit]))))
-    return ReadKeys.of(spec, checked(connection, spec, (text for (text,) in found)))
+    texts = [_row_text(_key_columns(spec)), *([_row_text(columns)] if spec.collation_key else [])]
+    found = all_rows(connection, select(spec, ", ".join(texts), Condition(" AND ".join([*whole, *fit]))))
+    keys = checked(connection, spec, (row[0] for row in found))
+    if spec.collation_key is None:
+        return ReadKeys.of(spec, keys)
+    return ReadKeys.collated(dict(zip(keys, checked(connection, spec, (row[1] for row in found)), strict=True)))
 
 
 def printed_hash(columns: Sequence[Column]) -> str:
@@ -195,7 +203,11 @@ def _unmarked(spec: TableSpec) -> Condition:
 def _key(spec: TableSpec) -> str:
     if not spec.key:
         return f"CAST({row_hash(spec.columns)} AS CHAR)"
-    columns = _key_columns(spec)
+    return _one_text(_key_columns(spec))
+
+
+def _one_text(columns: Sequence[Column]) -> str:
+    """A key of one text is that text."""
     if len(columns) == 1 and columns[0].spark_type == "string":
         return f"COALESCE(CONVERT({travel(columns[0]).select} USING utf8mb4), '{NULL}')"
     return _row_text(columns)
@@ -214,7 +226,8 @@ def _text_of(column: Column) -> str:
     """The canonical text of a value. Of a long one the server may make none, which is not that of NULL."""
     text = travel(column).canonical
     if column.spark_type in ("string", "binary"):
-        return f"IF({identifier(column.name)} IS NULL, '{NULL}', {text})"
+        is_null = " OR ".join(f"{identifier(each.name)} IS NULL" for each in column.of or (column,))
+        return f"IF({is_null}, '{NULL}', {text})"
     return f"COALESCE({text}, '{NULL}')"
 
 

@@ -6,9 +6,9 @@ import collections.abc
 from dataclasses import replace
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.collation import COLLATIONS, Comparing, words
 from incremental_assets.adapters.databases.postgresql.definition import COLUMNS, VIEWED, facts_of, of_column
 from incremental_assets.adapters.databases.postgresql.encodings import legible, may_be_other, shown
-from incremental_assets.adapters.databases.postgresql.equality import equality
 from incremental_assets.adapters.databases.postgresql.settled.bound import known_zone
 from incremental_assets.adapters.databases.postgresql.stamps.catalogue import read_stampings
 from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
@@ -111,11 +111,12 @@ ORDER BY r.rolname
 
 # Of unique keys those that hold for every row at every moment; a primary key may be deferred, as a snapshot shows committed rows only.
 # A table that others inherit from shows their rows too, which its own keys know nothing of; of partitions the parent's keys do.
-_KEYS = """
-SELECT i.indrelid, i.indisprimary, array_agg(a.attname ORDER BY k.place),
+_KEYS = f"""
+WITH {COLLATIONS}
+SELECT i.indrelid, i.indisprimary, array_agg(a.attname ORDER BY k.place), array_agg(coalesce(l.name, '') ORDER BY k.place),
        EXISTS (SELECT FROM pg_inherits AS h JOIN pg_class AS p ON p.oid = h.inhparent WHERE p.oid = i.indrelid AND p.relkind <> 'p')
-FROM pg_index AS i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
-LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
+FROM pg_index AS i CROSS JOIN LATERAL unnest(i.indkey::int2[], i.indcollation::oid[]) WITH ORDINALITY AS k (number, compared, place)
+LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number LEFT JOIN collations AS l ON l.oid = k.compared
 WHERE i.indrelid = ANY($1::oid[]) AND i.indisunique AND i.indisvalid AND (i.indimmediate OR i.indisprimary)
   AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts
 GROUP BY i.indexrelid, i.indrelid, i.indisprimary
@@ -142,15 +143,17 @@ def read_catalogue(
         zones[oid].append(RoleZone(role, known_zone(zone)))
     columns: dict[int, list[Column]] = {oid: [] for oid in oids}
     facts: dict[int, list[Fact]] = {oid: [] for oid in oids}
-    for oid, name, text, kind, type_name, nullable, comment, identity, shows, encoding, collation in asked.execute(
+    comparing: dict[tuple[int, str], Comparing] = {}
+    for oid, name, text, kind, type_name, nullable, comment, identity, shows, encoding, *compares in asked.execute(
         COLUMNS, (oids,)
     ).fetchall():
         facts[oid].append(of_column(name, shows))
         spark, fidelity = spark_type(SourceType(text, kind, type_name))
         other = encoding if spark == "string" and may_be_other(encoding, text) else ""
         sequence = sequences.get((oid, name))
+        comparing[oid, name] = Comparing(text, kind, type_name, *compares)
         column = Column(name, text, spark, fidelity, nullable, comment, identity, sequence, other)
-        columns[oid].append(replace(column, equality=equality(text, kind, type_name, collation)))
+        columns[oid].append(_compared(column, comparing[oid, name]))
     stampings = read_stampings(asked, columns)
     columns = {
         oid: [replace(column, stamps=stampings.get((oid, column.name))) for column in found]
@@ -159,11 +162,19 @@ def read_catalogue(
     primary: dict[int, tuple[str, ...]] = {}
     unique: dict[int, list[tuple[str, ...]]] = {oid: [] for oid in oids}
     inherited: dict[int, tuple[str, ...]] = {}
-    for oid, is_primary, key, has_children in asked.execute(_KEYS, (oids,)).fetchall():
+    indexed: dict[int, list[tuple[Column, ...]]] = {oid: [] for oid in oids}
+    for oid, is_primary, key, collations, has_children in asked.execute(_KEYS, (oids,)).fetchall():
         filled = {column.name for column in columns[oid] if not column.nullable}
         if not filled.issuperset(key):
             # NULLs are not equal to each other, and a column that may not be read is no use in a key.
             continue
+        by_name = {column.name: column for column in columns[oid]}
+        by_index = tuple(
+            _compared(by_name[name], replace(comparing[oid, name], collation=collation))
+            for name, collation in zip(key, collations, strict=True)
+        )
+        if not set(columns[oid]).issuperset(by_index):
+            indexed[oid].append(by_index)
         if has_children:
             inherited |= {oid: tuple(key)} if is_primary else {}
         elif is_primary:
@@ -176,6 +187,7 @@ def read_catalogue(
             columns=tuple(columns[oid]),
             primary_key=primary.get(oid, ()),
             unique_keys=tuple(unique[oid]),
+            indexed_keys=tuple(indexed[oid]),
             own_key=inherited.get(oid, ()),
             comment=comment,
             rows=rows,
@@ -193,6 +205,11 @@ def read_catalogue(
         )
         for oid, schema, name, comment, rows, size, updates, splits, pages, row_versions, filtered, arrivals, logged, files, viewed in tables
     )
+
+
+def _compared(column: Column, of: Comparing) -> Column:
+    collation, no_key = words(of)
+    return replace(column, collation=collation, no_key=no_key)
 
 
 def hidden(asked: Asked, tables: collections.abc.Sequence[TableId]) -> set[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from incremental_assets.adapters.databases.postgresql.collation import COLLATIONS, HASHES
 from incremental_assets.adapters.databases.postgresql.encodings import legible, shown
 from incremental_assets.core.model.definition import COLUMN, Fact
 
@@ -34,7 +35,7 @@ view_parts (root, part, is_function) AS (
 # Since PostgreSQL 18 a NOT NULL may not be valid yet, and then it proves nothing; nor does one that children need not keep, or that nobody enforces
 # on the other server of a foreign table.
 COLUMNS = f"""
-WITH RECURSIVE bases AS (
+WITH RECURSIVE {COLLATIONS}, {HASHES}, bases AS (
     SELECT t.oid AS domain, t.typbasetype AS type, t.typtypmod AS typmod FROM pg_type AS t WHERE t.typtype = 'd'
     UNION ALL
     SELECT b.domain, t.typbasetype, CASE WHEN b.typmod = -1 THEN t.typtypmod ELSE b.typmod END
@@ -71,9 +72,10 @@ WITH RECURSIVE bases AS (
 SELECT a.attrelid, a.attname, {legible("format_type(t.oid, coalesce(r.typmod, a.atttypmod))")}, t.typtype::text, {shown("t.typname")}, n.attname IS NOT NULL,
        {legible("coalesce(col_description(a.attrelid, a.attnum), '')")}, a.attrelid || '.' || a.attnum,
        ARRAY[a.attnum::text, CASE t.typcategory WHEN 'S' THEN 'S' ELSE t.oid::text END, coalesce(e.digest, ''), coalesce(p.parts, '')] || coalesce(l.labels, '{{}}'), getdatabaseencoding(),
-       {legible("coalesce(o.collname::text, '')")}
+       coalesce(o.name, ''), CASE WHEN m.oid IS NOT NULL THEN format_type(m.oid, NULL) ELSE '' END, coalesce(m.oid, g.rngsubtype, t.oid) IN (SELECT type FROM hashes)
 FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
-LEFT JOIN pg_collation AS o ON o.oid = a.attcollation AND NOT o.collisdeterministic
+LEFT JOIN collations AS o ON o.oid = a.attcollation LEFT JOIN pg_type AS m ON m.oid = t.typelem AND t.typcategory = 'A'
+LEFT JOIN pg_range AS g ON t.oid IN (g.rngtypid, g.rngmultitypid)
 LEFT JOIN computed AS e ON e.root = a.attrelid AND e.attname = a.attname
 LEFT JOIN labels AS l ON l.root = t.oid LEFT JOIN parts AS p ON p.root = t.oid
 LEFT JOIN nullable AS n ON n.root = a.attrelid AND n.attname = a.attname

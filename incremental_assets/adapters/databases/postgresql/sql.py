@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from incremental_assets.adapters.databases.postgresql.collation import collation_key
 from incremental_assets.adapters.databases.postgresql.transaction_number import NEXT, is_numbering, numbered
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Column, NullPolicy, TableId, TableSpec, cursor_of
@@ -73,7 +74,9 @@ class Parameters:
 
 
 def value_of(found: Column) -> str:
-    """A column's value in a row, or the number of the row's transaction."""
+    """A column's value in a row, the number of the row's transaction, or the row's collation key."""
+    if found.of:
+        return collation_key(found.of, column)
     return f"({numbered(ALIAS)})" if is_numbering(found) else column(found.name)
 
 

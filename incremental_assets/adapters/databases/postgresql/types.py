@@ -125,7 +125,7 @@ def as_micros(value: str) -> str:
 
 def as_text(found: Column, value: str) -> str:
     """A value as PostgreSQL prints it; a cast would strip the padding of char(n)."""
-    if found.source_type.startswith(("character(", "bpchar")):
+    if found.source_type.startswith(("character(", "bpchar")) and not found.source_type.endswith("[]"):
         return f"textin(bpcharout({value}))"
     return f"CAST({value} AS text)"
 

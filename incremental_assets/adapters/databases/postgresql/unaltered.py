@@ -15,6 +15,7 @@ from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import ALTERED
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.collation_key import as_planned
 from incremental_assets.core.model.stamping import Stamping
 from incremental_assets.core.model.table import Column, TableShape, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -49,7 +50,7 @@ def check_unaltered(asked: Asked, specs: Sequence[TableSpec]) -> None:
     found = {shape.id: shape for shape in read_catalogue(asked, tables[0].source, sorted(schemas), sorted(names))}
     for spec in specs:
         shape = found.get(spec.id)
-        differences = _difference(spec, shape.without(spec.shape.left_out)) if shape else "it is gone"
+        differences = _difference(spec, shape) if shape else "it is gone"
         if differences:
             raise _altered(spec, differences)
 
@@ -66,12 +67,20 @@ def check_members(asked: Asked, plan: SyncPlan) -> None:
 
 
 def _difference(spec: TableSpec, found: TableShape) -> str:
-    planned = spec.shape
+    planned, found = spec.shape, as_planned(spec, found)
+    found = found.without(spec.shape.left_out)
     if spec.cursor is not None and spec.cursor.by_transaction:
         found = found.numbered()
     was, now = (
         {
-            column.name: (column.source_type, column.nullable, column.identity, column.sequence, *_stamps(spec, column))
+            column.name: (
+                column.source_type,
+                column.nullable,
+                column.identity,
+                column.sequence,
+                column.collation,
+                *_stamps(spec, column),
+            )
             for column in shape.columns
         }
         for shape in (planned, found)

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
-from incremental_assets.adapters.databases.local_rows import key_texts
+from incremental_assets.adapters.databases.local_rows import Unfit, key_texts
 from incremental_assets.adapters.databases.read_keys import ReadKeys
+from incremental_assets.adapters.databases.row_texts import row_text
+from incremental_assets.adapters.databases.sqlite.collation import collation_key
 from incremental_assets.adapters.databases.sqlite.sql import identifier, names
 from incremental_assets.adapters.databases.sqlite.types import converters
+from incremental_assets.core.model.collation_key import NAME
 from incremental_assets.core.model.table import TableSpec
 
 
 def read_keys(connection: sqlite3.Connection, spec: TableSpec) -> ReadKeys:
     """All of a table's keys, in one statement: a file is read faster than it is asked."""
-    columns = [next(column for column in spec.columns if column.name == name) for name in spec.key]
+    if spec.collation_key is not None:
+        return ReadKeys.collated(dict(_collated(connection, spec)))
+    columns = spec.key_columns
     stored = connection.execute(f"SELECT {names(spec.key)} FROM {identifier(spec.id.name)}")
-    return ReadKeys.of(spec, key_texts(columns, converters(spec, columns), stored))
+    return ReadKeys.of(spec, key_texts(columns, converters(columns), stored))
+
+
+def _collated(connection: sqlite3.Connection, spec: TableSpec) -> Iterator[tuple[str, str]]:
+    """The text by which each key is told apart, and that of the key as it is written."""
+    columns, by_name = spec.key_columns, {column.name: column for column in spec.columns}
+    each, told_by = converters(columns), [by_name[name] for name in spec.key]
+    for key in connection.execute(f"SELECT {names(spec.named_key)} FROM {identifier(spec.id.name)}"):
+        if None in key:
+            continue
+        try:
+            values = [convert(value) for value, convert in zip(key, each, strict=True)]
+        except Unfit:
+            continue
+        found = dict(zip(spec.named_key, values, strict=True))
+        found[NAME] = collation_key(spec, dict(zip(spec.named_key, key, strict=True)))
+        yield row_text(told_by, [found[name] for name in spec.key]), row_text(columns, values)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.file_reader import FileReader
-from incremental_assets.adapters.databases.local_rows import hashed
+from incremental_assets.adapters.databases.local_rows import hashed, hashed_columns
 from incremental_assets.adapters.databases.row_texts import key_text
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.session import open_file
-from incremental_assets.adapters.spark.own_names import HASH, KEY
+from incremental_assets.adapters.spark.own_names import KEY
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
@@ -37,7 +37,7 @@ class SqliteReader(FileReader):
         """Keys and hashes, read in a transaction of their own, and held in memory."""
         with self._asking(spec) as connection:
             rows = hashed(spec, window_queries.landable(connection, spec, windows), places)
-        return session.createDataFrame(rows, f"{KEY} string, {HASH} bigint")
+        return session.createDataFrame(rows, hashed_columns(spec))
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
         """The keys, read in a transaction of their own; None where there are none."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from incremental_assets.adapters.databases.condition import Condition
 from incremental_assets.adapters.databases.local_rows import Unfit
-from incremental_assets.adapters.databases.sqlite.spellings import SAME_MOMENT, Spellings
+from incremental_assets.adapters.databases.sqlite.collation import collation_key
+from incremental_assets.adapters.databases.sqlite.spellings import Spellings
 from incremental_assets.adapters.databases.sqlite.sql import effective, identifier, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, converters, printed
 from incremental_assets.core.model.table import TableSpec
@@ -34,7 +35,7 @@ class Row:
 
 def read_rows(connection: sqlite3.Connection, spec: TableSpec, condition: Condition) -> Iterator[Row]:
     """The rows that fulfil a condition, one by one."""
-    each, spellings = converters(spec, spec.columns), Spellings.of(connection, spec)
+    each, spellings = converters(spec.source_columns), Spellings.of(connection, spec)
     for at, *stored in connection.execute(select(spec, condition), condition.values):
         row = _row(spec, at, stored, each)
         yield _ranked(spec, row, spellings) if spellings else row
@@ -59,7 +60,7 @@ def with_kept_out(connection: sqlite3.Connection, spec: TableSpec, rows: Iterato
 def select(spec: TableSpec, condition: Condition) -> str:
     """The SELECT of cursor and columns."""
     cursor = effective(spec) if spec.is_incremental else "NULL"
-    return f"SELECT {cursor}, {names(spec.shape.names)} FROM {identifier(spec.id.name)} WHERE {condition.sql}"
+    return f"SELECT {cursor}, {names([column.name for column in spec.source_columns])} FROM {identifier(spec.id.name)} WHERE {condition.sql}"
 
 
 def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], each: Sequence[Any]) -> Row:
@@ -72,7 +73,10 @@ def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], each: Sequence[Any]
             values.append(None)
             if not column:
                 column, reason = spec.shape.names[place], f"{error}, as {spec.columns[place].source_type} holds"
-    return Row(at, tuple(values), tuple(stored), column, reason)
+    if spec.collation_key is None:
+        return Row(at, tuple(values), tuple(stored), column, reason)
+    key = collation_key(spec, dict(zip(spec.shape.names, stored, strict=False)))
+    return Row(at, (*values, key), (*stored, key), column, reason)
 
 
 def _ranked(spec: TableSpec, row: Row, spellings: Spellings) -> Row:
@@ -82,8 +86,9 @@ def _ranked(spec: TableSpec, row: Row, spellings: Spellings) -> Row:
         return row
     if rank.lands:
         return replace(row, keeps_out=rank.rows)
-    values = (None if name in spec.key else value for name, value in zip(spec.shape.names, row.values, strict=True))
-    column, reason = (row.column, row.reason) if row.column else (rank.column, SAME_MOMENT)
+    key = {*spec.named_key, *spec.key}
+    values = (None if name in key else value for name, value in zip(spec.shape.names, row.values, strict=True))
+    column, reason = (row.column, row.reason) if row.column else (rank.column, rank.why)
     return replace(row, values=tuple(values), column=column, reason=reason, is_kept_out=True)
 
 

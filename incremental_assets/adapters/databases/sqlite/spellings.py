@@ -1,6 +1,7 @@
-"""Rows that are several to SQLite and would be one in a copy: it compares moments as texts, so that a key may hold one of them in several spellings.
+"""Rows that are several to SQLite and would be one in a copy: it compares moments as texts, and holds a number and its text side by side in a column of no type.
 
-Of such rows the one whose key comes first as a text lands, and the others are held, whichever came first: no sync sees all rows, and each decides alike.
+Of such rows the one whose key comes first lands, a number before a text, and the others are held, whichever came first: no sync sees all rows,
+and each decides alike.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from typing import Any, Self
 
 from incremental_assets.adapters.databases.condition import Condition
 from incremental_assets.adapters.databases.sqlite.sql import identifier, names
-from incremental_assets.adapters.databases.sqlite.types import Stored
+from incremental_assets.adapters.databases.sqlite.types import Stored, number_of, travels_as_text
 from incremental_assets.core.model.table import TableSpec
 
 SAME_MOMENT = "another row's key is the same moment in another spelling (keep one of the two)"
+SAME_NUMBER = (
+    "another row's key is the same number in another spelling (keep one of the two, or declare the column's type)"
+)
 
 _ONE_DIGIT = 21
 """The length of a moment with one digit of its fraction."""
@@ -29,6 +33,8 @@ class Rank:
 
     column: str
     """The first column of the key in which it is not the other that comes first."""
+    why: str
+    """Why it cannot land, where it does not."""
     lands: bool
     """Whether it is the one that lands."""
     rows: Condition
@@ -45,15 +51,19 @@ class Spellings:
     """Where the columns of the key stand in a row."""
     moments: frozenset[int]
     """Those that are moments."""
+    numbers: frozenset[int]
+    """Those in which a number may stand beside its text: of a declared type infinity alone."""
 
     @classmethod
     def of(cls, connection: sqlite3.Connection, spec: TableSpec) -> Self | None:
-        """None where no two keys can meet: there is no moment in the key, a copy that is replaced whole tells no rows by it, or SQLite does not enforce it, and rows that share one are counted and warned of."""
+        """None where no two keys can meet: there is no such column in the key, a copy that is replaced whole tells no rows by it, or SQLite does not enforce it, and rows that share one are counted and warned of."""
         if not spec.key_enforced or spec.traits.overwrites:
             return None
-        places = tuple(spec.shape.names.index(name) for name in spec.key)
+        places = tuple(spec.shape.names.index(name) for name in spec.named_key)
         moments = frozenset(place for place in places if spec.columns[place].spark_type == "timestamp_ntz")
-        return cls(connection, spec, places, moments) if moments else None
+        found = {place: spec.columns[place] for place in places}
+        numbers = frozenset(place for place, each in found.items() if travels_as_text(each.spark_type, each.fidelity))
+        return cls(connection, spec, places, moments, numbers) if moments or numbers else None
 
     def rank(self, values: Sequence[Any], stored: Sequence[Stored]) -> Rank | None:
         """None where no other row of the table has this key."""
@@ -62,38 +72,50 @@ class Spellings:
         own = tuple(stored[place] for place in self.places)
         rows = self._rows(values, stored)
         found = self.connection.execute(
-            f"SELECT {names(self.spec.key)} FROM {identifier(self.spec.id.name)} WHERE {rows.sql}", rows.values
+            f"SELECT {names(self.spec.named_key)} FROM {identifier(self.spec.id.name)} WHERE {rows.sql}", rows.values
         )
-        others = [key for key in found if key != own and self._same_but_for_moments(key, own)]
+        others = [key for key in found if key != own and self._is_same(key, own)]
         if not others:
             return None
-        # They differ in moments alone, which are texts.
-        first = min(others)
-        column = next(name for name, mine, part in zip(self.spec.key, own, first, strict=True) if mine != part)
-        return Rank(column, own < first, rows)
+        first = min(others, key=_order)
+        parts = zip(self.places, own, first, strict=True)
+        place = next(place for place, mine, part in parts if mine != part)
+        why = SAME_MOMENT if place in self.moments else SAME_NUMBER
+        return Rank(self.spec.shape.names[place], why, _order(own) < _order(first), rows)
 
     @cached_property
     def _forms(self) -> Forms:
-        return Forms(self.connection, self.spec, [self.spec.shape.names[place] for place in sorted(self.moments)])
+        columns = self.spec.shape.names
+        return Forms(
+            self.connection,
+            self.spec,
+            [_form_of_moment(columns[place]) for place in sorted(self.moments)]
+            + [_form_of_number(columns[place]) for place in sorted(self.numbers)],
+        )
 
     def _rows(self, values: Sequence[Any], stored: Sequence[Stored]) -> Condition:
         """An index answers it, as one enforces the key."""
         parts: list[str] = []
         found: list[Any] = []
-        for place, name in zip(self.places, self.spec.key, strict=True):
-            texts = spellings(values[place]) if place in self.moments else (stored[place],)
-            parts.append(f"{identifier(name)} IN ({', '.join('?' * len(texts))})")
-            found += texts
+        for place, name in zip(self.places, self.spec.named_key, strict=True):
+            alike = self._alike(place, values[place], stored[place])
+            parts.append(f"{identifier(name)} IN ({', '.join('?' * len(alike))})")
+            found += alike
         return Condition(" AND ".join(parts), tuple(found))
 
-    def _same_but_for_moments(self, key: tuple[Stored, ...], own: tuple[Stored, ...]) -> bool:
-        """An index finds more where its collation takes texts for equal that the copy tells apart."""
+    def _alike(self, place: int, value: Any, stored: Stored) -> tuple[Stored, ...]:
+        if place in self.moments:
+            return spellings(value)
+        return numbers(stored) if place in self.numbers else (stored,)
+
+    def _is_same(self, key: tuple[Stored, ...], own: tuple[Stored, ...]) -> bool:
+        """An index finds more where its collation takes texts for equal that it does not enforce."""
         parts = zip(self.places, key, own, strict=True)
-        return all(place in self.moments or part == mine for place, part, mine in parts)
+        return all(place in self.moments or _is_one(part, mine) for place, part, mine in parts)
 
 
 class Forms:
-    """Whether the moments of a column may be written in several ways. No two of them can meet where all have one separator and one length.
+    """Whether the moments and numbers of a key may be written in several ways. No two of them can meet where all have one form.
 
     To look a row up costs as much as to read KEYS keys. Each question reads so many more: a small delta of a large table looks its own rows up and little else,
     and a read of the whole table soon knows, so that either takes at most twice as long as the better of the two would.
@@ -101,10 +123,9 @@ class Forms:
 
     KEYS = 20
 
-    def __init__(self, connection: sqlite3.Connection, spec: TableSpec, columns: Sequence[str]) -> None:
-        forms = (f"length({each}) || substr({each}, 11, 1)" for each in map(identifier, columns))
+    def __init__(self, connection: sqlite3.Connection, spec: TableSpec, forms: Sequence[str]) -> None:
         self._all = connection.execute(f"SELECT {', '.join(forms)} FROM {identifier(spec.id.name)}")
-        self._seen: list[set[str]] = [set() for _ in columns]
+        self._seen: list[set[str]] = [set() for _ in forms]
         self._differ: bool | None = None
         """None while not all keys have been read."""
 
@@ -139,3 +160,36 @@ def spellings(moment: datetime) -> tuple[str, ...]:
     if text.endswith(":00.0"):
         found.append(text.removesuffix(":00.0"))
     return (*found, *(each.replace(" ", "T") for each in found))
+
+
+def numbers(value: Stored) -> tuple[Stored, ...]:
+    """A value, and where it is a number or a text that one lands as, all that are this number: SQLite compares them by what they are worth."""
+    worth = number_of(value)
+    if worth is None:
+        return (value,)
+    try:
+        whole = int(worth)
+    except ValueError:
+        return (float(worth), worth)
+    texts = [worth, *([repr(float(whole))] if float(whole) == whole else [])]
+    return (whole, *texts, *(["-0.0"] if whole == 0 else []))
+
+
+def _is_one(part: Stored, mine: Stored) -> bool:
+    return part == mine or (number_of(mine) is not None and number_of(part) == number_of(mine))
+
+
+def _order(key: tuple[Stored, ...]) -> list[tuple[bool, Any]]:
+    return [(isinstance(part, str), part) for part in key]
+
+
+def _form_of_moment(name: str) -> str:
+    own = identifier(name)
+    return f"length({own}) || substr({own}, 11, 1)"
+
+
+def _form_of_number(name: str) -> str:
+    """Of numbers one, as no two of them are equal; of texts those of whole numbers, of others, and of the zero that is negative."""
+    own = identifier(name)
+    texts = f"'text' || (instr({own}, '.') > 0 OR instr({own}, 'e') > 0) || ({own} = '-0.0')"
+    return f"CASE WHEN typeof({own}) IN ('integer', 'real') THEN 'number' ELSE {texts} END"

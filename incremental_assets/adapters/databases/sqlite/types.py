@@ -11,7 +11,7 @@ from datetime import date, datetime
 from typing import Any
 
 from incremental_assets.adapters.databases.local_rows import Unfit
-from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.model.table import Column, Fidelity
 
 Stored = int | float | str | bytes | None
 
@@ -44,23 +44,14 @@ def readings(declared: str) -> tuple[str, ...]:
     return _READINGS.get(spark_type(declared), ())
 
 
-def converters(spec: TableSpec, columns: Sequence[Column]) -> list[Callable[[Stored], Any]]:
-    """The converter of each column; those of a key that SQLite enforces keep values apart which are different ones to it.
-
-    Of any other key the rows that share one are counted, and warned of.
-    """
-    key = spec.key if spec.key_enforced else ()
-    return [
-        _as_key
-        if column.name in key and _travels_as_text(column.spark_type, column.fidelity)
-        else converter(column.spark_type, column.fidelity)
-        for column in columns
-    ]
+def converters(columns: Sequence[Column]) -> list[Callable[[Stored], Any]]:
+    """The converter of each column."""
+    return [converter(column.spark_type, column.fidelity) for column in columns]
 
 
 def converter(kind: str, fidelity: Fidelity) -> Callable[[Stored], Any]:
     """Gives the value that Spark is to hold, from a stored one that is not NULL. Raises Unfit."""
-    return _as_text if _travels_as_text(kind, fidelity) else _CONVERTERS[kind]
+    return _as_text if travels_as_text(kind, fidelity) else _CONVERTERS[kind]
 
 
 def moment(value: Stored) -> datetime:
@@ -104,6 +95,17 @@ def is_unicode(text: str) -> bool:
     return True
 
 
+def number_of(value: Stored) -> str | None:
+    """What a number is worth, or a text that a number lands as, the same for numbers that are equal; None for anything else."""
+    if isinstance(value, str):
+        if not _reads_as_number(value):
+            return None
+        value = int(value) if value.lstrip("-").isdecimal() else float(value)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and -(2**63) <= value < 2**63 else repr(value)
+    return str(value) if isinstance(value, int) else None
+
+
 def _truth(value: Stored) -> bool:
     if value not in (0, 1) or not isinstance(value, int):
         raise Unfit(f"{_kind(value)} is neither 0 nor 1")
@@ -136,14 +138,8 @@ def _as_text(value: Stored) -> str:
     return _text(value) if isinstance(value, str) else str(value)
 
 
-def _as_key(value: Stored) -> str:
-    """SQLite holds 1 and '1' side by side in such a column. The number is the one that lands as its text, whichever came first: no sync sees all rows."""
-    if isinstance(value, str) and _reads_as_number(value):
-        raise Unfit("this text of a key looks like a number that is written so (declare the column's type)")
-    return _as_text(value)
-
-
-def _travels_as_text(kind: str, fidelity: Fidelity) -> bool:
+def travels_as_text(kind: str, fidelity: Fidelity) -> bool:
+    """Whether a value of any kind lands there, as its text."""
     return (kind, fidelity) == ("string", Fidelity.TEXT)
 
 

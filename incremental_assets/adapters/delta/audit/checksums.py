@@ -17,7 +17,7 @@ from incremental_assets.adapters.delta.held_frames import without_held
 from incremental_assets.adapters.delta.live import live, marks_deletes, standing
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
-from incremental_assets.adapters.spark.own_names import CURSOR, DELETED_AT, HASH, KEY, SEQ, TIMES, own
+from incremental_assets.adapters.spark.own_names import CURSOR, DELETED_AT, HASH, KEY, SEQ, TIMES, WRITTEN, own
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
@@ -76,14 +76,16 @@ def compare(held: Held, windows: Sequence[Window], reader: Reader, places: KeyPa
     rows = rows_of(held).where(in_any(spec, windows))
     if places is not None:
         rows = rows_within(spec, rows, places)
-    lake = rows.select(_key(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
+    lake = rows.select(_key(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH), _written(spec))
     source = without_held(held.session, held.quarantine, spec, reader.row_hashes(held.session, spec, windows, places))
-    here, there = (side.groupBy(KEY, HASH).agg(sf.count("*").alias(TIMES)) for side in (source, lake))
+    if WRITTEN not in source.columns:
+        source = source.withColumn(WRITTEN, sf.col(KEY))
+    counted = sf.count("*").alias(TIMES), sf.min(WRITTEN).alias(WRITTEN)
+    here, there = (side.groupBy(KEY, HASH).agg(*counted) for side in (source, lake))
     both = here.alias(_SOURCE).join(there.alias(_LAKE), on=_same_row(), how="full_outer")
     more = sf.coalesce(column(TIMES, _SOURCE), sf.lit(0)) - sf.coalesce(column(TIMES, _LAKE), sf.lit(0))
-    differing = both.select(sf.coalesce(column(KEY, _SOURCE), column(KEY, _LAKE)).alias(KEY), more.alias(_MORE)).where(
-        sf.col(_MORE) != 0
-    )
+    written = sf.coalesce(column(WRITTEN, _SOURCE), column(WRITTEN, _LAKE)).alias(KEY)
+    differing = both.select(written, more.alias(_MORE)).where(sf.col(_MORE) != 0)
     placed = differing.withColumn(_PLACE, sf.row_number().over(Over.partitionBy(sf.signum(_MORE)).orderBy(KEY)))
     found = placed.agg(*_sum_and_samples("missing", sf.col(_MORE)), *_sum_and_samples("extra", -sf.col(_MORE))).first()
     if found is None:
@@ -98,10 +100,10 @@ def outdated(held: Held, windows: Sequence[Window], reader: Reader) -> Outdated:
     # The whole target is not read for nothing.
     if keys is None or keys.isEmpty():
         return Outdated(0)
-    rows = rows_of(held).select(_key(held.spec).alias(KEY)).join(keys, on=KEY, how="left_semi")
-    found = rows.orderBy(KEY).limit(_SAMPLES).collect()
+    rows = rows_of(held).select(_key(held.spec).alias(KEY), _written(held.spec)).join(keys, on=KEY, how="left_semi")
+    found = rows.orderBy(WRITTEN).limit(_SAMPLES).collect()
     return Outdated(
-        rows.count() if len(found) == _SAMPLES else len(found), _shown(held.spec, [each[KEY] for each in found])
+        rows.count() if len(found) == _SAMPLES else len(found), _shown(held.spec, [each[WRITTEN] for each in found])
     )
 
 
@@ -109,13 +111,16 @@ def duplicates(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
     """Keys held more than once: one scan of the key's columns, and another for samples where there are any."""
     rows = session.read.format("delta").load(path)
     by_name = {found.name: found for found in spec.columns}
-    by_key = rows.groupBy(*(_as_key(by_name[name]) for name in spec.key)).agg(sf.count("*").alias(TIMES))
+    written = sf.min(_written(spec)).alias(WRITTEN)
+    by_key = rows.groupBy(*(_as_key(by_name[name]) for name in spec.key)).agg(sf.count("*").alias(TIMES), written)
     twice = by_key.where(sf.col(TIMES) > 1)
     found = twice.agg(sf.count("*").alias(own("keys")), sf.sum(sf.col(TIMES) - 1).alias(own("rows"))).first()
     if found is None or not found[own("keys")]:
         return Duplicates(0, 0)
-    samples = twice.select(_key(spec).alias(KEY)).orderBy(KEY).limit(_SAMPLES).collect()
-    return Duplicates(int(found[own("keys")]), int(found[own("rows")]), _shown(spec, [each[KEY] for each in samples]))
+    samples = twice.select(WRITTEN).orderBy(WRITTEN).limit(_SAMPLES).collect()
+    return Duplicates(
+        int(found[own("keys")]), int(found[own("rows")]), _shown(spec, [each[WRITTEN] for each in samples])
+    )
 
 
 def _as_key(found: SourceColumn) -> Column:
@@ -129,8 +134,7 @@ def _as_key(found: SourceColumn) -> Column:
 
 
 def _shown(spec: TableSpec, keys: Sequence[str]) -> tuple[str, ...]:
-    by_name = {found.name: found for found in spec.columns}
-    columns = [by_name[name] for name in spec.key]
+    columns = spec.key_columns
     return tuple(readable_key(columns, key) if columns else key for key in keys)
 
 
@@ -166,6 +170,12 @@ def rows_of(held: Held, *, latest: bool = False) -> DataFrame:
         *own,
     )
     return (standing(spec, rows, columns) if latest else live(rows, columns)).drop(DELETED_AT)
+
+
+def _written(spec: TableSpec) -> Column:
+    """The same of the key as it is written, for people."""
+    text = sf.expr(spark_key_text(spec.key_columns)) if spec.key else _key(spec)
+    return text.alias(WRITTEN)
 
 
 def _key(spec: TableSpec) -> Column:

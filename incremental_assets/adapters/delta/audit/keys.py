@@ -15,7 +15,7 @@ from incremental_assets.adapters.delta.audit.placed import hashed, rows_within, 
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.live import latest_of_each_key, live, marks_deletes
 from incremental_assets.adapters.spark.expressions import column
-from incremental_assets.adapters.spark.own_names import DELETED_AT, KEY
+from incremental_assets.adapters.spark.own_names import DELETED_AT, KEY, WRITTEN
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 
 
@@ -57,6 +57,16 @@ class HeldKeys:
         with self._explained():
             rows = rows_within(self._spec, self._rows, within).select(self._text)
             return frozenset(row[KEY] for row in rows.collect())
+
+    def as_written(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """By the columns of the key itself, of the rows that have these."""
+        if self._spec.collation_key is None:
+            return frozenset(texts)
+        with self._explained():
+            sought = self._held.session.createDataFrame(pa.table({KEY: sorted(texts)}))
+            keys = self._all.select(self._text, sf.expr(spark_row_text(self._spec.key_columns)).alias(WRITTEN))
+            found = keys.join(sf.broadcast(sought), on=KEY, how="left_semi").select(WRITTEN)
+            return frozenset(row[WRITTEN] for row in found.distinct().collect())
 
     def marked(self) -> frozenset[str]:
         """Of what landed while rows that are gone were marked, in a copy from which they are taken now."""

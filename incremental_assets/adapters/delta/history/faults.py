@@ -29,23 +29,26 @@ def differing(session: SparkSession, tables: Tables, shown: int) -> FaultyKeys:
     same = alike([(column(each.name, BATCH), column(each.name, TARGET), sql_type(each.type)) for each in columns])
     both = column(_THERE, BATCH).isNotNull() & column(_THERE, TARGET).isNotNull()
     pairs = there.alias(BATCH).join(current.alias(TARGET), on=by_key, how="full_outer").where(~(both & same))
-    key = [sf.coalesce(column(name, BATCH), column(name, TARGET)).alias(name) for name in spec.key]
+    names = dict.fromkeys((*spec.named_key, *spec.key))
+    key = [sf.coalesce(column(name, BATCH), column(name, TARGET)).alias(name) for name in names]
     return _told(spec, pairs.select(*key))
 
 
 def overlapping(session: SparkSession, spec: TableSpec, path: str) -> FaultyKeys:
     """The keys whose versions overlap, leave a gap, are empty, or are wrong about which one is current; under `append` those of which one sequence has brought two."""
     rows, key = session.read.format("delta").load(path), [column(name) for name in spec.key]
+    written = [name for name in spec.named_key if name not in spec.key]
     if spec.history is not History.SCD2:
-        twice = rows.groupBy(*key, SEQ).agg(sf.count("*").alias(_WRONG)).where(sf.col(_WRONG) > 1)
-        return _told(spec, twice.select(*key))
+        shown = [sf.min(column(name)).alias(name) for name in written]
+        twice = rows.groupBy(*key, SEQ).agg(sf.count("*").alias(_WRONG), *shown).where(sf.col(_WRONG) > 1)
+        return _told(spec, twice)
     in_turn = Over.partitionBy(*key).orderBy(VALID_FROM, sf.col(VALID_TO).asc_nulls_last())
     begins, ends = sf.col(VALID_FROM), sf.col(VALID_TO)
     is_current = ends.isNull() & ~sf.col(DELETED)
     wrong = (
         ~ends.eqNullSafe(sf.col(_FOLLOWING)) | (ends <= begins) | begins.isNull() | (sf.col(IS_CURRENT) != is_current)
     )
-    return _told(spec, rows.withColumn(_FOLLOWING, sf.lead(VALID_FROM).over(in_turn)).where(wrong).select(*key))
+    return _told(spec, rows.withColumn(_FOLLOWING, sf.lead(VALID_FROM).over(in_turn)).where(wrong))
 
 
 def _current(spec: TableSpec, rows: DataFrame) -> DataFrame:
@@ -56,9 +59,8 @@ def _current(spec: TableSpec, rows: DataFrame) -> DataFrame:
 
 
 def _told(spec: TableSpec, keys: DataFrame) -> FaultyKeys:
-    by_name = {found.name: found for found in spec.columns}
-    columns = [by_name[name] for name in spec.key]
-    texts = keys.select(sf.expr(spark_key_text(columns)).alias(KEY)).distinct()
+    written = sf.min(sf.expr(spark_key_text(spec.key_columns))).alias(KEY)
+    texts = keys.groupBy(*(column(name) for name in spec.key)).agg(written).select(KEY)
     count = texts.count()
     found = texts.orderBy(KEY).limit(_SAMPLES).collect() if count else []
-    return FaultyKeys(count, tuple(readable_key(columns, each[KEY]) for each in found))
+    return FaultyKeys(count, tuple(readable_key(spec.key_columns, each[KEY]) for each in found))

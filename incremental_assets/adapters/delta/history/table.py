@@ -12,7 +12,7 @@ from incremental_assets.adapters.delta.log.transaction_log import TableLog, open
 from incremental_assets.adapters.delta.target_table import create, prepare, statistics, widen
 from incremental_assets.core.errors import SchemaChanged, TargetChanged
 from incremental_assets.core.model.history import IS_CURRENT, VALID_FROM, VALID_TO
-from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn, difference, sql_type
+from incremental_assets.core.model.schema_drift import TargetColumn, difference, is_added, sql_type
 from incremental_assets.core.model.table import Column, Fidelity, TableSpec
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Tables:
     @property
     def columns(self) -> tuple[TargetColumn, ...]:
         """Those of the copy's rows, without those that a sync adds."""
-        return tuple(found for found in self.copy.columns() if not found.name.startswith(OWN_PREFIX))
+        return tuple(found for found in self.copy.columns() if not is_added(found.name))
 
 
 def made(session: SparkSession, tables: Tables) -> TableLog:
@@ -70,7 +70,12 @@ def _evolved(session: SparkSession, tables: Tables, log: TableLog, columns: tupl
             f"{spec.id}: columns of the copy have another type than their versions ({changed}); move the history at {path} away, "
             "so that a new one begins with the copy as it is"
         )
-    added = [each for each in found.added if not each.name.startswith(OWN_PREFIX)]
+    added = [each for each in found.added if not is_added(each.name)]
+    if any(each.name in spec.key for each in added):
+        raise TargetChanged(
+            f"{spec.id}: the history at {path} tells versions apart by how their keys are written, as an earlier release did, and the copy by what "
+            "the source takes for equal; move the history away, so that a new one begins with the copy as it is"
+        )
     if found.retyped:
         widen(session, path, found.retyped)
     if added:

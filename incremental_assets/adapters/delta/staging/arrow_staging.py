@@ -106,7 +106,7 @@ def counting_of(plan: SyncPlan) -> Counting:
     spec = plan.spec
     places = {column.name: place for place, column in enumerate(spec.columns)}
     return Counting(
-        key=tuple((places[name], name) for name in spec.key) if spec.traits.one_row_per_key else (),
+        key=tuple((places[name], name) for name in spec.key_parts) if spec.traits.one_row_per_key else (),
         names=spec.shape.names,
         ends=tuple(places[name] for name in whole_keys(spec)),
         cursor=tuple(places[name] for name in _cursor_columns(spec)),

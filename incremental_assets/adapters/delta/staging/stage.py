@@ -124,7 +124,7 @@ def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: Duplica
     if duplicates.rows:
         rows, named = duplicates.rows, " · ".join(duplicates.samples)
         sentences.append(
-            f"{counted(rows, 'row')} {agreeing(rows, 'repeats', 'repeat')} a key ({', '.join(plan.spec.key)}) that the source does not enforce"
+            f"{counted(rows, 'row')} {agreeing(rows, 'repeats', 'repeat')} a key ({', '.join(plan.spec.named_key)}) that the source does not enforce"
             f"{f', such as {named}' if named else ''}; of each key the row with the largest cursor landed"
         )
     return tuple(sentences)

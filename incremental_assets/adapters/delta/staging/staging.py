@@ -95,7 +95,8 @@ def from_text(text: Column, kind: str) -> Column:
 def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
     """Keys that a staged batch holds more than once, the rows beyond the first of each, and a few of the keys unless nobody may see them."""
     landable = read_staged(session, path, spec).where(column(OPERATION) == Operation.PUT.value)
-    keys = landable.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(TIMES))
+    written = sf.min(sf.expr(spark_key_text(spec.key_columns))).alias(KEY)
+    keys = landable.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(TIMES), written)
     twice = keys.where(sf.col(TIMES) > 1)
     found = twice.agg(sf.count("*").alias(own("keys")), sf.sum(sf.col(TIMES) - 1).alias(own("more"))).first()
     if found is None or not found[own("keys")]:
@@ -104,12 +105,10 @@ def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> Duplicat
 
 
 def _named(keys: DataFrame, spec: TableSpec) -> tuple[str, ...]:
-    if set(spec.pii) & set(spec.key):
+    if set(spec.pii) & set(spec.named_key):
         return ()
-    by_name = {found.name: found for found in spec.columns}
-    columns = [by_name[name] for name in spec.key]
-    texts = keys.select(sf.expr(spark_key_text(columns)).alias(KEY)).orderBy(KEY).limit(_NAMED).collect()
-    return tuple(readable_key(columns, text[KEY]) for text in texts)
+    texts = keys.select(KEY).orderBy(KEY).limit(_NAMED).collect()
+    return tuple(readable_key(spec.key_columns, text[KEY]) for text in texts)
 
 
 def _counts(plan: SyncPlan) -> list[Column]:
@@ -154,7 +153,7 @@ def _flag_null_keys(spec: TableSpec, frame: DataFrame) -> DataFrame:
     """Flags rows with a NULL in the key as rejected where a table has one row per key: they cannot be told apart from each other."""
     if not spec.traits.one_row_per_key:
         return frame
-    first_null = sf.coalesce(*(sf.when(column(name).isNull(), sf.lit(name)) for name in spec.key))
+    first_null = sf.coalesce(*(sf.when(column(name).isNull(), sf.lit(name)) for name in spec.key_parts))
     bare = column(REJECT_REASON).isNull() & first_null.isNotNull()
     flags = {
         REJECT_COLUMN: sf.when(bare, first_null).otherwise(column(REJECT_COLUMN)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from incremental_assets.core.model.cures import reset
+from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
 from incremental_assets.core.model.time_zones import time_zone
@@ -30,15 +30,13 @@ def of_arrival(spec: TableSpec) -> str:
 
 
 def of_key(spec: TableSpec) -> str:
-    """Keys that are equal to the source and not to the copy: one that is only written anew lands beside the row that it replaces, until keys are compared."""
-    if not spec.traits.one_row_per_key or spec.traits.overwrites or spec.deletes.compares:
+    """A copy of an earlier release, in which a key that is written anew stands beside the one that it replaces."""
+    if spec.terms.collation is not None or not spec.traits.one_row_per_key:
         return ""
-    column = next((each for each in spec.columns if each.name in spec.key and each.equality), None)
-    if column is None:
-        return ""
+    words = ", ".join(f"{each.name!r}: {each.collation}" for each in spec.shape.compared(spec.key) if each.collation)
     return (
-        f"the source takes keys in {column.name!r} for equal that the copy tells apart ({column.equality}): a row whose key is written "
-        "in another way would be there twice; `deletes: {mode: diff}` removes the old one"
+        "its copy was made by an earlier release and tells rows apart by how their keys are written, while the source takes keys for equal "
+        f"that are written differently ({words}); {full_refresh(spec)} makes it anew"
     )
 
 

@@ -79,6 +79,14 @@ class HeldKeys:
             found = f'({self._text}) COLLATE "C" IN (SELECT unnest($1::text[]))'
         return self._texts(f"SELECT {self._text} FROM {rows} WHERE {found}", [list(texts)])
 
+    def as_written(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """By the key's own columns, of the rows that have these."""
+        if self._spec.collation_key is None:
+            return frozenset(texts)
+        written = row_text(self._spec.key_columns)
+        found = f'({self._text}) COLLATE "C" IN (SELECT unnest($1::text[]))'
+        return self._texts(f"SELECT {written} FROM {relation(self._spec.id)} WHERE {found}", [list(texts)])
+
     def _texts(self, sql: str, values: list[Any]) -> frozenset[str]:
         """A key that no copy can hold has none."""
         return frozenset(text for (text,) in self._asked.execute(sql, values) if text is not None)

@@ -24,7 +24,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     inline,
     relation,
 )
-from incremental_assets.adapters.spark.own_names import HASH, KEY
+from incremental_assets.adapters.spark.own_names import HASH, KEY, WRITTEN
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -95,7 +95,8 @@ def row_hashes_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts 
     rows = comparable(spec, windows, inline)
     if places is not None:
         rows = f"{rows} AND {at_places(spec, places, inline)}"
-    return f"SELECT {key} AS {KEY}, {row_hash(spec.columns)} AS {HASH} FROM {relation(spec.id)} WHERE {rows}"
+    written = f", {key_text(spec.key_columns)} AS {WRITTEN}" if spec.collation_key else ""
+    return f"SELECT {key} AS {KEY}, {row_hash(spec.columns)} AS {HASH}{written} FROM {relation(spec.id)} WHERE {rows}"
 
 
 def at_places(spec: TableSpec, places: KeyParts, values: Values) -> str:

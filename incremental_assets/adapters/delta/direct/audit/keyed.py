@@ -84,6 +84,10 @@ class KeysByTasks:
         self._read += found
         return frozenset(text for table in found for text in table[_TEXT].to_pylist())
 
+    def as_written(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """By Spark, of the few that are named to people."""
+        return frozenset(texts) if self._held.spec.collation_key is None else self._otherwise.as_written(texts)
+
     def marked(self) -> frozenset[str]:
         """By Spark: of few tables there is anything to be asked."""
         return self._otherwise.marked()
