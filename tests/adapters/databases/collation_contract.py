@@ -58,7 +58,8 @@ def probing(world: World) -> Iterator[SqlProbe]:
 def landed(desk: Desk, world: World, spec: TableSpec) -> None:
     """What the source has now, landed as a sync does."""
     with probing(world) as probe:
-        plan = replace(desk.plan(spec), window=planned(probe, spec).window)
+        plan = desk.plan(spec)
+        plan = replace(plan, reading=replace(plan.reading, window=planned(probe, spec).reading.window))
         with SparkSource(probe, world.address, lambda: desk.spark).snapshot(plan) as seen:
             batch = desk.stage.write(plan, seen)
         desk.apply(plan, batch, seen)  # type: ignore[arg-type]
