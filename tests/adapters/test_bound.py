@@ -279,7 +279,7 @@ def test_the_bound_is_taken_before_the_fingerprint(source: Source) -> None:
     probe, spec = source.open(), source.spec("orders", UPDATED)
     first = synced(probe, spec)
     seen = observe(probe, spec, first)
-    assert seen.fingerprint == first.fingerprint
+    assert seen.fingerprint == first.position.fingerprint
     settled = settle(spec, UPDATED, seen.bound, None, first)
     assert settled.value is not None
     assert settled.value.moment() == seen.bound.clock - GUARD

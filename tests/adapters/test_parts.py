@@ -35,8 +35,8 @@ def test_an_attached_partition_is_read_from_its_first_row_on(source: Source) -> 
     source.execute(*YEARS, f"GRANT SELECT ON orders TO {READER}", f"GRANT pg_read_all_stats TO {READER}")
     probe, spec = source.open(READER), source.spec("orders", UPDATED)
     first = synced(probe, spec)
-    assert first.members is not None
-    assert len(first.members) == 1
+    assert first.position.members is not None
+    assert len(first.position.members) == 1
     source.execute(ATTACH)
     second = planned(probe, spec, first)
     assert str(second.reading.window.lower) == "2011-03-04T05:06:07Z", (
@@ -46,8 +46,8 @@ def test_an_attached_partition_is_read_from_its_first_row_on(source: Source) -> 
     with probe.snapshot(second) as snapshot:
         assert snapshot.rows == 5
         after = landed_state(second, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
-    assert after.members is not None
-    assert len(after.members) == 2
+    assert after.position.members is not None
+    assert len(after.position.members) == 2
     quiet = plan(spec, Request("run"), after, CommitIds("app", 1, "b"), observe(probe, spec, after))
     assert isinstance(quiet, NothingToDo)
 
@@ -60,7 +60,7 @@ def test_only_the_new_partition_is_asked_where_it_begins(source: Source) -> None
     blocker = source.connect()
     # A query that looked at the others would wait for this lock.
     blocker.execute("LOCK TABLE ONLY now IN ACCESS EXCLUSIVE MODE")
-    known = replace(first, fingerprint=None)
+    known = replace(first, position=replace(first.position, fingerprint=None))
     with pytest.raises(psycopg.errors.LockNotAvailable):
         source.connect().execute("SET lock_timeout = '200ms'; SELECT min(updated_at) FROM orders")
     with source.asked() as asked, asked.beside(lock_timeout="2s"):
@@ -82,7 +82,7 @@ def test_a_child_that_inherits_and_one_that_comes_back_are_read_and_one_that_is_
     )
     probe, spec = source.open(), source.spec("orders", UPDATED)
     first = synced(probe, spec)
-    assert first.members == ()
+    assert first.position.members == ()
     source.execute("ALTER TABLE child INHERIT orders")
     joined = planned(probe, spec, first)
     assert str(joined.reading.window.lower) == "2011-03-04T05:06:07Z"
@@ -92,7 +92,7 @@ def test_a_child_that_inherits_and_one_that_comes_back_are_read_and_one_that_is_
     assert isinstance(left, NothingToDo)
     assert [told for told in left.warnings if "left the table" in told]
     assert left.state is not None
-    assert left.state.members == ()
+    assert left.state.position.members == ()
     source.execute("INSERT INTO child VALUES (5, '2010-03-04 05:06:07+00')", "ALTER TABLE child INHERIT orders")
     again = planned(probe, spec, left.state)
     assert str(again.reading.window.lower) == "2010-03-04T05:06:07Z"
@@ -101,7 +101,7 @@ def test_a_child_that_inherits_and_one_that_comes_back_are_read_and_one_that_is_
     empty = plan(spec, Request("run"), third, CommitIds("app", 1, "b"), observe(probe, spec, third))
     assert isinstance(empty, NothingToDo), "it is empty"
     assert empty.state is not None
-    assert len(empty.state.members or ()) == 2
+    assert len(empty.state.position.members or ()) == 2
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_partition_that_is_attached_while_a_sync_reads_is_read_by_the_next_one
         landed = landed_state(decision, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
     with probe.snapshot(decision) as late:
         assert late.rows == 3
-        assert late.fingerprint == landed.fingerprint
+        assert late.fingerprint == landed.position.fingerprint
     following = planned(probe, spec, landed)
     assert str(following.reading.window.lower) == "2011-03-04T05:06:07Z"
     assert len(following.reading.members or ()) == 2

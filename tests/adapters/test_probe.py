@@ -49,7 +49,7 @@ def test_it_moved(source: Source, what: str, statement: str) -> None:
     probe, spec = source.open(), source.spec("orders", UPDATED, lookback=timedelta(hours=1))
     state = synced(probe, spec)
     source.execute(statement)
-    assert observe(probe, spec, state).fingerprint != state.fingerprint, what
+    assert observe(probe, spec, state).fingerprint != state.position.fingerprint, what
 
 
 def test_a_row_without_a_cursor_is_nothing_new_where_such_rows_are_skipped(source: Source) -> None:
@@ -57,7 +57,7 @@ def test_a_row_without_a_cursor_is_nothing_new_where_such_rows_are_skipped(sourc
     probe, spec = source.open(), source.spec("orders", Cursor("updated_at", CursorType.TIMESTAMP, NullPolicy.SKIP))
     state = synced(probe, spec)
     source.execute("INSERT INTO orders VALUES (10, NULL, NULL, 'n')")
-    assert observe(probe, spec, state).fingerprint == state.fingerprint
+    assert observe(probe, spec, state).fingerprint == state.position.fingerprint
 
 
 def test_a_view_shows_its_changes_by_content(source: Source) -> None:
@@ -65,9 +65,9 @@ def test_a_view_shows_its_changes_by_content(source: Source) -> None:
     probe, spec = source.open(), source.spec("shown", UPDATED)
     assert not spec.shape.row_versions
     state = synced(probe, spec)
-    assert observe(probe, spec, state).fingerprint == state.fingerprint
+    assert observe(probe, spec, state).fingerprint == state.position.fingerprint
     source.execute("UPDATE orders SET note = 'm', updated_at = now() WHERE id = 3")
-    assert observe(probe, spec, state).fingerprint != state.fingerprint
+    assert observe(probe, spec, state).fingerprint != state.position.fingerprint
 
 
 def test_a_partitioned_table_is_one_table_with_row_versions(source: Source) -> None:
@@ -82,7 +82,7 @@ def test_a_partitioned_table_is_one_table_with_row_versions(source: Source) -> N
     assert (spec.shape.row_versions, spec.shape.splits) == (True, False)
     state = synced(probe, spec)
     source.execute("INSERT INTO events VALUES (3, now())")
-    assert observe(probe, spec, state).fingerprint != state.fingerprint
+    assert observe(probe, spec, state).fingerprint != state.position.fingerprint
 
 
 def test_the_snapshot_counts_what_the_plan_reads(source: Source) -> None:
@@ -161,7 +161,7 @@ def test_of_many_tables_one_that_is_gone_does_not_stop_the_others(source: Source
     source.execute("DROP TABLE gone")
     first, second = probe.observe(looks)
     assert looks[0].state is not None
-    assert first.fingerprint == looks[0].state.fingerprint
+    assert first.fingerprint == looks[0].state.position.fingerprint
     assert second.fingerprint is None, "so that a sync is asked for, which says what is wrong"
     assert probe.lag(looks)[0] == 0.0
 
@@ -182,7 +182,7 @@ def test_a_thousand_idle_tables_are_looked_at_in_two_seconds(source: Source) -> 
         begun = time.monotonic()
         observations = probe.observe(looks)
         took = time.monotonic() - begun
-        assert {seen.fingerprint for seen in observations} == {state.fingerprint}
+        assert {seen.fingerprint for seen in observations} == {state.position.fingerprint}
         return took
 
     # The machine may be busy with something else.

@@ -66,7 +66,7 @@ def test_a_table_of_hostile_names_is_read_counted_and_hashed(
     spec = source.spec(table, cursor, strategy=Strategy.UPSERT, key=(HOSTILE[0],))
     assert spec.shape.names == HOSTILE
     state = synced(probe, spec)
-    assert observe(probe, spec, state).fingerprint == state.fingerprint
+    assert observe(probe, spec, state).fingerprint == state.position.fingerprint
     plan = planned(probe, spec)
     frame = copied(spark, source, plan, tmp_path) if by == "task" else rows_of(spark, source, plan)[1]
     assert tuple(frame.columns[: len(HOSTILE)]) == HOSTILE
@@ -83,7 +83,7 @@ def test_tables_of_hostile_names_are_looked_at_together(source: Source) -> None:
     looks = [ObserveRequest(spec, synced(probe, spec)) for spec in specs]
     for look, seen in zip(looks, probe.observe(looks), strict=True):
         assert look.state is not None
-        assert seen.fingerprint == look.state.fingerprint
+        assert seen.fingerprint == look.state.position.fingerprint
     wanted = tuple(Wanted(look.spec.id, (HOSTILE[1],)) for look in looks)
     source.execute(
         missing_sql(source.address("plain_reader"), wanted, source.open("plain_reader").facts(wanted)).replace(

@@ -115,8 +115,8 @@ def test_it_is_not_taken_for_a_clock_that_was_put_back(clocked: ClockedPostgres,
         open_since = probe.bound()
         writer.execute("COMMIT")
     assert held.unshown is not None
-    assert first.reading is not None
-    assert held.unshown < first.reading.source - GUARD, "the session had become idle long before"
+    assert first.position.reading is not None
+    assert held.unshown < first.position.reading.source - GUARD, "the session had become idle long before"
     assert (put_back(first, held), put_back(first, open_since)) == (None, None)
 
 

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.position import DatabasePosition, Settling, position_of
 from incremental_assets.core.captures.database.stamps import stamps_seen
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
-from incremental_assets.core.model.position import Position, Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -53,10 +53,16 @@ def landed(
     settling: Settling | None = None,
     **changes: object,
 ) -> State:
-    position = Position(watermark, max_cursor_read, settling)
-    stamps = stamps_seen(spec, None, "")
-    kept = State("app", 3, "batch", spec.terms, position, identity=SHOP, clock=NOON - timedelta(hours=1), stamps=stamps)
-    return replace(kept, **changes)  # type: ignore[arg-type]
+    position = DatabasePosition(watermark, max_cursor_read, settling, stamps=stamps_seen(spec, None, ""))
+    kept = State("app", 3, "batch", spec.terms, position, identity=SHOP, clock=NOON - timedelta(hours=1))
+    return placed(kept, **changes)
+
+
+def placed(state: State, **changes: object) -> State:
+    """The same, where that is another: of the state, or of its position."""
+    own = {name: changes.pop(name) for name in [*changes] if name in DatabasePosition.__dataclass_fields__}
+    position = replace(position_of(state), **own)  # type: ignore[arg-type]
+    return replace(state, **{"position": position, **changes})  # type: ignore[arg-type]
 
 
 def planned(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.foresight.preview import preview
 from incremental_assets.core.model.definition import COLUMN, Definition, Fact, alterations, remembered
@@ -153,7 +154,7 @@ def test_what_was_altered_while_a_window_was_read_again_is_found_by_the_next_syn
     alter(world, 1)
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
-    window = state.coverage[0]
+    window = state.position.coverage[0]
     world.backfill(defined(UPSERT, 2), replace(window, lower=state.position.max_cursor_read))
     assert world.sync(defined(UPSERT, 2)).rows == RowCounts(read=1, updated=1)
 
@@ -250,5 +251,5 @@ def test_the_definition_is_in_the_state_and_a_document_without_one_knows_none() 
     assert state is not None
     definition: Definition | None = state.definition
     assert definition == remembered(None, defined(UPSERT).shape.facts or ())
-    assert State.from_json(state.to_json()) == state
-    assert State.from_json(state.to_json().replace('"definition"', '"unknown"')).definition is None
+    assert state_of(state.to_json()) == state
+    assert state_of(state.to_json().replace('"definition"', '"unknown"')).definition is None

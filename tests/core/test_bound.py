@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.captures.database.bound import GUARD, Bound
 from incremental_assets.core.captures.database.local_readings import highest_reading, lowest_reading
+from incremental_assets.core.captures.database.position import DatabasePosition, Settling
 from incremental_assets.core.captures.database.settled_bound import Settled, settle
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.model.position import Position, Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
@@ -46,7 +46,7 @@ def bound(
 def state(spec: TableSpec, watermark: str | None = None, settling: Settling | None = None) -> State:
     kind = spec.cursor.type if spec.cursor else TIMESTAMP
     value = None if watermark is None else CursorValue.parse(kind, watermark)
-    return State("app", 3, "batch", spec.terms, Position(value, settling=settling))
+    return State("app", 3, "batch", spec.terms, DatabasePosition(value, settling=settling))
 
 
 def settled_time(found: Bound, *, holdback: timedelta | int = 0, watermark: str | None = None) -> Settled:

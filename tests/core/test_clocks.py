@@ -9,13 +9,13 @@ from incremental_assets.core.captures.database.bound import GUARD, Bound
 from incremental_assets.core.captures.database.clock_steps import put_back
 from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.position import DatabasePosition, Settling
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.clock_reading import ClockReading, HostClock, PutBack
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.model.position import Position, Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
@@ -23,6 +23,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.upkeep.reset import reset_table
+from tests.core.plans import placed
 from tests.fakes import Killed, World
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders
 
@@ -51,8 +52,8 @@ def bound(
 
 
 def state(spec: TableSpec = BY_STAMP, **changes: object) -> State:
-    kept = State("app", 3, "batch", spec.terms, identity=SHOP, reading=ClockReading(NOON, NOON, host(100)))
-    return replace(kept, **changes)  # type: ignore[arg-type]
+    position = DatabasePosition(reading=ClockReading(NOON, NOON, host(100)))
+    return placed(State("app", 3, "batch", spec.terms, position, identity=SHOP), **changes)
 
 
 def stamp(moment: datetime) -> CursorValue:
@@ -131,9 +132,9 @@ def test_a_transaction_that_began_while_they_were_listed_is_not_from_the_future(
 
 def test_it_matters_until_the_clock_and_every_open_transaction_are_past_it() -> None:
     kept = state(put_back=PutBack(NOON - seconds(60), NOON + seconds(10), proven=True))
-    assert put_back(kept, bound(NOON + seconds(5), at=host(105))) == kept.put_back
+    assert put_back(kept, bound(NOON + seconds(5), at=host(105))) == kept.position.put_back
     begun_before = bound(NOON + seconds(60), oldest=NOON + seconds(9), at=host(160))
-    assert put_back(kept, begun_before) == kept.put_back
+    assert put_back(kept, begun_before) == kept.position.put_back
     assert put_back(kept, bound(NOON + seconds(60), oldest=NOON + seconds(30), at=host(160))) is None
 
 
@@ -154,7 +155,7 @@ def decided(
 
 
 def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:
-    kept = state(position=Position(stamp(NOON - GUARD)), coverage=(Window(None, stamp(NOON - GUARD)),))
+    kept = state(watermark=stamp(NOON - GUARD), coverage=(Window(None, stamp(NOON - GUARD)),))
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)))
     assert isinstance(found, SyncPlan)
     assert found.reading.window.lower == found.reading.new_watermark == stamp(NOON - seconds(62))
@@ -164,9 +165,9 @@ def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:
         "the source's clock was put back: rows stamped since 2024-01-31 11:59:00Z" in each for each in found.warnings
     )
     after = landed_state(found, Shown(0, None, None))
-    assert after.put_back == PutBack(NOON - seconds(60), NOON + seconds(10), proven=True)
-    assert after.coverage == (Window(None, stamp(NOON - seconds(62))),)
-    assert after.reading == ClockReading(NOON - seconds(50), NOON - seconds(50), host(110))
+    assert after.position.put_back == PutBack(NOON - seconds(60), NOON + seconds(10), proven=True)
+    assert after.position.coverage == (Window(None, stamp(NOON - seconds(62))),)
+    assert after.position.reading == ClockReading(NOON - seconds(50), NOON - seconds(50), host(110))
 
     waiting = decided(BY_STAMP, after, bound(NOON, at=host(160)))
     assert isinstance(waiting, SyncPlan)
@@ -183,7 +184,7 @@ def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:
 
 def test_a_table_whose_kept_fingerprint_reaches_down_there_is_not_read_for_nothing() -> None:
     mark = Fingerprint(stamp(NOON - seconds(600)), 1, "x", "17")
-    kept = state(position=Position(stamp(NOON - GUARD)), fingerprint=mark)
+    kept = state(watermark=stamp(NOON - GUARD), fingerprint=mark)
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), fingerprint=mark)
     assert isinstance(found, NothingToDo)
     assert found.state is not None
@@ -191,15 +192,19 @@ def test_a_table_whose_kept_fingerprint_reaches_down_there_is_not_read_for_nothi
 
 
 def test_a_backfill_leaves_the_watermark_and_what_is_known_of_the_clock_to_the_next_sync() -> None:
-    kept = state(position=Position(stamp(NOON - GUARD)), clock=NOON)
+    kept = state(watermark=stamp(NOON - GUARD), clock=NOON)
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), Mode.BACKFILL)
     assert isinstance(found, SyncPlan)
     after = landed_state(found, Shown(0, None, None))
-    assert (after.position.watermark, after.reading, after.put_back) == (kept.position.watermark, kept.reading, None)
+    assert (after.position.watermark, after.position.reading, after.position.put_back) == (
+        kept.position.watermark,
+        kept.position.reading,
+        None,
+    )
 
 
 def test_a_full_refresh_still_waits_for_who_was_open_when_the_clock_was_put_back() -> None:
-    kept = state(position=Position(stamp(NOON - GUARD)), clock=NOON)
+    kept = state(watermark=stamp(NOON - GUARD), clock=NOON)
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), Mode.FULL_REFRESH)
     assert isinstance(found, SyncPlan)
     assert found.reading.new_watermark == stamp(NOON - seconds(62))
@@ -225,10 +230,8 @@ def test_how_long_a_transaction_lasts_says_nothing_of_a_clock_that_is_put_back()
 def test_dates_and_stamps_without_a_zone_go_back_in_their_own_zone(kind: CursorType, text: str) -> None:
     cursor = replace(BY_STAMP.cursor, type=kind)  # type: ignore[type-var]
     spec = replace(BY_STAMP, cursor=cursor)
-    kept = replace(
-        state(spec),
-        position=Position(CursorValue.parse(kind, "2024-01-31" if kind is CursorType.DATE else "2024-01-31T11:59:58")),
-    )
+    watermark = CursorValue.parse(kind, "2024-01-31" if kind is CursorType.DATE else "2024-01-31T11:59:58")
+    kept = state(spec, watermark=watermark)
     found = settle(spec, cursor, bound(NOON - timedelta(hours=12), at=host(100)), None, kept)  # type: ignore[arg-type]
     assert str(found.value) == text
 
@@ -253,14 +256,14 @@ def test_a_number_of_a_transaction_that_looks_younger_than_the_look_does_not_set
     first = settled_number(state(BY_ID), bound(NOON - seconds(5), oldest=began, at=host(155)), 40)
     assert first == (None, Settling(number(40), began))
     later = bound(NOON + seconds(120), oldest=began, at=host(280))
-    assert settled_number(state(BY_ID, position=Position(settling=first[1])), later, 60) == (
+    assert settled_number(state(BY_ID, settling=first[1]), later, 60) == (
         None,
         Settling(number(40), began),
     )
 
 
 def test_numbers_do_not_wait_for_a_clock_to_catch_up() -> None:
-    kept = state(BY_ID, position=Position(settling=Settling(number(40), NOON)))
+    kept = state(BY_ID, settling=Settling(number(40), NOON))
     hour_ago = NOON - timedelta(hours=1)
     assert settled_number(kept, bound(hour_ago, oldest=hour_ago - seconds(1), at=host(100)), 50) == (
         None,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
+from incremental_assets.core.captures.database.position import DatabasePosition
 from incremental_assets.core.checks.coverage import coverage_of
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import Every, TimeGrid
-from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
@@ -29,7 +29,7 @@ def between(lower: str | None, upper: str) -> Window:
 
 def landed(*covered: Window, watermark: str | None = "2024-02-10", read: str = "2024-02-09") -> State:
     mark = None if watermark is None else day(watermark)
-    return State("app", 3, "batch", ORDERS.terms, position=Position(mark, day(read)), coverage=covered)
+    return State("app", 3, "batch", ORDERS.terms, position=DatabasePosition(mark, day(read), coverage=covered))
 
 
 def test_partitions_that_were_announced_have_been_covered_as_far_as_the_watermark_stands() -> None:
@@ -87,8 +87,7 @@ def test_ranges_of_numbers_are_covered_as_far_as_they_have_settled() -> None:
         3,
         "batch",
         spec.terms,
-        position=Position(numbers[1], numbers[2]),
-        coverage=(Window(numbers[0], numbers[1]),),
+        position=DatabasePosition(numbers[1], numbers[2], coverage=(Window(numbers[0], numbers[1]),)),
     )
     keys = [f"{lower:019d}-{lower + 100:019d}" for lower in (0, 100, 200)]
     found = coverage_of(spec, IntegerGrid(100), state, keys)

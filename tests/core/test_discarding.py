@@ -9,6 +9,7 @@ import pytest
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.reading import DatabaseReading
 from incremental_assets.core.captures.database.settled_bound import Settled
+from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.schema_drift import TargetColumn
@@ -150,4 +151,4 @@ def test_a_rollback_names_what_comes_back_and_what_goes() -> None:
 
 def test_a_state_keeps_it_as_its_commit_does() -> None:
     kept = replace(BEFORE, discarded=("a",), changed=(SchemaChange("b", Change.WIDENED, "int", "bigint", "widen"),))
-    assert State.from_json(kept.to_json()) == kept
+    assert state_of(kept.to_json()) == kept

@@ -9,11 +9,11 @@ import pytest
 
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.doubts import alike, of_numbers
+from incremental_assets.core.captures.database.position import Settling
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.model.collation_key import collated
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.table import Arrival, Cursor, RoleZone, Sequence, Span, Strategy, TableSpec
 from tests.scenario import orders
 

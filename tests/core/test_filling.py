@@ -8,6 +8,7 @@ import pytest
 
 from incremental_assets.core.captures.database import fill_ranges
 from incremental_assets.core.captures.database.fill_ranges import MOST_RANGES, ranges, slices
+from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.errors import EngineLost, Interrupted, SourceUnreachable
 from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.batch import Batch
@@ -15,7 +16,6 @@ from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_change import Change
-from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
@@ -289,7 +289,7 @@ def test_what_is_left_outlives_the_run_a_reset_of_the_watermark_and_no_other_ran
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
     assert state.unfilled is not None
-    assert State.from_json(state.to_json()) == state
+    assert state_of(state.to_json()) == state
 
     skipping = Request("skips", Mode.FILL, Window(state.position.watermark, None))
     assert sync_table(UPSERT, skipping, world.ports()).status is Status.IDLE

@@ -76,7 +76,7 @@ def test_a_watermark_that_goes_back_with_the_clock_is_kept_once() -> None:
     keep(looked(world, spec), world.checkpoints)
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
-    assert state.put_back is not None
+    assert state.position.put_back is not None
     assert state.position.watermark is not None
     assert state.position.watermark.moment() < world.database.clock
     assert looked(world, spec) == (), "once is enough"
@@ -124,7 +124,11 @@ def test_syncs_of_idle_tables_leave_what_a_sync_of_each_would() -> None:
     left, expected = (world.checkpoints.position(ORDERS).state for world in (together, alone))
     assert left is not None
     assert expected is not None
-    assert (left.position, left.coverage, left.clock) == (expected.position, expected.coverage, expected.clock)
+    assert (left.position, left.position.coverage, left.clock) == (
+        expected.position,
+        expected.position.coverage,
+        expected.clock,
+    )
     assert together.memory.leases == {}
 
 

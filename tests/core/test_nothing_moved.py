@@ -64,7 +64,7 @@ def test_a_few_rows_are_counted_again_rather_than_asked_about_twice() -> None:
     state = world.checkpoints.position(ORDERS).state
     assert kept is not None
     assert state is not None
-    assert state.fingerprint == kept.fingerprint
+    assert state.position.fingerprint == kept.position.fingerprint
     assert state.position.watermark != kept.position.watermark
 
 
@@ -82,8 +82,12 @@ def test_numbers_that_settle_while_nothing_moves_are_counted_no_more() -> None:
     world.sync(spec)
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
-    assert state.fingerprint is not None
-    assert (str(state.position.watermark), str(state.fingerprint.lower), state.fingerprint.rows) == ("2001", "2001", 0)
+    assert state.position.fingerprint is not None
+    assert (str(state.position.watermark), str(state.position.fingerprint.lower), state.position.fingerprint.rows) == (
+        "2001",
+        "2001",
+        0,
+    )
 
     world.database.update(ORDERS, {"id": 1}, status="below the watermark")
     assert world.sync(spec).status is Status.IDLE

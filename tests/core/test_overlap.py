@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.position import DatabasePosition
 from incremental_assets.core.captures.database.reading import DatabaseReading
 from incremental_assets.core.captures.database.settled_bound import Settled
 from incremental_assets.core.landing.overlap import Overlap, eras, overlap
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
@@ -40,7 +40,7 @@ def plan_after(read: int | None, spec: TableSpec = SPEC, mode: Mode = Mode.SYNC)
             settled=Settled(None, Guarantee.SETTLED, ""),
             along=spec.cursor,
         ),
-        previous=State("app", 4, "a", spec.terms, Position(max_cursor_read=highest), clock=CLOCK),
+        previous=State("app", 4, "a", spec.terms, DatabasePosition(max_cursor_read=highest), clock=CLOCK),
     )
 
 

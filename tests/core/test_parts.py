@@ -6,6 +6,7 @@ import pytest
 
 from incremental_assets.core.captures.database.observation import Parts
 from incremental_assets.core.captures.database.parts import changed_parts, joined, reaching
+from incremental_assets.core.captures.database.position import UNREAD, DatabasePosition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec, Terms
@@ -121,7 +122,7 @@ def value(text: str | None) -> CursorValue | None:
 
 
 def state(*members: int) -> State:
-    return State("app", 1, "b", Terms(Strategy.APPEND, (), "id:integer"), members=members)
+    return State("app", 1, "b", Terms(Strategy.APPEND, (), "id:integer"), DatabasePosition(members=members))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_a_state_that_is_not_the_one_asked_about_reads_from_the_start() -> None:
 
 
 def test_nothing_is_compared_where_nothing_is_known() -> None:
-    unknown = State("app", 1, "b", Terms(Strategy.APPEND, (), "id:integer"))
+    unknown = State("app", 1, "b", Terms(Strategy.APPEND, (), "id:integer"), UNREAD)
     for kept, parts in ((None, Parts((1,))), (unknown, Parts((1,))), (state(1), None), (state(1), Parts((1,)))):
         assert joined(kept, parts) == ()
         assert changed_parts(kept, parts) == ()

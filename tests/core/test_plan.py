@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.position import Settling
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
-from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.table import FuturePolicy, Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
@@ -183,7 +183,7 @@ def test_a_full_refresh_starts_from_start_and_may_take_the_watermark_back() -> N
     found = planned(spec, state, seen(), REFRESH)
     assert (found.reading.window.lower, found.reading.new_watermark) == (moment("08:00:00"), moment("11:59:58"))
     after = landed_state(found, Shown(5, moment("10:00:00"), None))
-    assert (after.position.max_cursor_read, after.coverage) == (
+    assert (after.position.max_cursor_read, after.position.coverage) == (
         moment("10:00:00"),
         (Window(moment("08:00:00"), moment("11:59:58")),),
     )
@@ -209,9 +209,13 @@ def test_a_backfill_reads_its_window_and_leaves_all_that_the_next_sync_goes_by_a
     found = planned(spec, state, seen(), backfill("08:00:00", "09:00:00"))
     after = landed_state(found, Shown(5, moment("08:59:00"), marks(None)))
     assert found.reading.window == Window(moment("08:00:00"), moment("09:00:00"))
-    assert (after.position.watermark, after.fingerprint, after.clock) == (moment("11:00:00"), waiting, state.clock)
+    assert (after.position.watermark, after.position.fingerprint, after.clock) == (
+        moment("11:00:00"),
+        waiting,
+        state.clock,
+    )
     assert after.position.max_cursor_read == moment("10:59:00")
-    assert after.coverage == (Window(moment("08:00:00"), moment("09:00:00")),)
+    assert after.position.coverage == (Window(moment("08:00:00"), moment("09:00:00")),)
 
 
 def test_a_backfill_before_the_first_sync_leaves_the_whole_table_to_it() -> None:
@@ -228,7 +232,7 @@ def test_a_backfill_of_todays_window_covers_only_what_has_settled() -> None:
     found = planned(
         spec, landed(spec, moment("08:00:00")), seen(oldest=NOON - timedelta(hours=1)), backfill("10:00:00", "23:00:00")
     )
-    assert landed_state(found, Shown(5, moment("11:59:59"), None)).coverage == (
+    assert landed_state(found, Shown(5, moment("11:59:59"), None)).position.coverage == (
         Window(moment("10:00:00"), moment("10:59:58")),
     )
 

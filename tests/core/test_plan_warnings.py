@@ -87,11 +87,11 @@ def test_a_start_in_the_future_is_told_and_its_correction_reads_all_that_was_ask
         state = landed_state(
             planned(typed, state, seen(fingerprint=marks(None))), Shown(0, None, marks(first.reading.fingerprint_lower))
         )
-    assert (first.reading.new_watermark, state.position.watermark, state.coverage) == (None, None, ())
+    assert (first.reading.new_watermark, state.position.watermark, state.position.coverage) == (None, None, ())
     (told,) = first.warnings
     assert told.startswith("`start` is 2062-01-01T00:00:00Z, and the source is at 2024-01-31T12:00:00Z: no row is read")
 
-    found = planned(meant, state, seen(fingerprint=state.fingerprint))
+    found = planned(meant, state, seen(fingerprint=state.position.fingerprint))
     assert (found.reading.window.lower, found.reading.new_watermark, found.warnings) == (
         moment("10:00:00"),
         moment("11:59:58"),
@@ -104,7 +104,7 @@ def test_a_start_above_the_highest_number_is_told_and_its_correction_reads_all_t
     first = planned(typed, None, seen(highest=2))
     assert (first.reading.new_watermark, ["`start` is 1000" in told for told in first.warnings]) == (None, [True])
     state = landed_state(first, Shown(0, None, marks(number(1000))))
-    later = seen(NOON + timedelta(minutes=1), highest=3, fingerprint=state.fingerprint)
+    later = seen(NOON + timedelta(minutes=1), highest=3, fingerprint=state.position.fingerprint)
     idle = nothing(typed, state, later)
     assert (idle.state and idle.state.position.watermark, ["`start` is 1000" in told for told in idle.warnings]) == (
         None,

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from incremental_assets.core.captures.database.position import UNREAD, DatabasePosition, Settling
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.position import UNREAD, Position, Settling
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
@@ -14,7 +14,7 @@ def number(value: int) -> CursorValue:
     return CursorValue(CursorType.INTEGER, str(value))
 
 
-AT_50 = Position(number(50), number(60), Settling(number(60), NOON, 990), number(99))
+AT_50 = DatabasePosition(number(50), number(60), Settling(number(60), NOON, 990), number(99))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ AT_50 = Position(number(50), number(60), Settling(number(60), NOON, 990), number
     ],
 )
 def test_a_position_reaches_what_lies_below_its_watermark(
-    position: Position, value: CursorValue, expected: bool
+    position: DatabasePosition, value: CursorValue, expected: bool
 ) -> None:
     assert position.reaches(value) is expected
 
@@ -38,10 +38,18 @@ def test_people_are_told_the_watermark() -> None:
 
 
 @pytest.mark.parametrize("position", [AT_50, UNREAD])
-def test_a_position_comes_back_as_it_was_written(position: Position) -> None:
-    assert Position.from_json(position.to_json()) == position
+def test_a_position_comes_back_as_it_was_written(position: DatabasePosition) -> None:
+    assert DatabasePosition.from_json({"version": 3, **position.to_json()}) == position
 
 
 def test_a_reset_keeps_how_far_was_read_unless_by_another_cursor() -> None:
-    assert AT_50.rewound(number(20), same_cursor=True) == Position(number(20), number(60))
+    assert AT_50.rewound(number(20), same_cursor=True) == DatabasePosition(number(20), number(60))
     assert AT_50.rewound(None, same_cursor=False) == UNREAD
+
+
+def test_a_reset_still_knows_which_partitions_it_has_read_so_that_one_that_joined_since_is_found() -> None:
+    position = DatabasePosition(number(50), number(60), zones=("UTC",), members=(7, 9), updates=3)
+    assert position.rewound(number(20), same_cursor=True) == DatabasePosition(
+        number(20), number(60), members=(7, 9), updates=3
+    )
+    assert position.forgotten() == DatabasePosition(members=(7, 9), updates=3)

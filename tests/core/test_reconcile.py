@@ -24,6 +24,7 @@ from incremental_assets.core.model.window import Window, gaps
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.ports import Ports
+from tests.core.plans import placed
 from tests.fakes import World
 from tests.fakes.delta_table import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, order, orders, shop
@@ -136,7 +137,7 @@ def test_a_gap_that_was_never_covered_is_not_compared() -> None:
     world = settled(spec)
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
-    gapped = replace(
+    gapped = placed(
         state, coverage=(window(None, "2024-01-02T06:00:00Z"), window("2024-01-04T00:00:00Z", "2024-01-29T00:00:00Z"))
     )
     pieces = settled_windows(spec, DAYS, gapped)
@@ -157,7 +158,7 @@ def test_nothing_counts_as_verified_from_where_nothing_was_read(
     position = world.checkpoints.position(ORDERS)
     assert position.state is not None
     whole = found(world, spec)
-    state = replace(position.state, coverage=gaps((hole,), Window(None, position.state.position.watermark)))
+    state = placed(position.state, coverage=gaps((hole,), Window(None, position.state.position.watermark)))
     with world.checkpoints.lease(ORDERS, "by hand") as lease:
         lease.record(Event(ORDERS, EventKind.IDLE, "by hand", app_id=position.app_id, state=state))
     drift = found(world, spec)

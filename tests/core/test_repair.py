@@ -39,10 +39,10 @@ def test_what_a_check_has_found_is_mended_in_one_commit_under_a_higher_sequence(
     after = world.checkpoints.position(ORDERS).state
     assert after is not None
     assert state is not None
-    assert (after.position.watermark, after.coverage, after.fingerprint) == (
+    assert (after.position.watermark, after.position.coverage, after.position.fingerprint) == (
         state.position.watermark,
-        state.coverage,
-        state.fingerprint,
+        state.position.coverage,
+        state.position.fingerprint,
     )
     assert done.left is not None
     assert (done.left.rows, done.left.detail) == (0, "3 rows in 2 windows are equal")

@@ -9,6 +9,7 @@ import pytest
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.window import Window
+from tests.core.plans import placed
 from tests.core.repairs import SETTLED, check, repair, settled, verified
 from tests.fakes import World
 from tests.scenario import ORDERS, orders
@@ -23,7 +24,7 @@ def test_a_hole_that_no_sync_has_read_stays_one() -> None:
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
     covered = (_window(None, "2024-01-04T00:00:00Z"), _window("2024-01-06T00:00:00Z", SETTLED))
-    _in_place_of_the_state(world, replace(state, coverage=covered))
+    _in_place_of_the_state(world, placed(state, coverage=covered))
     for number in (1, 9):
         world.database.update(ORDERS, {"id": number}, status="other")
     assert check(world, spec) == 2
@@ -31,7 +32,7 @@ def test_a_hole_that_no_sync_has_read_stays_one() -> None:
     repair(world, spec)
     after = world.checkpoints.position(ORDERS).state
     assert after is not None
-    assert after.coverage == covered
+    assert after.position.coverage == covered
     assert verified(world) == ("2024-01-04T00:00:00Z", 0)
 
 
@@ -41,7 +42,7 @@ def test_a_drift_above_a_hole_verifies_nothing_past_the_hole() -> None:
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
     covered = (_window(None, "2024-01-04T00:00:00Z"), _window("2024-01-06T00:00:00Z", SETTLED))
-    _in_place_of_the_state(world, replace(state, coverage=covered))
+    _in_place_of_the_state(world, placed(state, coverage=covered))
     world.database.update(ORDERS, {"id": 9}, status="other")
     assert check(world, spec) == 1
     assert verified(world)[0] == "2024-01-04T00:00:00Z"

@@ -42,7 +42,7 @@ def test_a_reset_to_nothing_reads_everything_again_on_the_terms_of_today() -> No
     memory = checkpoints()
     spec = replace(SPEC, strategy=Strategy.APPEND)
     found = reset_table(spec=spec, to=None, run_id="audit", checkpoints=memory)
-    assert (found.position.watermark, found.terms, found.coverage) == (None, spec.terms, ())
+    assert (found.position.watermark, found.terms, found.position.coverage) == (None, spec.terms, ())
     assert found.position.max_cursor_read == state(4, 5).position.max_cursor_read
 
 

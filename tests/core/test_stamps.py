@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.captures.database.stamps import CURE, of_stamps, restamped, stamps_seen
+from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.stamping import (
@@ -22,10 +23,9 @@ from incremental_assets.core.model.stamping import (
     Unit,
     Unproven,
 )
-from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableSpec
 from incremental_assets.core.planning.report import Status
-from tests.core.plans import NOON, landed, marks, moment, nothing, planned, seen
+from tests.core.plans import NOON, landed, marks, moment, nothing, placed, planned, seen
 from tests.core.stories import assert_equal, reset
 from tests.fakes import World
 from tests.scenario import ORDERS, order, orders, shop, stamped, written_by
@@ -193,7 +193,7 @@ def test_the_second_row_of_an_hour_lands_where_a_default_cuts_to_the_hour() -> N
 
 def test_a_watermark_from_before_a_stamp_was_known_to_be_cut_comes_down_once() -> None:
     spec = zoneless(Stamping(Stamp((HOUR,)), SOURCE))
-    before = replace(landed(spec, CursorValue.parse(CursorType.DATETIME, "2024-01-31T11:59:58")), stamps=None)
+    before = placed(landed(spec, CursorValue.parse(CursorType.DATETIME, "2024-01-31T11:59:58")), stamps=None)
     once = restamped(spec, before)
     assert once is not None
     assert str(once.position.watermark) == "2024-01-31T11:00:00"
@@ -331,21 +331,23 @@ def test_an_idle_table_whose_trigger_was_altered_says_so_too() -> None:
     found = nothing(after, state, seen(fingerprint=mark))
     assert found.guarantee is Guarantee.BEST_EFFORT
     assert found.state is not None
-    assert nothing(after, found.state, seen(fingerprint=found.state.fingerprint)).guarantee is Guarantee.SETTLED
+    assert (
+        nothing(after, found.state, seen(fingerprint=found.state.position.fingerprint)).guarantee is Guarantee.SETTLED
+    )
 
 
 def test_a_table_that_was_settled_by_an_earlier_release_is_warned_of_once_and_a_document_of_then_is_read() -> None:
     spec = by(NOBODY)
-    older = replace(landed(spec, moment("11:00:00")), stamps=None, updates=None)
+    older = placed(landed(spec, moment("11:00:00")), stamps=None, updates=None)
     text = older.to_json().replace(',"stamps":null,"updates":null', "")
-    assert State.from_json(text) == older
+    assert state_of(text) == older
     (warning,) = (each for each in planned(spec, older, seen()).warnings if CURE in each)
     assert "incremental-assets check --select shop.public.orders" in warning
-    known = replace(older, stamps=stamps_seen(spec, None, doubt(spec)))
+    known = placed(older, stamps=stamps_seen(spec, None, doubt(spec)))
     assert not any(CURE in each for each in planned(spec, known, seen()).warnings)
 
 
 def test_what_is_known_of_stamps_comes_back_as_it_was() -> None:
     kept = StampsSeen((HOUR, Cut(Unit.DAY, aligned=False)), THIRTY, "17", proven=False, exceeded=timedelta(seconds=20))
-    state = replace(landed(DECLARED, moment("11:00:00")), stamps=kept, updates=7)
-    assert State.from_json(state.to_json()) == state
+    state = placed(landed(DECLARED, moment("11:00:00")), stamps=kept, updates=7)
+    assert state_of(state.to_json()) == state

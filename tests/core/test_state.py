@@ -8,15 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incremental_assets.core.captures.database.position import UNREAD, DatabasePosition, Settling, position_of
+from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.model.clock_reading import ClockReading, HostClock, PutBack
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.fingerprint import Fingerprint, LastRead
-from incremental_assets.core.model.position import Position, Settling
+from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.source_identity import SourceIdentity
+from incremental_assets.core.model.stamping import Cut, StampsSeen, Unit
 from incremental_assets.core.model.state import VERSION, State
 from incremental_assets.core.model.table import Strategy, Terms
+from incremental_assets.core.model.unfilled import Unfilled
 from incremental_assets.core.model.window import Window
+from tests.core.plans import placed
 
 moments = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
 numbers = st.integers(-(10**30), 10**30).map(lambda value: CursorValue(CursorType.INTEGER, str(value)))
@@ -48,64 +54,62 @@ def states(draw: st.DrawFn) -> State:
         ),
         position=draw(
             st.builds(
-                Position,
+                DatabasePosition,
                 some,
                 some,
                 st.none() | st.builds(Settling, values, moments, st.none() | st.integers(0, 2**64)),
                 some,
+                st.none() | st.builds(Fingerprint, some, st.integers(0, 10**12), st.none() | texts, texts),
+                st.none() | st.builds(ClockReading, moments, st.none() | moments, st.none() | hosts),
+                st.none() | st.builds(PutBack, st.none() | moments, moments, st.booleans()),
+                st.sampled_from([(), (Window(None, ends[0]),), (Window(ends[0], ends[1]), Window(ends[1], None))]),
+                last_read=st.none() | st.builds(LastRead, some, texts, moments, texts),
             )
         ),
-        fingerprint=draw(st.none() | st.builds(Fingerprint, some, st.integers(0, 10**12), st.none() | texts, texts)),
         identity=draw(
             st.none()
             | st.builds(SourceIdentity.of, st.integers(0, 2**32), st.integers(0, 2**64), system=texts, database=texts)
         ),
         clock=draw(st.none() | moments),
-        reading=draw(st.none() | st.builds(ClockReading, moments, st.none() | moments, st.none() | hosts)),
-        put_back=draw(st.none() | st.builds(PutBack, st.none() | moments, moments, st.booleans())),
         rows=draw(st.none() | st.integers(0, 10**12)),
-        coverage=draw(
-            st.sampled_from([(), (Window(None, ends[0]),), (Window(ends[0], ends[1]), Window(ends[1], None))])
-        ),
         columns=tuple(draw(st.dictionaries(texts, texts, max_size=3)).items()),
         absent=tuple(draw(st.lists(texts, max_size=2))),
-        last_read=draw(st.none() | st.builds(LastRead, some, texts, moments, texts)),
     )
 
 
 @given(states())
 def test_a_state_comes_back_as_it_was_written(state: State) -> None:
     text = state.to_json()
-    assert State.from_json(text) == state
+    assert state_of(text) == state
     assert "\n" not in text
 
 
 def test_a_clock_in_another_offset_is_the_same_moment() -> None:
     moment = datetime(2024, 1, 31, 12, tzinfo=timezone(timedelta(hours=5, minutes=45)))
-    state = State("app", 1, "batch", Terms(Strategy.UPSERT, ("id",), "at:timestamp"), clock=moment)
-    assert State.from_json(state.to_json()).clock == moment
+    state = State("app", 1, "batch", Terms(Strategy.UPSERT, ("id",), "at:timestamp"), UNREAD, clock=moment)
+    assert state_of(state.to_json()).clock == moment
 
 
 def test_a_state_of_the_first_version_says_nothing_of_partitions_and_zones() -> None:
-    told = replace(LANDED, members=(7, 9), zones=("Asia/Tokyo", "UTC"))
-    assert State.from_json(told.to_json()) == told
+    told = placed(LANDED, members=(7, 9), zones=("Asia/Tokyo", "UTC"))
+    assert state_of(told.to_json()) == told
     document = json.loads(told.to_json())
     document["terms"].pop("fallback")
     first = {name: value for name, value in before_positions(document, 1).items() if name not in ("members", "zones")}
-    assert State.from_json(json.dumps(first)) == replace(told, members=None, zones=(), position=UNSETTLED)
+    assert state_of(json.dumps(first)) == placed(told, members=None, zones=(), settling=None)
 
 
 def test_numbers_that_wait_in_a_state_of_the_first_version_begin_to_wait_again() -> None:
     """It did not heed a transaction that had begun before the clock was put back."""
     document = before_positions(json.loads(LANDED.to_json()), 1)
     del document["reading"], document["put_back"]
-    assert State.from_json(json.dumps(document)) == replace(LANDED, position=UNSETTLED)
+    assert state_of(json.dumps(document)) == placed(LANDED, reading=None, settling=None)
 
 
 def test_a_state_of_a_later_version_is_refused_rather_than_half_understood() -> None:
-    document = json.loads(State("app", 1, "batch", Terms(Strategy.UPSERT, ("id",), "")).to_json())
+    document = json.loads(State("app", 1, "batch", Terms(Strategy.UPSERT, ("id",), ""), UNREAD).to_json())
     with pytest.raises(CheckpointsTooNew, match="upgrade"):
-        State.from_json(json.dumps({**document, "version": VERSION + 1}))
+        state_of(json.dumps({**document, "version": VERSION + 1}))
 
 
 # --- what a reset and a lost log leave ----------------------------------------------------------------
@@ -120,15 +124,17 @@ LANDED = State(
     seq=7,
     batch_id="batch",
     terms=Terms(Strategy.APPEND, (), "id:integer"),
-    position=Position(number(50), number(60), Settling(number(60), datetime(2024, 1, 31, tzinfo=UTC), 990)),
-    fingerprint=Fingerprint(number(50), 10, "60", "17"),
+    position=DatabasePosition(
+        number(50),
+        number(60),
+        Settling(number(60), datetime(2024, 1, 31, tzinfo=UTC), 990),
+        fingerprint=Fingerprint(number(50), 10, "60", "17"),
+        coverage=(Window(None, number(50)),),
+    ),
     identity=SourceIdentity.of(1, 1000, system="7001", database="shop"),
     clock=datetime(2024, 1, 31, tzinfo=UTC),
     rows=60,
-    coverage=(Window(None, number(50)),),
 )
-UNSETTLED = Position(number(50), number(60))
-"""The same without the numbers that wait."""
 
 
 def test_a_reset_forgets_all_that_would_keep_the_next_sync_from_reading_and_remembers_what_an_append_must_not_repeat() -> (
@@ -140,22 +146,21 @@ def test_a_reset_forgets_all_that_would_keep_the_next_sync_from_reading_and_reme
         seq=7,
         batch_id="batch",
         terms=LANDED.terms,
-        position=Position(number(20), number(60)),
-        coverage=(Window(None, number(20)),),
+        position=DatabasePosition(number(20), number(60), coverage=(Window(None, number(20)),)),
     )
 
 
 def test_a_reset_to_another_cursor_keeps_no_value_of_the_old_one() -> None:
     terms = replace(LANDED.terms, cursor="updated_at:timestamp")
-    assert LANDED.rewound(terms, None) == State("app", 7, "batch", terms)
+    assert LANDED.rewound(terms, None) == State("app", 7, "batch", terms, UNREAD)
 
 
 def test_a_reset_to_the_start_covers_nothing() -> None:
-    assert LANDED.rewound(LANDED.terms, None).coverage == ()
+    assert LANDED.rewound(LANDED.terms, None).position.coverage == ()
 
 
 def test_where_the_lake_no_longer_tells_what_landed_an_append_looks_through_the_whole_table() -> None:
-    assert LANDED.forgotten(9) == State("app", 9, "", LANDED.terms, identity=LANDED.identity)
+    assert LANDED.forgotten(9) == State("app", 9, "", LANDED.terms, UNREAD, identity=LANDED.identity)
 
 
 # --- documents of earlier versions ----------------------------------------------------------------------
@@ -187,36 +192,103 @@ SECOND = (
     '"last_read":{"lower":["timestamp","2026-01-05T09:29:58Z"],"visible":"750:750:","started":"2026-01-01T00:00:00+00:00","shape":"5f0a"}}'
 )
 
+THIRD = (
+    '{"version":3,"app_id":"0b7e7a52","seq":12,"batch_id":"b12","terms":{"strategy":"upsert","key":["id"],"cursor":"at:timestamp","fallback":""},'
+    '"position":{"watermark":["timestamp","2026-01-05T09:29:58Z"],"max_cursor_read":["timestamp","2026-01-05T09:29:59.5Z"],'
+    '"settling":{"highest":["timestamp","2026-01-05T09:29:59.5Z"],"clock":"2026-01-05T09:30:00+00:00","written":990},'
+    '"due":["timestamp","2026-02-01T00:00:00Z"]},'
+    '"fingerprint":{"lower":["timestamp","2026-01-05T09:29:58Z"],"rows":2,"highest":"2026-01-05 09:29:59.5+00","digest":"-8812",'
+    '"started":"2026-01-01T00:00:00+00:00"},'
+    '"identity":{"names":{"system":"7300000000000000001","database":"shop"},"timeline":1,"position":23456789},'
+    '"clock":"2026-01-05T09:30:00+00:00","reading":{"source":"2026-01-05T09:30:00+00:00","oldest":"2026-01-05T09:30:00+00:00",'
+    '"host":{"boot":"boot","uptime":5.0,"wall":7.0,"took":0.25}},'
+    '"put_back":{"low":"2026-01-05T09:29:00+00:00","high":"2026-01-05T09:30:00+00:00","proven":true},"rows":null,'
+    '"coverage":[[null,["timestamp","2026-01-05T09:29:58Z"]]],"members":[16402,16500],"zones":["UTC","Asia/Tokyo"],'
+    '"columns":{"id":"16402.1","at":"16402.2"},"absent":["old"],"discarded":["secret"],'
+    '"changed":[{"column":"b","change":"widened","before":"int","after":"bigint","rule":"widen"}],'
+    '"last_read":{"lower":["timestamp","2026-01-05T09:29:58Z"],"visible":"750:750:","started":"2026-01-01T00:00:00+00:00","shape":"5f0a"},'
+    '"compared":{"clock":"2026-01-05T09:30:00+00:00","storage":[[1,16402]]},'
+    '"unfilled":{"columns":["b"],"below":["timestamp","2026-01-05T09:29:58Z"],"reached":null},"definition":{"files":"17"},'
+    '"stamps":{"cuts":[["hour",true]],"within":30.0,"marks":"17","proven":false,"exceeded":20.0},"updates":7}'
+)
+
 
 def stamp(text: str) -> CursorValue:
     return CursorValue(CursorType.TIMESTAMP, text)
 
 
 def test_a_stored_state_of_the_first_version_goes_on_where_it_was() -> None:
-    state = State.from_json(FIRST)
-    assert state.position == Position(number(41), number(57))
-    assert (state.app_id, state.seq, state.terms.cursor, state.coverage) == (
+    state = state_of(FIRST)
+    assert (state.position.watermark, state.position.max_cursor_read) == (number(41), number(57))
+    assert position_of(state).settling is None
+    assert (state.app_id, state.seq, state.terms.cursor, state.position.coverage) == (
         "0b7e7a52",
         12,
         "id:integer",
         (Window(None, number(41)),),
     )
-    assert State.from_json(state.to_json()) == state
+    assert state_of(state.to_json()) == state
 
 
 def test_a_stored_state_of_the_second_version_goes_on_where_it_was() -> None:
-    state = State.from_json(SECOND)
-    assert state.position == Position(
-        stamp("2026-01-05T09:29:58Z"), stamp("2026-01-05T09:29:59.5Z"), None, stamp("2026-02-01T00:00:00Z")
+    state = state_of(SECOND)
+    position = position_of(state)
+    assert (position.watermark, position.max_cursor_read, position.settling, position.due) == (
+        stamp("2026-01-05T09:29:58Z"),
+        stamp("2026-01-05T09:29:59.5Z"),
+        None,
+        stamp("2026-02-01T00:00:00Z"),
     )
-    assert (state.members, state.absent) == ((16402,), ("old",))
-    assert state.last_read is not None
-    assert State.from_json(state.to_json()) == state
+    assert (position.members, state.absent) == ((16402,), ("old",))
+    assert position.last_read is not None
+    assert state_of(state.to_json()) == state
 
 
 def test_numbers_that_wait_in_a_stored_state_of_the_second_version_wait_on() -> None:
     document = json.loads(FIRST) | {"version": 2}
     document["settling"]["written"] = 990
-    assert State.from_json(json.dumps(document)).position.settling == Settling(
+    assert position_of(state_of(json.dumps(document))).settling == Settling(
         number(57), datetime(2026, 1, 5, 9, 30, tzinfo=UTC), 990
     )
+
+
+def test_a_stored_state_of_the_third_version_goes_on_where_it_was_and_is_written_so_that_its_release_reads_it() -> None:
+    state = state_of(THIRD)
+    noon = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
+    assert state == State(
+        app_id="0b7e7a52",
+        seq=12,
+        batch_id="b12",
+        terms=Terms(Strategy.UPSERT, ("id",), "at:timestamp", ""),
+        position=DatabasePosition(
+            watermark=stamp("2026-01-05T09:29:58Z"),
+            max_cursor_read=stamp("2026-01-05T09:29:59.5Z"),
+            settling=Settling(stamp("2026-01-05T09:29:59.5Z"), noon, 990),
+            due=stamp("2026-02-01T00:00:00Z"),
+            fingerprint=Fingerprint(
+                stamp("2026-01-05T09:29:58Z"), 2, "2026-01-05 09:29:59.5+00", "-8812", datetime(2026, 1, 1, tzinfo=UTC)
+            ),
+            reading=ClockReading(noon, noon, HostClock("boot", 5.0, 7.0, 0.25)),
+            put_back=PutBack(noon - timedelta(minutes=1), noon, proven=True),
+            coverage=(Window(None, stamp("2026-01-05T09:29:58Z")),),
+            members=(16402, 16500),
+            zones=("UTC", "Asia/Tokyo"),
+            last_read=LastRead(stamp("2026-01-05T09:29:58Z"), "750:750:", datetime(2026, 1, 1, tzinfo=UTC), "5f0a"),
+            stamps=StampsSeen(
+                (Cut(Unit.HOUR),), timedelta(seconds=30), "17", proven=False, exceeded=timedelta(seconds=20)
+            ),
+            updates=7,
+        ),
+        identity=SourceIdentity.of(1, 23456789, system="7300000000000000001", database="shop"),
+        clock=noon,
+        columns=(("id", "16402.1"), ("at", "16402.2")),
+        absent=("old",),
+        discarded=("secret",),
+        changed=(SchemaChange("b", Change.WIDENED, "int", "bigint", "widen"),),
+        compared=KeysCompared(noon, ((1, 16402),)),
+        unfilled=Unfilled(("b",), stamp("2026-01-05T09:29:58Z"), None),
+        definition=(("files", "17"),),
+    )
+    document = json.loads(THIRD)
+    document["terms"]["collation"] = None
+    assert json.loads(state.to_json()) == document

@@ -10,6 +10,7 @@ import pytest
 
 from incremental_assets.core.captures.database.doubts import of_arrival
 from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.position import Settling
 from incremental_assets.core.captures.database.settled_bound import Settled, settle
 from incremental_assets.core.config import load as config
 from incremental_assets.core.config.resolve import resolve
@@ -18,7 +19,6 @@ from incremental_assets.core.errors import SelectionError, SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.number_keys import IntegerGrid
-from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableSpec

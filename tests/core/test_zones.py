@@ -14,6 +14,7 @@ from incremental_assets.core.captures.database.bound import Bound, LocalTime
 from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.captures.database.local_readings import lowest_reading
 from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.position import DatabasePosition
 from incremental_assets.core.captures.database.zones import rezoned
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import ZoneDisputed, ZoneUnknown
@@ -21,11 +22,11 @@ from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
+from tests.core.plans import placed
 from tests.scenario import COUNTRIES, ORDERS, countries, orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
@@ -45,13 +46,22 @@ def bound(zone: str, clock: datetime = NOON) -> Bound:
 def landed(watermark: CursorValue | None, zones: tuple[str, ...], kind: CursorType = CursorType.DATETIME) -> State:
     mark = Fingerprint(watermark, 1, "x", "17")
     return State(
-        "app", 3, "b", spec(kind).terms, Position(watermark), clock=NOON, fingerprint=mark, zones=zones, members=()
+        "app",
+        3,
+        "b",
+        spec(kind).terms,
+        DatabasePosition(watermark, fingerprint=mark, zones=zones, members=()),
+        clock=NOON,
     )
 
 
 def planned(terms: TableSpec, state: State, found: Bound) -> SyncPlan:
     decision = plan(
-        terms, Request("run"), state, CommitIds("app", 4, "n"), DatabaseObservation(found, None, state.fingerprint)
+        terms,
+        Request("run"),
+        state,
+        CommitIds("app", 4, "n"),
+        DatabaseObservation(found, None, state.position.fingerprint),
     )
     assert isinstance(decision, SyncPlan), decision
     return decision
@@ -76,20 +86,20 @@ def test_to_the_west_the_read_begins_by_the_hours_lower_and_says_so() -> None:
     assert "read in UTC and now is in America/New_York" in found.reading.settled.reason
     assert [told for told in found.warnings if "went from 2024-01-31T11:59:58 to 2024-01-31T06:59:58" in told]
     after = landed_state(found, Shown(1, None, None))
-    assert after.zones == ("America/New_York", "UTC")
-    again = planned(spec(), replace(after, fingerprint=None), bound("America/New_York", NOON + timedelta(minutes=2)))
+    assert after.position.zones == ("America/New_York", "UTC")
+    again = planned(spec(), placed(after, fingerprint=None), bound("America/New_York", NOON + timedelta(minutes=2)))
     assert (str(again.reading.window.lower), again.warnings[:1]) == ("2024-01-31T07:00:58", found.warnings[:1])
     assert again.reading.settled.guarantee is Guarantee.BEST_EFFORT
 
 
 def test_to_the_east_old_sessions_keep_the_watermark_back() -> None:
-    state = replace(landed(local("2024-01-31T11:59:58"), ("UTC",)), fingerprint=None)
+    state = placed(landed(local("2024-01-31T11:59:58"), ("UTC",)), fingerprint=None)
     found = planned(spec(zone="Asia/Tokyo"), state, bound("UTC", NOON + timedelta(minutes=1)))
     assert (str(found.reading.window.lower), str(found.reading.new_watermark)) == (
         "2024-01-31T11:59:58",
         "2024-01-31T12:00:58",
     )
-    assert landed_state(found, Shown(1, None, None)).zones == ("Asia/Tokyo", "UTC")
+    assert landed_state(found, Shown(1, None, None)).position.zones == ("Asia/Tokyo", "UTC")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +118,7 @@ def test_what_reads_alike_or_is_not_known_changes_nothing(kind: CursorType, zone
 
 def test_a_reset_forgets_the_zones() -> None:
     mark = local("2024-01-31T11:59:58")
-    assert landed(mark, ("UTC", "Asia/Tokyo")).rewound(spec().terms, mark).zones == ()
+    assert landed(mark, ("UTC", "Asia/Tokyo")).rewound(spec().terms, mark).position.zones == ()
 
 
 def test_a_watermark_outside_of_the_calendar_is_reread_from_the_beginning() -> None:

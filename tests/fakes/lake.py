@@ -289,12 +289,11 @@ class FakeLake(FakeAuditor, FakeHistorian):
             updated, deleted = len(table.rows) - len(others), len(others) - len(kept)
         else:
             kept, added, updated = list(table.rows), self.unseen(plan, batch, table, good), 0
+        late_below = getattr(plan.reading, "late_below", None)
         late = sum(
             1
             for row in added
-            if plan.reading.late_below is not None
-            and (at := cursor_of(plan.spec, row)) is not None
-            and at < plan.reading.late_below
+            if late_below is not None and (at := cursor_of(plan.spec, row)) is not None and at < late_below
         )
         counts = RowCounts(
             read=batch.rows,
@@ -320,7 +319,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
         gone -= {key_of(plan.spec, row) for row in good}
         latest = {key_of(plan.spec, row): row for row in kept}
         found = [latest[key] for key in gone if key in latest and is_live(latest[key])]
-        marks = {"_sync_seq": plan.commit_ids.seq, "_sync_deleted_at": plan.reading.bound.clock}
+        marks = {"_sync_seq": plan.commit_ids.seq, "_sync_deleted_at": plan.reading.clock}
         marked: list[Row] = [{**row, **marks} for row in found]
         if plan.spec.traits.keeps_versions:
             return [*kept, *marked], len(found)

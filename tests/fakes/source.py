@@ -123,7 +123,7 @@ class FakeProbe:
         yield FakePlacedRows(spec, rows, rows, windows)
 
     def _kept(self, look: ObserveRequest, seen: DatabaseObservation) -> Fingerprint | None:
-        kept = look.state.fingerprint if look.state else None
+        kept = look.state.position.fingerprint if look.state else None
         if kept is None or not look.spec.is_incremental:
             return None
         upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
@@ -157,7 +157,7 @@ class FakeProbe:
         if (
             state is not None
             and state.clock is not None
-            and (not spec.is_incremental or state.fingerprint == seen.fingerprint)
+            and (not spec.is_incremental or state.position.fingerprint == seen.fingerprint)
         ):
             return 0.0
         now = CursorValue.of(CursorType.TIMESTAMP, seen.bound.clock)

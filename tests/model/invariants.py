@@ -48,7 +48,9 @@ class Invariants(SourceMoves):
                 and event.report
                 and event.report.mode is not Mode.FULL_REFRESH
             ):
-                told_later = bool(event.kind is EventKind.LANDED and event.report.reason) or event.state.put_back
+                told_later = (
+                    bool(event.kind is EventKind.LANDED and event.report.reason) or event.state.position.put_back
+                )
                 assert told_later or before is None or (after is not None and before <= after)
             # What a reset says is not held against the source's clock before the next run.
             before = None if event.kind is EventKind.RESET else after

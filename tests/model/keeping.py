@@ -123,7 +123,7 @@ class Keeping(Protocol):
 
     def _put_forward(self) -> None:
         """Of a table that was reset no run looks at the clock before one has landed: it would leave no trace."""
-        if self.state is not None and self.state.reading is not None:
+        if self.state is not None and self.state.position.reading is not None:
             super()._put_forward()
 
     # --- what people do ----------------------------------------------------------------------------

@@ -229,7 +229,7 @@ class SourceMoves(RuleBasedStateMachine):
 
     @property
     def put_back_is_known(self) -> bool:
-        host = self.state.reading.host if self.state and self.state.reading else None
+        host = self.state.position.reading.host if self.state and self.state.position.reading else None
         return host is not None and host.uptime >= self.put_back_at
 
     # --- its partitions ----------------------------------------------------------------------------

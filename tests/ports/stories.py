@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from incremental_assets.core.captures.database.position import DatabasePosition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, Terms
@@ -37,11 +37,14 @@ def state(seq: int, hour: int) -> State:
         seq=seq,
         batch_id=f"batch-{seq}",
         terms=TERMS,
-        position=Position(at(hour), at(hour + 1)),
-        fingerprint=Fingerprint(at(hour), 3, at(hour + 1).text, "18446744073709551616"),
+        position=DatabasePosition(
+            at(hour),
+            at(hour + 1),
+            fingerprint=Fingerprint(at(hour), 3, at(hour + 1).text, "18446744073709551616"),
+            coverage=(Window(None, at(hour)),),
+        ),
         identity=SourceIdentity.of(1, 2**40, system="7100000000000000000", database="shop"),
         clock=datetime(2024, 5, 1 + hour // 24, hour % 24, 30, tzinfo=UTC),
-        coverage=(Window(None, at(hour)),),
     )
 
 

@@ -33,7 +33,7 @@ from incremental_assets.adapters.checkpoints.tables import (
     same_table,
     table_of,
 )
-from incremental_assets.core.model.state import State
+from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.events import (
     CLOSING_KINDS,
@@ -92,7 +92,7 @@ def position_after(connection: Connection, table: TableId, run_id: str) -> Check
     )
     has_target = target is not None and target.target_table_id is not None
     return Checkpoint(
-        state=State.from_json(state.state) if state is not None else None,
+        state=state_of(state.state) if state is not None else None,
         target=(target.target_table_id, target.target_version) if has_target else None,
     )
 
@@ -110,7 +110,7 @@ def _positions(
             Checkpoint(
                 app_id=mark.app_id or "",
                 last_seq=-1 if mark.last_seq is None else mark.last_seq,
-                state=State.from_json(state.state) if state else None,
+                state=state_of(state.state) if state else None,
                 target=(target.target_table_id, target.target_version) if target and target.target_table_id else None,
                 open=OpenIntent(mark.open_seq, mark.open_batch_id, bool(mark.is_staged)) if mark.is_open else None,
                 last_report=report_from(table, report.report) if report else None,

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 from incremental_assets.adapters.checkpoints.tables import names_of, table_of
+from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.identifiers import quote, render_table
@@ -62,7 +63,7 @@ def event_of(row: Any) -> Event:
         seq=row.seq,
         batch_id=row.batch_id,
         app_id=row.app_id,
-        state=State.from_json(row.state) if row.state else None,
+        state=state_of(row.state) if row.state else None,
         report=report_from(table, row.report) if row.report else None,
         target=target,
         detail=row.detail,

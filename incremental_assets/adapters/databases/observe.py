@@ -15,6 +15,7 @@ from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.local_readings import highest_reading
 from incremental_assets.core.captures.database.observation import DatabaseObservation, Parts
 from incremental_assets.core.captures.database.parts import joined
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.captures.database.windows import narrower, reading, settling
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
@@ -145,7 +146,7 @@ def _windows(
 
 def _kept_window(look: ObserveRequest, seen: DatabaseObservation) -> Window | None:
     """The kept fingerprint's window as it would be read now; None where there is nothing to compare with."""
-    kept = look.state.fingerprint if look.state else None
+    kept = position_of(look.state).fingerprint if look.state else None
     if kept is None or not look.spec.is_incremental:
         return None
     return _from(kept.lower, look, seen)
@@ -168,7 +169,11 @@ def _since_last_sync(spec: TableSpec, state: State | None, seen: DatabaseObserva
     since = _seconds(state.clock, seen.bound.clock)
     if not spec.is_incremental:
         return max(0.0, since - spec.refresh_every.total_seconds())
-    return 0.0 if state.fingerprint is not None and state.fingerprint == seen.fingerprint else since
+    return (
+        0.0
+        if position_of(state).fingerprint is not None and position_of(state).fingerprint == seen.fingerprint
+        else since
+    )
 
 
 def _unread(look: ObserveRequest, cursor: Cursor, bound: Bound) -> Unread:

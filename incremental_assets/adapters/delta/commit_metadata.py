@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
@@ -164,7 +165,7 @@ def read_commit_metadata(text: Any) -> CommitMetadata | None:
             rows=document["rows"],
             rejected=document["rejected"],
             duplicates=document["duplicates"],
-            state=State.from_json(json.dumps(state)) if state else None,
+            state=state_of(json.dumps(state)) if state else None,
             rows_before=document.get("rows_before"),
             withdrawn=document.get("withdrawn", 0),
             gone=document.get("gone", 0),

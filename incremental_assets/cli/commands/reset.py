@@ -15,7 +15,6 @@ from incremental_assets.cli.selection import Selection, Trouble, remembered, sel
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.upkeep.reset import reset_table
@@ -83,16 +82,17 @@ def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoin
     lines = []
     for spec in specs:
         state = positions.get(spec.id, Checkpoint()).state
-        position, to = (state.position if state else Position()), values[spec.id]
+        to = values[spec.id]
         if to is None:
             then = "the next sync reads everything again" + (f" from {spec.start} on" if spec.start else "")
-        elif position.reaches(to):
+        elif state and state.position.reaches(to):
             then = f"the next sync reads everything from {to} on again"
         else:
             then = "rows between the two would never be read"
         if spec.traits.keeps_versions:
             then += ", and adds versions that it has not seen"
-        lines.append(f"{spec.id}: the watermark would go from {position} to {to or 'before everything'}: {then}")
+        was = state.position if state else "nothing"
+        lines.append(f"{spec.id}: the watermark would go from {was} to {to or 'before everything'}: {then}")
     return lines
 
 

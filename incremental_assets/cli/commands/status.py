@@ -15,6 +15,7 @@ from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import remembered, selected, with_problems
 from incremental_assets.cli.standings import RUNNING, Standing, standings
 from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.config.resolve import unconfigured
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.cursor import CursorValue
@@ -103,14 +104,11 @@ def _unfit_entry(unfit: UnfitRows) -> dict[str, Any]:
 
 def _provisional(state: State | None) -> int | None:
     """Rows that have landed and will be read again, as they lay above the watermark: at most those of the fingerprint."""
-    if state is None or state.fingerprint is None or state.position.watermark is None:
+    position = position_of(state)
+    seen, mark = position.fingerprint, position.watermark
+    if seen is None or mark is None:
         return None
-    highest = state.fingerprint.highest
-    return (
-        0
-        if highest is None or CursorValue.parse(state.position.watermark.type, highest) < state.position.watermark
-        else state.fingerprint.rows
-    )
+    return 0 if seen.highest is None or CursorValue.parse(mark.type, seen.highest) < mark else seen.rows
 
 
 def _oldest(bound: Bound | None) -> dict[str, Any] | None:

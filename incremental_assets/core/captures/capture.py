@@ -6,11 +6,14 @@ it is. docs/architecture.md says what a new one takes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
+from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import KeysCompared
+from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -25,6 +28,10 @@ class Observation(Protocol):
     @property
     def clock(self) -> datetime:
         """The source's clock."""
+
+    @property
+    def highest(self) -> CursorValue | None:
+        """The highest number of a cursor that counts; None for any other."""
 
     @property
     def suffices(self) -> bool:
@@ -74,6 +81,9 @@ class Capture(Protocol):
 
     def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
         """The same, with what only the landed rows tell."""
+
+    def position(self, document: Mapping[str, Any]) -> Position:
+        """What `Position.to_json` made of its own, from a state's document."""
 
     def is_news(self, spec: TableSpec, seen: Observation, found: NothingToDo, state: State | None) -> bool:
         """Whether a table that stands still deserves a row of the checkpoint table."""

@@ -49,7 +49,7 @@ def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Col
         check_terms(spec, state)
     except TermsChanged as refused:
         return Coverage(spec.id, grid, (), (), tuple(windows), (), (), refused)
-    covered = merge(state.coverage) if state else ()
+    covered = merge(state.position.coverage) if state else ()
     watermark = state.position.watermark if state else None
     if state is None or watermark is None:
         return Coverage(spec.id, grid, covered, (), tuple(windows), (), ())
@@ -58,7 +58,7 @@ def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Col
         table=spec.id,
         grid=grid,
         covered=covered,
-        gaps=state.unread(spec.start, watermark),
+        gaps=state.position.unread(spec.start, watermark),
         announced=tuple(windows),
         not_covered=tuple(key for key, each in windows.items() if gaps(covered, each.clamp_upper(watermark))),
         not_announced=tuple(

@@ -174,14 +174,14 @@ def settled_windows(
         return ()
     upper = state.position.watermark.minus(spec.lookback)
     lowest = Window(spec.start, None)
-    covered = cut(cut(merge(state.coverage), (lowest,)), (Window(None, upper),))
+    covered = cut(cut(merge(state.position.coverage), (lowest,)), (Window(None, upper),))
     wanted = covered if within is None else cut(covered, merge(within))
     return cut(wanted, tuple(_grid_windows(spec, grid, wanted)))
 
 
 def _reached(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[CursorValue | None, str]:
     """The value up to which the copy is verified if all that was read is equal: `upper`, or the beginning of what was never read; and the words for that."""
-    holes = state.unread(spec.start, upper)
+    holes = state.position.unread(spec.start, upper)
     if not holes:
         return upper, ""
     detail = f"; {', '.join(map(str, holes[:NAMED]))} was never read: {reset(spec)} reads it"

@@ -1,81 +1,80 @@
-"""How far a table has been read by its cursor: what one sync leaves to the next, and a reset moves back."""
+"""The place where the next sync of a table continues, as its capture knows it: opaque to all who carry it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
 
-from incremental_assets.core.model.clock_reading import moment
-from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
-
-
-@dataclass(frozen=True, slots=True)
-class Settling:
-    """The highest integer read, and the source's clock just after, or a later begin of a transaction that was open: settled once none is open
-    that began up to then, and the source's log is on disk as far as it had been written: a crash before that gives the numbers out again."""
-
-    highest: CursorValue
-    clock: datetime
-    written: int | None = None
-    """The position up to which the log had been written; None where that is not known."""
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.window import Window, gaps
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The place where the next sync continues; empty at first, and for a table without a cursor."""
+class Position(ABC):
+    """A capture derives its own from this, as a frozen value, and keeps there what it needs to go on; nobody else asks for more than stands here.
 
-    watermark: CursorValue | None = None
-    """The value below which everything has settled and was read."""
-    max_cursor_read: CursorValue | None = None
-    """The highest cursor of any row that landed: none of the target lies above it."""
-    settling: Settling | None = None
-    """Numbers that were read and may still be joined by others below them."""
-    due: CursorValue | None = None
-    """The smallest stamp past the source's clock that went to quarantine: its row lands once that time has come, though nothing moves."""
+    A capture whose table has no cursor says nothing of watermarks and windows.
+    """
 
-    def __str__(self) -> str:
-        return str(self.watermark or "nothing")
+    __slots__ = ()
+    capture: ClassVar[str] = ""
+    """The name of the capture that reads it back; empty for a database's."""
+
+    @property
+    def zone(self) -> str:
+        """In which stamps without a zone are read."""
+        return "UTC"
+
+    @property
+    def watermark(self) -> CursorValue | None:
+        """The value of the cursor below which everything has settled and was read."""
+        return None
+
+    @property
+    def max_cursor_read(self) -> CursorValue | None:
+        """The highest cursor of any row that landed: none of the target lies above it."""
+        return None
+
+    @property
+    def coverage(self) -> tuple[Window, ...]:
+        """What has been read, and has settled."""
+        return ()
 
     def reaches(self, value: CursorValue) -> bool:
         """Whether everything below a value was read; False for a value of another type."""
         return self.watermark is not None and self.watermark.type is value.type and value <= self.watermark
 
-    def rewound(self, watermark: CursorValue | None, *, same_cursor: bool) -> Position:
-        """What a reset leaves. Late rows are found by comparison with landed ones, so the highest value read stays, unless the cursor changed."""
-        return Position(watermark, self.max_cursor_read if same_cursor else None)
+    def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
+        """Windows from `start` up to `upper` that no sync has read, ascending."""
+        return gaps(self.coverage, Window(start, upper)) if start is None or upper is None or start <= upper else ()
 
+    @abstractmethod
+    def rewound(self, watermark: CursorValue | None, *, same_cursor: bool) -> Self:
+        """What a reset leaves: the next sync reads from there (None: everything), whichever source answers."""
+
+    @abstractmethod
+    def forgotten(self) -> Self:
+        """Nothing is known of what landed."""
+
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The position as a part of a state's document."""
-        return {
-            "watermark": dump_value(self.watermark),
-            "max_cursor_read": dump_value(self.max_cursor_read),
-            "settling": self.settling
-            and {
-                "highest": dump_value(self.settling.highest),
-                "clock": self.settling.clock.isoformat(),
-                "written": self.settling.written,
-            },
-            "due": dump_value(self.due),
-        }
+        """Its part of a state's document; under `position` stands what is its own."""
 
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Position:
-        """Read it back; a document that was written before there was a `due`, or a `written`, does not know it."""
-        return cls(
-            watermark=load_value(document["watermark"]),
-            max_cursor_read=load_value(document["max_cursor_read"]),
-            settling=_load_settling(document["settling"]),
-            due=load_value(document.get("due")),
-        )
+    @abstractmethod
+    def __str__(self) -> str:
+        """In words, as people are told of it."""
 
+    def moved(self) -> Self:
+        """The same table in another cluster, as `pg_upgrade` leaves it."""
+        return self
 
-UNREAD = Position()
-"""Nothing is known to have been read."""
+    def unchecked(self) -> Self:
+        """Rows may have landed that it does not know of."""
+        return self
 
+    def lowered(self, watermark: CursorValue | None) -> Self:  # noqa: ARG002 - it matters to some
+        """What is left where the watermark has been lower since, or has been none."""
+        return self
 
-def _load_settling(kept: Any) -> Settling | None:
-    highest = load_value(kept["highest"]) if kept else None
-    if highest is None:
-        return None
-    return Settling(highest, moment(kept["clock"]), kept.get("written"))
+    def rolled_back(self, now: Position) -> Self:  # noqa: ARG002 - it matters to some
+        """This one again, with what the one of now has learnt of the source since."""
+        return self

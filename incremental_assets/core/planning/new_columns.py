@@ -43,7 +43,7 @@ def unfilled_after(plan: SyncPlan, changed: tuple[SchemaChange, ...]) -> Unfille
 
 def _lowest(spec: TableSpec, state: State) -> CursorValue | None:
     """The bound below which the copy has no row, and the source's are not read; None where it may have any."""
-    lowers = [window.lower for window in state.coverage]
+    lowers = [window.lower for window in state.position.coverage]
     return None if spec.start is None or None in lowers else min([spec.start, *filter(None, lowers)])
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.guarantee import Promise
+from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.window import EVERYTHING, Window
 
 
@@ -32,6 +33,16 @@ class Reading:
     def clock(self) -> datetime:
         """The source's clock before anything is read."""
         raise NotImplementedError
+
+    @property
+    def identity(self) -> SourceIdentity | None:
+        """Which source it is, where that is known."""
+        return None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is about all rows of the table."""
+        return False
 
     @property
     def settled_at(self) -> CursorValue | None:

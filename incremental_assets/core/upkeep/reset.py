@@ -78,7 +78,7 @@ def _outliving(state: State, left: OpenIntent) -> State:
 
     How far `left` has read is not known here, so nothing may be appended unchecked.
     """
-    return replace(state, seq=max(state.seq, left.seq), position=replace(state.position, max_cursor_read=None))
+    return replace(state, seq=max(state.seq, left.seq), position=state.position.unchecked())
 
 
 def _check_fits(spec: TableSpec, to: CursorValue | None) -> None:

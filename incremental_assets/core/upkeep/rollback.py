@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
-from incremental_assets.core.captures.database.reading import covered_below
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError, TargetChanged
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cures import full_refresh, reset, runs
@@ -95,14 +94,9 @@ def rolled_back(past: State, now: State, seq: int, batch_id: str) -> State:
         app_id=now.app_id,
         seq=seq,
         batch_id=batch_id,
+        position=past.position.rolled_back(now.position),
         identity=now.identity,
-        # A reset has forgotten it.
-        reading=now.reading or past.reading,
-        put_back=now.put_back,
         changed=rolled_back_changes(past, now),
-        # Whatever lies above the watermark is read again.
-        fingerprint=None,
-        last_read=None,
     )
 
 
@@ -117,12 +111,11 @@ def still_settled_since(past: State, since: Sequence[Event]) -> State:
     recorded = [event for event in since if event.kind is not EventKind.RESET]
     marks = [event.state.position.watermark for event in recorded if event.state is not None]
     if None in marks:
-        return replace(past, position=replace(past.position, watermark=None))
+        return replace(past, position=past.position.lowered(None))
     # What stood while nothing was found may have been thinned out.
     marks += [event.report.previous_watermark for event in recorded if event.report is not None]
     lowest = min([watermark, *(mark for mark in marks if mark is not None and mark.type is watermark.type)])
-    position = replace(past.position, watermark=lowest)
-    return replace(past, position=position, coverage=covered_below(past, lowest))
+    return replace(past, position=past.position.lowered(lowest))
 
 
 def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | None) -> tuple[State, int]:

@@ -247,7 +247,7 @@ def test_it_moved(world: World, probe: SqlProbe, statement: str) -> None:
     spec = orders(world)
     _, state = synced(probe, spec)
     world.execute(statement)
-    assert observe(probe, spec, state).fingerprint != state.fingerprint
+    assert observe(probe, spec, state).fingerprint != state.position.fingerprint
 
 
 def test_an_empty_table_is_read_and_stands_still(world: World, probe: SqlProbe) -> None:
@@ -456,5 +456,5 @@ def test_of_many_tables_one_that_is_gone_takes_none_with_it(world: World, probe:
     gone = replace(spec, shape=replace(spec.shape, id=replace(spec.id, name="gone")))
     _, state = synced(probe, spec)
     here, there = probe.observe((ObserveRequest(spec, state), ObserveRequest(gone, state)))
-    assert here.fingerprint == state.fingerprint
+    assert here.fingerprint == state.position.fingerprint
     assert there.fingerprint is None

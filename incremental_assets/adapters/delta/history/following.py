@@ -65,7 +65,7 @@ def _commit(copy: TableLog, commit: Committed) -> CopyCommit:
     # The state that a rollback carries is that of then.
     told = state.clock if state and not is_rollback else None
     clock = (note.clock if note else None) or told or commit.at
-    zone = state.zones[0] if state and state.zones else "UTC"
+    zone = state.position.zone if state else "UTC"
     seq, batch_id = (note.seq, note.batch_id) if note else (-1, "")
     restored = note.rolled_back_to if note else None
     renamed = _renames(note) if note is not None and note.app_id == copy.app_id else ()

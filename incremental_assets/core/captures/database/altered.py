@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.captures.database.reading import DatabaseReading, of_database
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.captures.database.windows import lower_end
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.definition import Definition, alterations, remembered, told
+from incremental_assets.core.model.definition import alterations, told
 from incremental_assets.core.model.schema_drift import other_columns
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -24,12 +25,6 @@ def altered(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     others = tuple(f"{name!r} is another column" for name in other_columns(spec, dict(state.columns)))
     known = state.definition is not None and spec.shape.facts is not None
     return (*others, *(alterations(state.definition or (), spec.shape.facts or ()) if known else ()))
-
-
-def definition_of(spec: TableSpec, state: State | None) -> Definition | None:
-    """What is kept of the catalogue from now on; what was kept where the source does not tell."""
-    kept = state.definition if state else None
-    return kept if spec.shape.facts is None else remembered(kept, spec.shape.facts)
 
 
 def compared_if_altered(plan: SyncPlan, highest: CursorValue | None) -> SyncPlan:
@@ -67,7 +62,7 @@ def _counting_anew(plan: SyncPlan, highest: CursorValue | None) -> tuple[Databas
         new_watermark=settled.value,
         fingerprint_lower=lower_end(plan.spec, settled.value),
     )
-    return anew, replace(previous, position=replace(previous.position, max_cursor_read=highest))
+    return anew, replace(previous, position=replace(position_of(previous), max_cursor_read=highest))
 
 
 def of_comparison(plan: SyncPlan, rows: RowCounts) -> tuple[str, ...]:
@@ -83,7 +78,7 @@ def of_comparison(plan: SyncPlan, rows: RowCounts) -> tuple[str, ...]:
 
 def _lowest(plan: SyncPlan) -> CursorValue | None:
     """Below it nothing has ever been read; None where anything may have been."""
-    lowers = [window.lower for window in plan.previous.coverage] if plan.previous else []
+    lowers = [window.lower for window in position_of(plan.previous).coverage] if plan.previous else []
     return plan.spec.start if not lowers else None if None in lowers else min(filter(None, lowers))
 
 

@@ -11,6 +11,7 @@ from incremental_assets.core.captures.database.comparing import compares_keys, d
 from incremental_assets.core.captures.database.local_readings import highest_reading, zone_of
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.database.parts import changed_parts
+from incremental_assets.core.captures.database.position import DatabasePosition, position_of
 from incremental_assets.core.captures.database.preflight import (
     clock_went_back,
     columns_returned,
@@ -78,8 +79,8 @@ def plan_by_cursor(
             fingerprint_lower=lower_end(spec, watermark),
             late_below=_late_below(spec, request, state, bound),
             future_above=future,
-            members=observation.parts.members if observation.parts else known.members if known else None,
-            zones=zones_of(cursor, bound, known.zones if known else ()),
+            members=observation.parts.members if observation.parts else position_of(known).members if known else None,
+            zones=zones_of(cursor, bound, position_of(known).zones if known else ()),
             put_back=put_back(known, bound),
             doubtful_stamps=doubt,
         ),
@@ -94,7 +95,9 @@ def _only_the_clock(state: State | None, bound: Bound) -> State | None:
     kept, found = (state.identity if state else None), bound.identity
     if state is None or kept is None or found is None or not found.is_of(kept):
         return None
-    return replace(state.forgotten(state.seq), identity=None, reading=state.reading, put_back=state.put_back)
+    position = position_of(state)
+    clocks = DatabasePosition(reading=position.reading, put_back=position.put_back, updates=position.updates)
+    return replace(state.forgotten(state.seq), identity=None, position=clocks)
 
 
 def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValue | None:

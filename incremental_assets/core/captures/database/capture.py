@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from incremental_assets.core.captures.capture import Observation, Read
 from incremental_assets.core.captures.database.landed_state import Shown, landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation, seen_of
+from incremental_assets.core.captures.database.position import DatabasePosition
 from incremental_assets.core.captures.database.preflight import (
     check_identity,
     check_nulls,
@@ -87,6 +90,10 @@ class DatabaseCapture:
     def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
         """Nothing more."""
         return report, state
+
+    def position(self, document: Mapping[str, Any]) -> DatabasePosition:
+        """As every release has written it."""
+        return DatabasePosition.from_json(document)
 
     def is_news(self, spec: TableSpec, seen: Observation, found: NothingToDo, state: State | None) -> bool:
         """That the catalogue says something else of the table."""

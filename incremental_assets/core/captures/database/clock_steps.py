@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.model.clock_reading import ClockReading, PutBack
 from incremental_assets.core.model.state import State
 
@@ -38,14 +39,14 @@ def _known(state: State | None) -> ClockReading | None:
     """The last reading of the source's clock; if the state has none, the clock of its last sync."""
     if state is None:
         return None
-    if state.reading is None and state.clock is not None:
+    if position_of(state).reading is None and state.clock is not None:
         return ClockReading(state.clock, None, None)
-    return state.reading
+    return position_of(state).reading
 
 
 def _still_repeated(state: State | None, bound: Bound) -> PutBack | None:
     """The span of the last state, until the clock and the start of every open transaction have passed its end; then None."""
-    kept = state.put_back if state else None
+    kept = position_of(state).put_back if state else None
     return kept if kept is not None and bound.reached <= kept.high else None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.model.fingerprint import LastRead
 from incremental_assets.core.model.table import FuturePolicy
@@ -25,7 +26,7 @@ def remembered(plan: SyncPlan, visible: str) -> LastRead | None:
 def read_already(plan: SyncPlan) -> LastRead | None:
     """What this plan need not read again; None if it reads all."""
     state = plan.previous
-    kept = state.last_read if state else None
+    kept = position_of(state).last_read if state else None
     if state is None or kept is None or not plan.goes_on or plan.reading.finds_differing or not _tells_rows_apart(plan):
         return None
     bound = of_database(plan).bound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.captures.database.stamps import declared
 from incremental_assets.core.captures.database.windows import lower_end
@@ -30,4 +31,8 @@ def overdue(plan: SyncPlan, late: int) -> str:
 
 def exceeded(plan: SyncPlan, state: State) -> State:
     """The state that remembers it, until more is declared."""
-    return state if state.stamps is None else replace(state, stamps=replace(state.stamps, exceeded=declared(plan.spec)))
+    position = position_of(state)
+    if position.stamps is None:
+        return state
+    stamps = replace(position.stamps, exceeded=declared(plan.spec))
+    return replace(state, position=replace(position, stamps=stamps))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from incremental_assets.core.captures.database.observation import Parts
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 
 
 def joined(state: State | None, parts: Parts | None) -> tuple[int, ...]:
     """Members that no sync has read. Their rows may have been stamped at any time before they were attached."""
-    if state is None or state.members is None or parts is None:
+    known = position_of(state).members
+    if known is None or parts is None:
         return ()
-    return tuple(member for member in parts.members if member not in state.members)
+    return tuple(member for member in parts.members if member not in known)
 
 
 def reaching(
@@ -31,14 +33,15 @@ def reaching(
 
 def changed_parts(state: State | None, parts: Parts | None) -> tuple[str, ...]:
     """Warnings for people."""
-    if state is None or state.members is None or parts is None:
+    known = position_of(state).members
+    if known is None or parts is None:
         return ()
     sentences = []
     if new := joined(state, parts):
         sentences.append(
             f"{_count(len(new))} joined the table since the last sync: its rows are read whatever their stamps are"
         )
-    if gone := len(set(state.members) - set(parts.members)):
+    if gone := len(set(known) - set(parts.members)):
         sentences.append(
             f"{_count(gone)} left the table since the last sync: rows that had landed of it stay in the copy"
         )

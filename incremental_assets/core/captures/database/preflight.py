@@ -8,6 +8,7 @@ from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.clock_steps import put_back
 from incremental_assets.core.captures.database.local_readings import zone_of
 from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.captures.database.settled_bound import new_timeline
 from incremental_assets.core.errors import (
     CursorIsNull,
@@ -58,7 +59,8 @@ def lags_behind(state: State | None, bound: Bound) -> str:
     It shows rows as they were, so that nothing may be read from it; it will have caught up. One that has not for an hour is no such thing.
     """
     kept, found = (state.identity if state else None), bound.identity
-    read = (state.reading.source if state.reading else state.clock) if state else None
+    last = position_of(state).reading
+    read = last.source if last else state.clock if state else None
     if not bound.replica or kept is None or found is None or read is None or found.timeline < kept.timeline:
         return ""
     if found.position >= kept.position or bound.clock - read > _LONGEST_LAG:
@@ -105,7 +107,7 @@ def timeline_turned(state: State | None, bound: Bound) -> tuple[str, ...]:
 def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple[str, ...]:
     """Warned of once, by the run that notices; the reason of the guarantee says how long it matters."""
     back = put_back(state, bound)
-    if back is None or back.low is None or (state is not None and back == state.put_back):
+    if back is None or back.low is None or (state is not None and back == position_of(state).put_back):
         return ()
     if spec.cursor is None or not spec.cursor.type.is_time:
         return ()
@@ -133,7 +135,7 @@ def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | No
 
 def latest_fell(spec: TableSpec, state: State | None, seen: Fingerprint | None) -> tuple[str, ...]:
     """The same for stamps, above the start of the kept fingerprint: the latest one is no longer there."""
-    kept = state.fingerprint if state else None
+    kept = position_of(state).fingerprint if state else None
     if spec.cursor is None or not spec.cursor.type.is_time or kept is None or kept.highest is None:
         return ()
     if seen is None or seen.lower != kept.lower or seen.highest == kept.highest:
@@ -163,7 +165,7 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """A `start` that was lowered or removed: syncs continue from the watermark, and nothing reads the rows below the old start."""
     if spec.cursor is None or state is None or state.position.watermark is None:
         return ()
-    holes = state.unread(spec.start, state.position.watermark)
+    holes = position_of(state).unread(spec.start, state.position.watermark)
     if not holes:
         return ()
     spans = [

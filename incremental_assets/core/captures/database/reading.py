@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.local_readings import highest_reading
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.captures.database.settled_bound import Settled, still_settled
 from incremental_assets.core.model.clock_reading import PutBack
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.guarantee import Promise
+from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy
 from incremental_assets.core.model.window import EVERYTHING, Window
@@ -52,6 +54,16 @@ class DatabaseReading(Reading):
     def clock(self) -> datetime:
         """When the bound was taken."""
         return self.bound.clock
+
+    @property
+    def identity(self) -> SourceIdentity | None:
+        """As the bound says."""
+        return self.bound.identity
+
+    @property
+    def is_whole(self) -> bool:
+        """Where no cursor tells rows apart."""
+        return self.along is None
 
     @property
     def settled_at(self) -> CursorValue | None:
@@ -99,20 +111,8 @@ def fingerprint_window(plan: SyncPlan) -> Window | None:
 def noticed(plan: SyncPlan) -> State | None:
     """What is kept before anything is read: should this run come to nothing and the clock be put forward again, no later look would notice."""
     before, reading = plan.previous, of_database(plan)
-    if before is None or reading.put_back in (None, before.put_back):
+    if before is None or reading.put_back in (None, position_of(before).put_back):
         return None
     watermark = still_settled(plan.spec, reading.bound, before)
-    return replace(
-        before,
-        position=replace(before.position, watermark=watermark),
-        coverage=covered_below(before, watermark),
-        reading=reading.bound.reading,
-        put_back=reading.put_back,
-    )
-
-
-def covered_below(state: State, watermark: CursorValue | None) -> tuple[Window, ...]:
-    """What was covered, less what lies above a watermark that was put back."""
-    if watermark is None or state.position.watermark is None or state.position.watermark <= watermark:
-        return state.coverage
-    return tuple(window for each in state.coverage if not (window := each.clamp_upper(watermark)).is_empty)
+    position = replace(position_of(before).lowered(watermark), reading=reading.bound.reading, put_back=reading.put_back)
+    return replace(before, position=position)

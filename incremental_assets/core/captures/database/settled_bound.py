@@ -17,10 +17,10 @@ from incremental_assets.core.captures.database.doubts import (
     of_zones,
 )
 from incremental_assets.core.captures.database.local_readings import lowest_reading, zone_of
+from incremental_assets.core.captures.database.position import Settling, position_of
 from incremental_assets.core.captures.database.stamps import declared, lowest_stored, of_past_stamps, of_stamps
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.guarantee import Guarantee, stated
-from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
 
@@ -101,7 +101,7 @@ def still_settled(spec: TableSpec, bound: Bound, state: State | None) -> CursorV
         return watermark
     back = put_back(state, bound)
     low = back.low if back else None
-    if state.reading is None and state.clock is None:
+    if position_of(state).reading is None and state.clock is None:
         low = min(low or bound.clock, bound.reached)
     return watermark if low is None else min(watermark, _lowest_stamp(spec, spec.cursor, (bound, state), low - GUARD))
 
@@ -112,7 +112,7 @@ def _lowest_stamp(spec: TableSpec, cursor: Cursor, known: tuple[Bound, State | N
     Sessions that began before a change of the zone may continue to stamp in the old one.
     """
     bound, state = known
-    zones = (zone_of(cursor, bound), *(state.zones if state else ()))
+    zones = (zone_of(cursor, bound), *(position_of(state).zones if state else ()))
     earliest = instant - (declared(spec) or timedelta())
     return lowest_stored(spec, min(lowest_reading(replace(cursor, zone=zone), bound, earliest) for zone in zones))
 
@@ -177,7 +177,7 @@ def _gone_back(over: CursorValue | None, watermark: CursorValue | None) -> str:
 
 def _outlived(state: State | None, bound: Bound) -> Settling | None:
     """What has waited since an earlier look, except what a crash or a failover may have taken back since: those numbers may come again."""
-    earlier = state.position.settling if state else None
+    earlier = position_of(state).settling if state else None
     if earlier is None or new_timeline(state, bound) or (bound.started is not None and bound.started > earlier.clock):
         return None
     return earlier
@@ -209,7 +209,7 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
         or ("" if bound.experimental else of_stamps(spec, zone, bound.clock))
         or of_past_stamps(spec, state)
         or of_roles(spec, zone, bound.clock)
-        or of_zones(spec, zone, state.zones if state else (), bound.clock)
+        or of_zones(spec, zone, position_of(state).zones if state else (), bound.clock)
         or of_key(spec)
     )
     return "; ".join(each for each in (found, bound.experimental) if each)

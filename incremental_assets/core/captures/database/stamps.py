@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from incremental_assets.core.captures.database.doubts import alike, of_arrival, stamped_columns
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.duration import format_duration
@@ -43,7 +44,7 @@ def of_stamps(spec: TableSpec, zone: str, clock: datetime) -> str:
 
 def of_past_stamps(spec: TableSpec, state: State | None) -> str:
     """What has happened since the last sync, or was found by one, that keeps the stamps from being what they seem."""
-    cursor, seen = _cursor(spec), state.stamps if state else None
+    cursor, seen = _cursor(spec), position_of(state).stamps if state else None
     if cursor is None or seen is None or of_arrival(spec):
         return ""
     if cursor.within is not None:
@@ -56,7 +57,7 @@ def of_past_stamps(spec: TableSpec, state: State | None) -> str:
 
 def of_altered_stamps(spec: TableSpec, state: State | None) -> str:
     """Defaults and triggers that are no longer what they were at the last sync, though they may be the same again."""
-    cursor, seen = _cursor(spec), state.stamps if state else None
+    cursor, seen = _cursor(spec), position_of(state).stamps if state else None
     if cursor is None or seen is None or cursor.within is not None or of_arrival(spec):
         return ""
     if not (seen.proven and seen.marks) or seen.marks == _now(spec, cursor).marks:
@@ -98,7 +99,7 @@ def stamps_seen(spec: TableSpec, state: State | None, doubt: str) -> StampsSeen 
     cursor = _cursor(spec)
     if cursor is None:
         return None
-    kept = state.stamps if state else None
+    kept = position_of(state).stamps if state else None
     exceeded = kept.exceeded if kept and _still_exceeded(cursor, kept) else None
     return replace(_now(spec, cursor), proven=not doubt, exceeded=exceeded)
 
@@ -108,19 +109,20 @@ def restamped(spec: TableSpec, state: State | None) -> State | None:
     cursor = _cursor(spec)
     if state is None or cursor is None:
         return state
-    before, now = state.stamps or StampsSeen(), _now(spec, cursor)
+    before, now = position_of(state).stamps or StampsSeen(), _now(spec, cursor)
     mark = state.position.watermark
     if mark is not None:
         mark = mark.minus(max(timedelta(), now.within - before.within))
         mark = mark if before.cuts == now.cuts else _lowest(mark, now)
     # That it was altered, or exceeded, stays to be found by this sync.
-    kept = state.stamps and replace(state.stamps, cuts=now.cuts, within=now.within)
-    return replace(state, position=replace(state.position, watermark=mark), stamps=kept)
+    position = position_of(state)
+    kept = position.stamps and replace(position.stamps, cuts=now.cuts, within=now.within)
+    return replace(state, position=replace(position, watermark=mark, stamps=kept))
 
 
 def stamps_warning(spec: TableSpec, state: State | None, doubt: str) -> tuple[str, ...]:
     """The one warning of a table whose stamps are not known for the source's, or were not meanwhile: of the run that finds it first."""
-    seen = state.stamps if state else None
+    seen = position_of(state).stamps if state else None
     if not doubt and (altered := of_altered_stamps(spec, state)):
         return (f"{altered}: this run is best_effort; {check(spec.id)} finds rows that were missed",)
     if not doubt or (seen is not None and not seen.proven):

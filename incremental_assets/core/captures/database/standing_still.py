@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from incremental_assets.core.captures.database.altered import definition_of
 from incremental_assets.core.captures.database.comparing import deletes_due
 from incremental_assets.core.captures.database.observation import DatabaseObservation
-from incremental_assets.core.captures.database.reading import covered_below, of_database
+from incremental_assets.core.captures.database.position import position_of
+from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.captures.database.stamps import stamps_seen
 from incremental_assets.core.captures.database.updates import updates_not_copied
+from incremental_assets.core.captures.landed import definition_of
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window, merge
@@ -47,28 +48,29 @@ def _stands_still(planned: SyncPlan, state: State, observation: DatabaseObservat
 
 def _nothing_changed(planned: SyncPlan, state: State, observation: DatabaseObservation) -> NothingToDo:
     """The watermark moves all the same, and with it what the state knows of the source."""
-    read, previous = of_database(planned), state.position
+    read, previous = of_database(planned), position_of(state)
     settled = read.settled
-    covered = covered_below(state, read.new_watermark)
-    idle = replace(
-        state,
-        position=replace(previous, watermark=read.new_watermark, settling=settled.settling),
-        fingerprint=observation.narrowed or state.fingerprint,
-        identity=read.bound.identity or state.identity,
+    covered = previous.covered_below(read.new_watermark)
+    now = replace(
+        previous,
+        watermark=read.new_watermark,
+        settling=settled.settling,
+        fingerprint=observation.narrowed or previous.fingerprint,
         reading=read.bound.reading,
         put_back=read.put_back,
         coverage=merge((*covered, read.window.clamp_upper(settled.value))) if settled.value is not None else covered,
         members=read.members,
         zones=read.zones,
-        definition=definition_of(planned.spec, state),
         stamps=stamps_seen(planned.spec, state, read.doubtful_stamps),
-        updates=planned.spec.shape.updates if updates_not_copied(planned.spec) else state.updates,
+        updates=planned.spec.shape.updates if updates_not_copied(planned.spec) else previous.updates,
     )
+    identity, definition = read.bound.identity or state.identity, definition_of(planned.spec, state)
+    idle = replace(state, position=now, identity=identity, definition=definition)
     changed = (
-        (idle.position.watermark, idle.position.settling) != (previous.watermark, previous.settling)
-        or idle.members != state.members
-        or idle.definition != state.definition
-        or (idle.stamps, idle.updates) != (state.stamps, state.updates)
+        (now.watermark, now.settling) != (previous.watermark, previous.settling)
+        or now.members != previous.members
+        or definition != state.definition
+        or (now.stamps, now.updates) != (previous.stamps, previous.updates)
         or observation.narrowed is not None
     )
     return NothingToDo(
@@ -86,7 +88,7 @@ def _nothing_changed(planned: SyncPlan, state: State, observation: DatabaseObser
 
 def _differs(state: State, window: Window, observation: DatabaseObservation) -> bool:
     """Whether the source may show other rows than those that landed. A fingerprint does not cover rows below its start."""
-    kept = state.fingerprint
+    kept = position_of(state).fingerprint
     if kept is None or observation.fingerprint != kept:
         return True
     return kept.lower is not None and (window.lower is None or window.lower < kept.lower)
@@ -100,4 +102,5 @@ def _is_left(state: State | None, window: Window | None) -> bool:
 
 def _is_due(state: State, future: CursorValue | None) -> bool:
     """Whether the clock has reached a row that was stamped ahead of it."""
-    return state.position.due is not None and future is not None and state.position.due < future
+    due = position_of(state).due
+    return due is not None and future is not None and due < future

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.words import counted
@@ -29,6 +30,6 @@ def updates_not_copied(spec: TableSpec) -> str:
 
 def updates_warning(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """The warning of a run, where more have been counted than at the run before."""
-    known = state.updates if state else None
+    known = position_of(state).updates if state else None
     found = updates_not_copied(spec)
     return (f"{found}: {UPSERT_INSTEAD}",) if found and (spec.shape.updates or 0) > (known or 0) else ()

@@ -8,6 +8,7 @@ from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.local_readings import highest_reading
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.database.parts import reaching
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.captures.database.settled_bound import settle, still_settled
 from incremental_assets.core.captures.database.stamps import declared, restamped
 from incremental_assets.core.model.cursor import CursorValue, Span
@@ -47,7 +48,7 @@ def settling(spec: TableSpec, state: State | None, bound: Bound) -> Window | Non
 
 def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:
     """The value at which a fingerprint may begin now that the watermark has passed the start of the kept one; None if it has not, or the kept one counts few rows."""
-    kept = state.fingerprint if state else None
+    kept = position_of(state).fingerprint if state else None
     if kept is None or state is None or not spec.is_incremental or kept.rows <= _FEW:
         return None
     lower = lower_end(spec, state.position.watermark)

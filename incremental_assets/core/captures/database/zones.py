@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.doubts import alike
 from incremental_assets.core.captures.database.local_readings import lowest_reading, zone_of
+from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
@@ -26,21 +27,21 @@ def zones_of(cursor: Cursor | None, bound: Bound, known: tuple[str, ...]) -> tup
 def rezoned(spec: TableSpec, state: State | None, bound: Bound) -> State | None:
     """The state, moved back below every stamp that the new zone can still produce, if its zone was another."""
     cursor = spec.cursor
-    if state is None or cursor is None or not state.zones or not spec.is_incremental:
+    if state is None or cursor is None or not position_of(state).zones or not spec.is_incremental:
         return state
-    zones = zones_of(cursor, bound, state.zones)
-    if zones[1:] == state.zones[1:] and len(zones) == len(state.zones):
+    zones = zones_of(cursor, bound, position_of(state).zones)
+    if zones[1:] == position_of(state).zones[1:] and len(zones) == len(position_of(state).zones):
         return state
     mark = state.position.watermark
-    lowered = mark and min(mark, _reread(cursor, bound, mark, state.zones))
-    return replace(state, zones=zones, position=replace(state.position, watermark=lowered))
+    lowered = mark and min(mark, _reread(cursor, bound, mark, position_of(state).zones))
+    return replace(state, position=replace(position_of(state), zones=zones, watermark=lowered))
 
 
 def rezoned_warning(spec: TableSpec, before: State | None, after: State | None) -> tuple[str, ...]:
     """Warnings for people."""
-    if before is None or after is None or before.zones == after.zones:
+    if before is None or after is None or position_of(before).zones == position_of(after).zones:
         return ()
-    was, now = before.zones[0], after.zones[0]
+    was, now = position_of(before).zones[0], position_of(after).zones[0]
     rewound = f", so that the watermark went from {before.position.watermark} to {after.position.watermark}"
     sentence = (
         f"stamps without a zone were read in {was} and are now in {now}{rewound if after.position.watermark != before.position.watermark else ''}; "
