@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from incremental_assets.core.captures.capture import Observation
-from incremental_assets.core.captures.database.observation import seen_of
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
@@ -152,7 +151,7 @@ def located(moved: Sequence[Pending], probe: Probe, grid_of: Callable[[TableId],
 
 def _bulk(found: Pending, grid: Grid | None, probe: Probe) -> tuple[int, int] | None:
     """None if one grid covers all numbers, or if the source does not say where they lie: then that is said of the table alone."""
-    highest, begins, cursor = seen_of(found.observation).highest, found.begins, found.spec.cursor
+    highest, begins, cursor = found.observation.highest, found.begins, found.spec.cursor
     if not isinstance(grid, IntegerGrid) or cursor is None or cursor.by_transaction or None in (highest, begins):
         return None
     ends = int(begins.text), int(highest.text)  # type: ignore[union-attr]
@@ -186,7 +185,7 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
         until = min(found.observation.clock, now)
         # A window beyond the clock, or below the grid, is loaded nevertheless and announced by the open key.
         return touched(grid, found.announced, until) or keys(grid, until)[-1:]
-    highest = seen_of(found.observation).highest
+    highest = found.observation.highest
     if highest is None:
         return ()
     last, lower = int(highest.text), found.announced.lower

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.captures.database.fill_ranges import MOST_RANGES, MOST_ROWS
-from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.foresight.preview_terms import NO_TERMS, TermsShown, allowed, compared_again, terms_shown
 from incremental_assets.core.model.compaction import Layout
@@ -75,7 +75,7 @@ class Preview:
         return replace(self, estimate=estimate)
 
 
-def preview(spec: TableSpec, position: Checkpoint, observation: DatabaseObservation, lake: LakeReader) -> Preview:
+def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lake: LakeReader) -> Preview:
     """What a plain sync would do now. What it would stop at is reported, not raised."""
     try:
         decision, target = foresee(spec, _REQUEST, position, observation, lake)
