@@ -74,7 +74,7 @@ def entry(each: Proposal) -> dict[str, Any]:
         "source": each.shape.id.source,
         "table": render_table(each.shape.id.schema, each.shape.id.name),
         "strategy": str(terms.strategy) if terms else None,
-        "cursor": terms.cursor.column if terms and terms.cursor else None,
+        "cursor": next(iter(terms.cursor_columns), None) if terms else None,
         "primary_key": list(
             each.shape.primary_key if terms is None or terms.primary_key is None else terms.primary_key
         ),

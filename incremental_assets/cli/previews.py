@@ -10,6 +10,7 @@ from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown,
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.captures.database.reading import of_database
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.foresight.preview import FileStep, Preview, SchemaStep
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import IGNORED
@@ -157,9 +158,9 @@ def _entry(each: Preview) -> dict[str, Any]:
         "source": spec.id.source,
         "table": render_table(spec.id.schema, spec.id.name),
         "strategy": str(spec.strategy),
-        "cursor": spec.cursor.column if spec.cursor and spec.is_incremental else None,
+        "cursor": spec.read_by.column if spec.read_by else None,
         "key": list(spec.named_key),
-        "compares": plan.reading.finds_differing if plan else spec.compares,
+        "compares": plan.reading.finds_differing if plan else capture_of(spec).finds_differing,
         "action": "stop" if each.error else "read" if plan else "nothing",
         "reason": decision.reason if isinstance(decision, NothingToDo) else None,
         "next_look": (due := _next_look(each)) and due.isoformat(),

@@ -172,7 +172,7 @@ def _of_stamps(spec: TableSpec, bound: Bound, state: State | None) -> tuple[str,
 
 
 def _cursor(table: TableSpec | TableConfig) -> str | None:
-    return table.cursor.column or None if table.cursor else None
+    return next(filter(None, table.cursor_columns), None)
 
 
 def _lag(position: Checkpoint | None, lag: float | None) -> float | None:

@@ -107,7 +107,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
         try:
             chosen, missing = _looked_up(context, view, runtime)
             failures += missing.values()
-            runtime.expect_full_reads(spec.id for spec in chosen if not spec.is_incremental)
+            runtime.expect_full_reads(spec.id for spec in chosen if capture_of(spec).is_whole)
             ports = runtime.ports(view.name)
             specs, landed = {spec.id: spec for spec in chosen}, dict[TableId, TableSpec]()
             with listening(_reports(context, view, scheme, chosen, ports)) as reports:

@@ -64,9 +64,9 @@ def _asking(request: Request, grid: Grid, keys: Sequence[str]) -> RequestFor:
 
 
 def _window(spec: TableSpec, grid: Grid, key: str) -> Window:
-    if spec.cursor is None:
+    if spec.read_by is None:
         raise ValueError(f"{spec.id}: a table without a cursor has no windows")
-    return window_of(grid, key, spec.cursor.type)
+    return window_of(grid, key, spec.read_by.type)
 
 
 def _held(spec: TableSpec, grid: Grid, keys: Sequence[str], lake: LakeAuditor) -> Mapping[str, int]:

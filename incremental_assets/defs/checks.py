@@ -133,7 +133,7 @@ def _verdicts(view: View, asked: Asked, runtime: Opened) -> Iterator[Verdict]:
 
     def windows_of(spec: TableSpec) -> Sequence[Window] | None:
         grid = schemes[spec.id].grid
-        return None if grid is None or spec.cursor is None else windows_of_run(grid, spec.cursor.type, asked.tags)
+        return None if grid is None or spec.read_by is None else windows_of_run(grid, spec.read_by.type, asked.tags)
 
     for table, sentence in missing.items():
         yield from (unanswered(table, check, sentence) for each, check in sorted(wanted) if each == table)

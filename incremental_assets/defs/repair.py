@@ -121,7 +121,7 @@ def _chosen(view: View, runtime: Opened, names: list[str]) -> tuple[list[TableSp
     if not names:
         drifted = {table for table, known in runtime.checkpoints.verified().items() if known.drift}
         stuck = [str(problem.error) for problem in resolved.problems if problem.table in drifted]
-        return [spec for spec in resolved.specs if spec.is_incremental and spec.id in drifted], stuck
+        return [spec for spec in resolved.specs if spec.read_by is not None and spec.id in drifted], stuck
     known = [problem for problem in resolved.problems if f"{problem.table.schema}.{problem.table.name}" in names]
     errors = {f"{problem.table.schema}.{problem.table.name}": str(problem.error) for problem in known}
     missing = [name for name in names if name not in by_name]

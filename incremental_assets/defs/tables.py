@@ -173,12 +173,12 @@ def _description(known: Known) -> str:
 
 
 def _partitions(terms: TableConfig) -> str:
-    cursor = terms.cursor
-    if cursor is None or terms.partitions is None:
+    column = next(iter(terms.cursor_columns), "")
+    if terms.partitions is None:
         return "The one partition, `current`, is the whole table; to materialize it reads it again, whether that is due or not."
     if isinstance(terms.partitions, IntegerGrid):
         # The source tells the column's name when it is asked.
-        values = "numbers of the transactions that wrote the rows" if cursor.by_transaction else f"`{cursor.column}`"
+        values = f"`{column}`" if column else "numbers of the transactions that wrote the rows"
         return f"A partition is a range of {values}. To materialize one reads that range again and leaves the watermark alone."
     week = f"A week begins on {WEEK_BEGINS_ON}, and its key is that day. " if has_weeks(terms.partitions) else ""
     row = (
@@ -187,6 +187,6 @@ def _partitions(terms: TableConfig) -> str:
         else "a row lives in the window of its latest version, and moves on when it changes"
     )
     return (
-        f"A partition is a window of `{cursor.column}`: {row}. "
+        f"A partition is a window of `{column}`: {row}. "
         f"{week}To materialize one reads that window again and leaves the watermark alone. A first sync announces them from the table's first row on."
     )

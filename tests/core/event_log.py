@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from incremental_assets.core.captures.capture import Observation, Read
 from incremental_assets.core.captures.landed import landed
-from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.errors import SelectionError, SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.guarantee import Guarantee, Promise
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -112,6 +112,9 @@ class EventCapture:
     """Implements `Capture`."""
 
     words = "read by its offsets"
+    turn = "sync"
+    is_whole = False
+    finds_differing = False
 
     def plan(
         self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
@@ -160,6 +163,14 @@ class EventCapture:
     def is_news(self, spec: TableSpec, seen: Observation, found: NothingToDo, state: State | None) -> bool:
         """An end that stays is none."""
         return False
+
+    def moved(self, spec: TableSpec, state: State) -> State:
+        """Offsets of one log are none of another's."""
+        raise SelectionError(f"{spec.id}: another log has other offsets")
+
+    def counted_by(self, spec: TableSpec) -> None:
+        """It has no cursor."""
+        return
 
     def next_look(self, spec: TableSpec, state: State | None) -> datetime | None:
         """At any time."""

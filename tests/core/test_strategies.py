@@ -56,8 +56,8 @@ def test_the_key_is_one_of_the_terms_where_it_decides_which_row_is_replaced():
 
 
 def test_a_table_is_read_by_its_cursor_unless_each_sync_replaces_the_whole_copy():
-    assert orders(Strategy.APPEND).is_incremental
-    assert not orders(Strategy.FULL_REFRESH).is_incremental
+    assert orders(Strategy.APPEND).read_by == orders(Strategy.APPEND).cursor
+    assert orders(Strategy.FULL_REFRESH).read_by is None
 
 
 def test_a_strategy_is_asked_and_compared_nowhere_but_where_it_is_made_and_written():

@@ -88,7 +88,7 @@ def backfill(spec: TableSpec) -> Story:
     window = None
     if spec.cursor is not None and spec.cursor.column == "id":
         window = Window(CursorValue.parse(spec.cursor.type, "2"), CursorValue.parse(spec.cursor.type, "6"))
-    elif spec.is_incremental and spec.cursor is not None:
+    elif spec.read_by is not None and spec.cursor is not None:
         window = Window(
             CursorValue.parse(spec.cursor.type, "2024-01-29T00:00:00Z"),
             CursorValue.parse(spec.cursor.type, "2024-01-31T00:00:00Z"),

@@ -86,7 +86,7 @@ def _in(spec: TableSpec, windows: Sequence[Window], rows: Sequence[Row]) -> list
     return [
         row
         for row in rows
-        if not spec.is_incremental
+        if spec.read_by is None
         or any(inside(spec, window, row, nulls=window == Window(None, None)) for window in windows)
     ]
 

@@ -34,7 +34,7 @@ class FakePlacedRows:
             (*pair, number)
             for number, window in enumerate(self.windows)
             for row in self.every
-            if not self.spec.is_incremental or inside(self.spec, window, row, nulls=False)
+            if self.spec.read_by is None or inside(self.spec, window, row, nulls=False)
             for pair in _pairs(self.spec, [row], within)
         ]
         self.read += len(found)

@@ -55,7 +55,7 @@ def reads_nulls(spec: TableSpec) -> bool:
 
 def in_plan(plan: SyncPlan, row: Row) -> bool:
     """Whether a plan reads a row: a whole read takes all, a backfill none without a cursor."""
-    if not plan.spec.is_incremental:
+    if plan.spec.read_by is None:
         return True
     nulls = reads_nulls(plan.spec) and not plan.request.mode.reads_again
     return inside(plan.spec, plan.reading.window, row, nulls=nulls)

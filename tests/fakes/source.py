@@ -92,7 +92,9 @@ class FakeProbe:
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
         """The smallest cursor of each incremental table."""
-        return tuple(_lowest(spec, self._database.rows(spec.id)) if spec.is_incremental else None for spec in specs)
+        return tuple(
+            _lowest(spec, self._database.rows(spec.id)) if spec.read_by is not None else None for spec in specs
+        )
 
     def row_hash(self) -> RowHash:
         """Both are known."""
@@ -118,13 +120,13 @@ class FakeProbe:
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[FakePlacedRows | None]:
         """Of the rows that are committed now."""
         rows = [row for row in self._database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
-        if spec.is_incremental:
+        if spec.read_by is not None:
             rows = [row for row in rows if any(inside(spec, window, row, nulls=False) for window in windows)]
         yield FakePlacedRows(spec, rows, rows, windows)
 
     def _kept(self, look: ObserveRequest, seen: DatabaseObservation) -> Fingerprint | None:
         kept = look.state.position.fingerprint if look.state else None
-        if kept is None or not look.spec.is_incremental:
+        if kept is None or look.spec.read_by is None:
             return None
         upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
         return self._fingerprint(look.spec, Window(kept.lower, None).clamp_upper(upper))
@@ -148,7 +150,7 @@ class FakeProbe:
         return replace(members, joined=new, lowest=_lowest(look.spec, rows))
 
     def _highest_integer(self, spec: TableSpec) -> CursorValue | None:
-        if spec.cursor is None or not spec.is_incremental or spec.cursor.type is not CursorType.INTEGER:
+        if spec.cursor is None or spec.read_by is None or spec.cursor.type is not CursorType.INTEGER:
             return None
         return _highest(spec, [stored.values for stored in self._table(spec).values()])
 
@@ -157,7 +159,7 @@ class FakeProbe:
         if (
             state is not None
             and state.clock is not None
-            and (not spec.is_incremental or state.position.fingerprint == seen.fingerprint)
+            and (spec.read_by is None or state.position.fingerprint == seen.fingerprint)
         ):
             return 0.0
         now = CursorValue.of(CursorType.TIMESTAMP, seen.bound.clock)
@@ -241,7 +243,7 @@ class FakeSource:
             places, unfit = plan.request.places, plan.reading.finds_differing
             rows = [row for row in rows if places.holds(place_of(spec, row)) or (unfit and not is_fit(row))]
         marks = None
-        if spec.is_incremental:
+        if spec.read_by is not None:
             lower, upper = plan.reading.fingerprint_lower, plan.reading.window.upper
             empty = lower is not None and upper is not None and upper < lower
             marks = fingerprint(
@@ -251,7 +253,7 @@ class FakeSource:
             rows=len(rows),
             rejected=sum(1 for row in rows if rejected(plan, row)),
             nulls=sum(1 for stored in table.values() if spec.cursor and cursor_of(spec, stored.values) is None),
-            highest=_highest(spec, rows) if spec.is_incremental else None,
+            highest=_highest(spec, rows) if spec.read_by is not None else None,
             due=_due(plan, rows),
             visible=visible,
             fingerprint=marks,
@@ -273,7 +275,7 @@ def first_unread(before: str, now: str) -> int:
 
 def measured(spec: TableSpec, window: Window, rows: Sequence[Row], by: RowHash) -> Measure:
     """Rows and hash of one window; without a cursor every row is in it."""
-    found = [row for row in rows if not spec.is_incremental or inside(spec, window, row, nulls=False)]
+    found = [row for row in rows if spec.read_by is None or inside(spec, window, row, nulls=False)]
     # The two kinds of hash of the same rows are never equal.
     return Measure(window, len(found), f"{digest(found)} by {by}", by)
 

@@ -55,7 +55,7 @@ def lag(session: Session, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
     for index, (look, seen) in enumerate(zip(looks, observations, strict=True)):
         lags[index] = _since_last_sync(look.spec, look.state, seen)
         cursor = look.spec.cursor
-        if not look.spec.is_incremental or cursor is None or not cursor.type.is_time:
+        if look.spec.read_by is None or cursor is None or not cursor.type.is_time:
             continue
         if look.state is None or lags[index] > 0:
             found = answer_or_none(look.spec, partial(_unread, look, cursor, seen.bound))
@@ -71,7 +71,7 @@ def lag(session: Session, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
 
 def lowest(session: Session, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
     """The smallest cursor per table. It only tells where a table begins, so that one which is slow to say goes without."""
-    wanted = {index: spec for index, spec in enumerate(specs) if spec.is_incremental}
+    wanted = {index: spec for index, spec in enumerate(specs) if spec.read_by is not None}
     found = session.lowest(wanted, alone=False)
     return tuple(found.get(index) for index in range(len(specs)))
 
@@ -86,7 +86,7 @@ def parts(session: Session, looks: Sequence[ObserveRequest], before: Sequence[tu
     new = {
         index: (look.spec, unread)
         for index, (look, each) in enumerate(zip(looks, stayed, strict=True))
-        if look.spec.is_incremental and (unread := joined(look.state, each))
+        if look.spec.read_by is not None and (unread := joined(look.state, each))
     }
     # Without an answer, what has joined is read whole, by a sync that says what is wrong.
     for index, begins in session.lowest_of_members(new, alone=len(looks) == 1).items() if new else ():
@@ -98,7 +98,7 @@ def _maxima(session: Session, looks: Sequence[ObserveRequest]) -> list[CursorVal
     numbered = {
         index: look.spec
         for index, look in enumerate(looks)
-        if look.spec.is_incremental and look.spec.cursor and look.spec.cursor.type is CursorType.INTEGER
+        if look.spec.read_by is not None and look.spec.read_by.type is CursorType.INTEGER
     }
     found = session.highest(numbered, alone=len(looks) == 1) if numbered else {}
     return [found.get(index) for index in range(len(looks))]
@@ -147,7 +147,7 @@ def _windows(
 def _kept_window(look: ObserveRequest, seen: DatabaseObservation) -> Window | None:
     """The kept fingerprint's window as it would be read now; None where there is nothing to compare with."""
     kept = position_of(look.state).fingerprint if look.state else None
-    if kept is None or not look.spec.is_incremental:
+    if kept is None or look.spec.read_by is None:
         return None
     return _from(kept.lower, look, seen)
 
@@ -167,7 +167,7 @@ def _since_last_sync(spec: TableSpec, state: State | None, seen: DatabaseObserva
     if state is None or state.clock is None:
         return 0.0
     since = _seconds(state.clock, seen.bound.clock)
-    if not spec.is_incremental:
+    if spec.read_by is None:
         return max(0.0, since - spec.refresh_every.total_seconds())
     return (
         0.0

@@ -21,8 +21,7 @@ def completed(
 
     One whose cursor has moved since is the next sync's to read: half of it would be of another version.
     """
-    spec, cursor = plan.spec, cursor_of(plan.spec)
-    by = dict.fromkeys(name for name in (*spec.key, cursor.column, cursor.fallback) if name is not None)
+    spec, by = plan.spec, dict.fromkeys((*plan.spec.key, *cursor_of(plan.spec).columns))
     same = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in by)
     target = live(session.read.format("delta").load(present.path), present.columns)
     names = {name.lower() for name in new}

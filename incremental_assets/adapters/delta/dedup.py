@@ -82,7 +82,7 @@ def changed_rows(session: SparkSession, plan: SyncPlan, rows: DataFrame, present
     living = live(target, present.columns)
     if present.overlap is not None:
         rows = _without_equal(plan, rows, living, present)
-    if plan.spec.trusts_key and plan.spec.cursor is not None:
+    if plan.spec.trusts_key and plan.spec.cursor_columns:
         rows = _without_older(plan, rows, living)
     return _with_dropped(plan.spec, rows, target, present)
 
@@ -100,7 +100,7 @@ def leaving(session: SparkSession, plan: SyncPlan, staged: str, path: str, *, un
     goes = whole & (column(OPERATION) == Operation.GONE.value)
     goes = goes & column(REJECT_REASON).isNotNull() if unfit else goes
     gone = batch.where(goes).alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
-    if spec.trusts_key and spec.cursor is not None:
+    if spec.trusts_key and spec.cursor_columns:
         matches = matches & ~_may_be_newer(plan)
     found = target.alias(TARGET).join(gone.alias(BATCH), on=matches, how="left_semi")
     return found.select(*(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)))
@@ -157,7 +157,7 @@ def _with_dropped(spec: TableSpec, rows: DataFrame, target: DataFrame, present: 
 
 def _largest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:
     others = [column(name).desc_nulls_last() for name in spec.shape.names if name not in spec.key]
-    order = [cursor_column(spec).desc_nulls_last(), *others] if spec.cursor is not None else others
+    order = [cursor_column(spec).desc_nulls_last(), *others] if spec.cursor_columns else others
     by_key = Window.partitionBy(*(column(name) for name in spec.key)).orderBy(*(order or [sf.lit(1)]))
     numbered = rows.withColumn(COPY, sf.row_number().over(by_key))
     return numbered.where(sf.col(COPY) == 1).drop(COPY)

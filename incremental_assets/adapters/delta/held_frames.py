@@ -70,9 +70,9 @@ def cursors(session: SparkSession, path: str, spec: TableSpec) -> tuple[CursorVa
     held = open_rows(session, path, spec)
     if held is None or held.isEmpty():
         return None
-    if not spec.is_incremental or spec.cursor is None:
+    if spec.read_by is None:
         return ()
-    kind = spec.cursor.type
+    kind = spec.read_by.type
     texts = _typed(spec, held).select(cursor_column(spec).cast("string").alias(_TEXT)).where(f"{_TEXT} IS NOT NULL")
     # The session's zone is UTC.
     found = (row[_TEXT].replace(" ", "T") for row in texts.distinct().collect())

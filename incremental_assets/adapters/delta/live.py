@@ -38,6 +38,6 @@ def latest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:
 
     from incremental_assets.adapters.spark.expressions import column, cursor_column
 
-    order = [sf.col(SEQ).desc(), *([cursor_column(spec).desc_nulls_last()] if spec.cursor else [])]
+    order = [sf.col(SEQ).desc(), *([cursor_column(spec).desc_nulls_last()] if spec.cursor_columns else [])]
     newest = Over.partitionBy(*(column(name) for name in spec.key)).orderBy(*order)
     return rows.withColumn(TIMES, sf.row_number().over(newest)).where(sf.col(TIMES) == 1).drop(TIMES)

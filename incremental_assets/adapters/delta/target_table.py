@@ -170,7 +170,7 @@ def statistics(spec: TableSpec, columns: Iterable[tuple[str, str]]) -> str:
     """
     from incremental_assets.adapters.spark.expressions import quoted
 
-    first = [*spec.key, *([spec.cursor.column] if spec.cursor else [])]
+    first = [*spec.key, *spec.cursor_columns[:1]]
     kinds = {name: kind.partition("(")[0] for name, kind in columns}
     ours = [name for name, kind in OWN_COLUMNS if kind in _CHEAP]
     chosen = [name for name in first if kinds.get(name) in (*_CHEAP, *_DEAR)]

@@ -117,7 +117,6 @@ def spark_value(value: CursorValue) -> Column | None:
 
 def _ordered(spec: TableSpec, side: str) -> list[Column]:
     """Cursor and fallback. An integer cursor on a number without a precision travels as text and is ordered as a number."""
-    cursor = cursor_of(spec)
-    names = [name for name in (cursor.column, cursor.fallback) if name is not None]
+    names = cursor_of(spec).columns
     texts = {found.name for found in spec.columns if found.spark_type == "string"}
     return [column(name, side).try_cast(_TEXT_NUMBER) if name in texts else column(name, side) for name in names]

@@ -17,6 +17,7 @@ from incremental_assets.cli.globs import the_one
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import selected
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.config.settings import Configuration, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import SelectionError
@@ -134,11 +135,11 @@ def _keys(
 def _windowed(source: SourceConfig, spec: TableSpec) -> tuple[CursorType, Grid]:
     """Its cursor's type and its grid. Raises SelectionError if it has none."""
     grid = terms_of(source, spec.id).partitions
-    if spec.cursor is None or not spec.is_incremental or grid is None:
+    if spec.read_by is None or grid is None:
         raise SelectionError(
-            f"{spec.id}: this table is {spec.read_without_cursor} and has no windows; read it again with {full_refresh(spec)}"
+            f"{spec.id}: this table is {capture_of(spec).words} and has no windows; read it again with {full_refresh(spec)}"
         )
-    return spec.cursor.type, grid
+    return spec.read_by.type, grid
 
 
 def _window(kind: CursorType, options: Options) -> Window:

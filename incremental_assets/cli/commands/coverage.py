@@ -58,7 +58,7 @@ def _coverages(runtime: Runtime, patterns: Sequence[str]) -> list[Coverage]:
     with dagster_instance() as instance:
         for spec in remembered(runtime, patterns).specs:
             grid = terms_of(runtime.configuration.source(spec.id.source), spec.id).partitions
-            if grid is not None and spec.cursor is not None:
+            if grid is not None and spec.read_by is not None:
                 state = positions[spec.id].state if spec.id in positions else None
                 announced = instance.get_materialized_partitions(asset_key(spec.id))
                 found.append(coverage_of(spec, grid, state, announced))

@@ -212,7 +212,7 @@ def _of_source(
         state = positions.get(spec.id, Checkpoint()).state
         yield from of_table(spec, each, facts, landed=state is not None)
         yield from of_past(spec, state)
-        late = late_rows(_reports(runtime, spec.id) if state is not None and spec.is_incremental else ())
+        late = late_rows(_reports(runtime, spec.id) if state is not None and spec.read_by is not None else ())
         yield from of_lateness(spec, facts, lateness, late)
     yield from (of_trouble(trouble) for trouble in found.troubles if trouble.table.source == source.name)
 

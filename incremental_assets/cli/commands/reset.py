@@ -12,6 +12,7 @@ from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown, exit_
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import text
 from incremental_assets.cli.selection import Selection, Trouble, remembered, selected, unworkable, with_problems
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
@@ -67,12 +68,12 @@ def unconfirmed(consequences: Sequence[str], found: Selection) -> str:
 def _value(spec: TableSpec, to: str | None) -> CursorValue | None:
     if to is None:
         return None
-    if spec.cursor is None or not spec.is_incremental:
+    if spec.read_by is None:
         raise SelectionError(
-            f"{spec.id}: this table is {spec.read_without_cursor} and has no watermark; reset it without --to"
+            f"{spec.id}: this table is {capture_of(spec).words} and has no watermark; reset it without --to"
         )
     try:
-        return CursorValue.parse(spec.cursor.type, to)
+        return CursorValue.parse(spec.read_by.type, to)
     except ValueError as error:
         raise SelectionError(f"--to: {error}") from None
 

@@ -13,6 +13,7 @@ from incremental_assets.cli.commands.reset import tables_to_reset
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import with_problems
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.model.cures import BACK_TO_A_RUN
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
@@ -32,7 +33,7 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     """Run the command."""
     with opened(configured(config)) as runtime:
         found = tables_to_reset(runtime, patterns)
-        landed = [kept for spec in found.specs if spec.is_incremental for kept in _landed(runtime, spec.id)]
+        landed = [kept for spec in found.specs if not capture_of(spec).is_whole for kept in _landed(runtime, spec.id)]
     grid = Grid(
         ("table", "run", "ended", "mode", "inserted", "updated", "deleted", "version", "watermark"),
         tuple(_row(each) for each in landed),

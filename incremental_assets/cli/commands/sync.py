@@ -17,6 +17,7 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.cli.streams import left_to_dagster
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
 from incremental_assets.core.foresight.pending import Pending, located, look_over
@@ -136,7 +137,7 @@ def _sync_source(
     done += sync_many(left, lambda _: request, replace(ports, probe=seen.probe), parallel)
     if moving:
         pandas_later()
-        runtime.expect_full_reads(each.spec.id for each in moving if not each.spec.is_incremental)
+        runtime.expect_full_reads(each.spec.id for each in moving if capture_of(each.spec).is_whole)
         with left_to_dagster():
             runtime.begin_session()
             # Dagster costs a second to import: only when rows move, and while the session begins.

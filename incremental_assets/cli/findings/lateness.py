@@ -57,14 +57,14 @@ def _measured(spec: TableSpec, measured: Lateness, *, exposed: bool, unproven: b
 
 def _unproven(spec: TableSpec, source: SourceFacts) -> str:
     """Why its stamps are not known for the source's own."""
-    zone = spec.cursor.zone if spec.cursor else None
+    zone = spec.read_by.zone if spec.read_by else None
     return "" if source.experimental else of_stamps(spec, zone or source.zone, source.clock)
 
 
 def _is_exposed(spec: TableSpec, source: SourceFacts) -> bool:
     """Whether a late row may be missed because the bound cannot be settled."""
-    cursor = spec.cursor
-    if cursor is None or not spec.is_incremental:
+    cursor = spec.read_by
+    if cursor is None:
         return False
     blind = source.is_replica or not source.sees_transactions or not source.tracks_activities
     doubts = (

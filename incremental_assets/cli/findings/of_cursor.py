@@ -40,7 +40,7 @@ def of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Source
 
 
 def _of_index(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[Finding]:
-    if cursor.by_transaction and not cursor.is_own:
+    if cursor.is_hidden:
         yield warn(
             str(spec.id),
             "index",
@@ -146,9 +146,4 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
 
 def _may_be_null(spec: TableSpec, cursor: Cursor) -> bool:
     nullable = {column.name: column.nullable for column in spec.columns}
-    return all(nullable.get(name, True) for name in columns_of(cursor))
-
-
-def columns_of(cursor: Cursor | None) -> tuple[str, ...]:
-    """The columns that the cursor is taken from; none of a table without one."""
-    return () if cursor is None else (cursor.column, *([cursor.fallback] if cursor.fallback else []))
+    return all(nullable.get(name, True) for name in cursor.columns)

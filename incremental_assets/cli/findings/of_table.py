@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from incremental_assets.cli.findings.finding import SQL, TRY_IT, Finding, Health, warn
-from incremental_assets.cli.findings.of_cursor import columns_of, of_cursor
+from incremental_assets.cli.findings.of_cursor import of_cursor
 from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.captures.database.stamps import of_past_stamps
 from incremental_assets.core.captures.database.updates import UPSERT_INSTEAD, updates_not_copied
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.model.cures import check
@@ -20,8 +21,9 @@ from incremental_assets.core.words import counted
 
 def wanted_of(table: TableId, terms: TableConfig) -> Wanted:
     """What to query of a table: the columns by which it will be read, if it is not read whole."""
-    indexable = terms.cursor is not None and not (traits_of(terms.strategy).overwrites or terms.cursor.by_transaction)
-    return Wanted(table, columns_of(terms.cursor) if indexable else ())
+    columns = () if traits_of(terms.strategy).overwrites else terms.cursor_columns
+    # The column of one by transactions is empty until the catalogue names it.
+    return Wanted(table, tuple(name for name in columns if name))
 
 
 def of_trouble(trouble: Trouble) -> Finding:
@@ -54,10 +56,10 @@ def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed:
         )
     if not landed:
         yield Finding(name, "first load", Health.OK, _first_load(facts))
-    if spec.cursor is not None and spec.is_incremental:
-        yield from of_cursor(spec, spec.cursor, facts, source)
+    if spec.read_by is not None:
+        yield from of_cursor(spec, spec.read_by, facts, source)
     else:
-        yield Finding(name, spec.read_without_cursor, Health.OK, "every time that it is due: it has no cursor")
+        yield Finding(name, capture_of(spec).words, Health.OK, "every time that it is due: it has no cursor")
 
 
 def of_past(spec: TableSpec, state: State | None) -> Iterator[Finding]:

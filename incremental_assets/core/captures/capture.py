@@ -16,7 +16,7 @@ from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.report import SyncReport
@@ -58,9 +58,14 @@ class Read:
 class Capture(Protocol):
     """All of it is pure; what it asks of a source are the ports, which get its plans."""
 
-    @property
-    def words(self) -> str:
-        """How a table is brought up to date, for people: `read whole`."""
+    words: str
+    """How a table is brought up to date, for people: `read whole`."""
+    turn: str
+    """What its next sync is called, for people: `refresh`."""
+    is_whole: bool
+    """Whether each sync is about all rows, and goes on from no position."""
+    finds_differing: bool
+    """Whether a sync compares source and copy, and reads only what differs, though nobody asks for that."""
 
     def plan(
         self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
@@ -87,6 +92,12 @@ class Capture(Protocol):
 
     def is_news(self, spec: TableSpec, seen: Observation, found: NothingToDo, state: State | None) -> bool:
         """Whether a table that stands still deserves a row of the checkpoint table."""
+
+    def moved(self, spec: TableSpec, state: State) -> State:
+        """The state that goes on with another source that holds the same rows. Raises SelectionError where its position says nothing there."""
+
+    def counted_by(self, spec: TableSpec) -> Cursor | None:
+        """The cursor whose values are numbers of rows, so that their ranges can be counted; None where there is none."""
 
     def next_look(self, spec: TableSpec, state: State | None) -> datetime | None:
         """When a table is due that is looked at in intervals; None for others, and before its first sync."""

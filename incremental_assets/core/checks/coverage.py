@@ -42,9 +42,9 @@ class Coverage:
 
 def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Collection[str]) -> Coverage:
     """Compare what has landed of a table that has windows with the partitions announced for it. Keys of another grid are ignored."""
-    if spec.cursor is None:
+    if spec.read_by is None:
         raise ValueError(f"{spec.id}: a table without a cursor has no windows")
-    windows = _windows(grid, spec.cursor.type, announced)
+    windows = _windows(grid, spec.read_by.type, announced)
     try:
         check_terms(spec, state)
     except TermsChanged as refused:

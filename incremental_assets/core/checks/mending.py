@@ -28,7 +28,7 @@ def mended(spec: TableSpec, terms: TableConfig, drift: Drift, mending: Mending, 
     """The verdict after a repair; the one before it where there was none."""
     found = reconciliation(spec, terms, drift)
     # What a sync is known to repair is left to that.
-    if not 0 < drift.rows <= terms.mended_at_most or not spec.is_incremental or drift.is_expected:
+    if not 0 < drift.rows <= terms.mended_at_most or spec.read_by is None or drift.is_expected:
         return found
     try:
         done = repair_table(spec, terms.partitions, mending.run_id, ports, drift.seen)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.look import Look, look, look_again
 from incremental_assets.core.checks.row_by_row import NAMED, compared
 from incremental_assets.core.checks.undeleted import undeleted
@@ -92,7 +93,7 @@ def _compared(
     position = ports.checkpoints.position(spec.id)
     if position.state is None:
         return Drift("nothing has landed yet", was_compared=False)
-    if not spec.is_incremental or spec.cursor is None:
+    if spec.read_by is None:
         return _whole(spec, position.state, position.target, ports)
     check_terms(spec, position.state)  # a watermark of another cursor bounds no window of this one
     windows = settled_windows(spec, grid, position.state, within)
@@ -224,8 +225,7 @@ def _changed_since(spec: TableSpec, state: State, found: Comparison, held: HeldR
         through = state.clock.isoformat() if state.clock else None
         return Drift("every other row of the source is in the lake as it is", through=through)
     read = f" at {state.clock:%Y-%m-%d %H:%M}Z" if state.clock else ""
-    brings = "comparison" if spec.compares else "refresh"
-    since = f"since it was {spec.read_without_cursor}{read}, which the next {brings} brings"
+    since = f"since it was {capture_of(spec).words}{read}, which the next {capture_of(spec).turn} brings"
     return Drift(f"the source has changed in {counted(rows, 'row')} {since}")
 
 
@@ -266,12 +266,11 @@ def _only_in_lake(found: Comparison) -> str:
 
 def _grid_windows(spec: TableSpec, grid: Grid | None, wanted: Sequence[Window]) -> list[Window]:
     """What lies below a time grid's first key is one window of its own."""
-    cursor = spec.cursor
-    if grid is None or cursor is None or not wanted:
+    if grid is None or spec.read_by is None or not wanted:
         return list(wanted)
     windows: list[Window] = []
     for part in wanted:
-        keyed = [window_of(grid, key, cursor.type) for key in keys_within(grid, part)]
+        keyed = [window_of(grid, key, spec.read_by.type) for key in keys_within(grid, part)]
         first = keyed[0].lower if keyed else part.upper
         if first is None or part.lower is None or part.lower < first:
             windows.append(Window(part.lower, first))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.look import Look, look
 from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
 from incremental_assets.core.checks.remember import remember_windows
@@ -40,9 +41,9 @@ def repair_table(
 
     `just_seen`: by the check that this one follows at once; where the copy is still at that version, no row is looked for that it has not found.
     """
-    if not spec.is_incremental:
+    if spec.read_by is None:
         raise SelectionError(
-            f"{spec.id}: this table is {spec.read_without_cursor} and has no windows to repair; read it again with {full_refresh(spec)}"
+            f"{spec.id}: this table is {capture_of(spec).words} and has no windows to repair; read it again with {full_refresh(spec)}"
         )
     # What was found to drift lies in windows of the cursor that it landed by.
     check_terms(spec, ports.checkpoints.position(spec.id).state)
@@ -82,7 +83,7 @@ def _settled(spec: TableSpec, grid: Grid | None, drifted: Sequence[Window], port
     """The drifted windows as far as they have settled; none where they are of a cursor of another type than the table's."""
     state = ports.checkpoints.position(spec.id).state
     ends = [end for window in drifted for end in (window.lower, window.upper) if end is not None]
-    if state is None or spec.cursor is None or any(end.type is not spec.cursor.type for end in ends):
+    if state is None or any(end.type is not spec.cursor_type for end in ends):
         return ()
     return settled_windows(spec, grid, state, drifted)
 

@@ -32,7 +32,7 @@ def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: 
     due = capture_of(spec).next_look(spec, state)
     if due is not None:
         return _at_intervals(spec.id, limits, due, bound.clock)
-    found = freshness(spec.id, limits, lag, bound if spec.is_incremental else None)
+    found = freshness(spec.id, limits, lag, bound if spec.read_by is not None else None)
     if state is None and found.passed:
         # Without a row that waits, its words would be that every row has landed.
         return nothing_landed(spec.id, Check.FRESHNESS)

@@ -143,7 +143,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         shape, cursor = _by_transaction(shape, cursor)
     elif cursor is not None:
         kind = _READ_AS[cursor.type]
-        shape = shape.read_as({name: kind for name in (cursor.column, cursor.fallback) if name})
+        shape = shape.read_as(dict.fromkeys(cursor.columns, kind))
         _check_cursor(shape, cursor, "cursor", cursor.column)
         if cursor.fallback is not None:
             _check_cursor(shape, cursor, "fallback", cursor.fallback)

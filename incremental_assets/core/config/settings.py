@@ -141,6 +141,11 @@ class TableConfig:
         """`file:line`, or nothing for a table that is not listed."""
         return f"{self.file}:{self.line}" if self.line else ""
 
+    @property
+    def cursor_columns(self) -> tuple[str, ...]:
+        """The columns that the cursor is taken from; that of one by transactions is empty until the catalogue names it."""
+        return self.cursor.columns if self.cursor else ()
+
     def id(self, source: str) -> TableId:
         """The table's full name."""
         return TableId(source, self.schema, self.name)

@@ -64,15 +64,15 @@ def spec_of(proposal: Proposal) -> TableSpec | None:
 
 
 def _doubts(spec: TableSpec) -> tuple[str, ...]:
-    if spec.cursor is None or not spec.is_incremental:
+    if spec.read_by is None:
         return ()
     found = [
         f"its runs are best_effort: {why}"
         for why in (of_arrival(spec), of_numbers(spec), numbered_apart(spec), _why(spec), of_key(spec))
         if why
     ]
-    if spec.cursor.is_zoneless and spec.cursor.zone is None:
+    if spec.read_by.is_zoneless and spec.read_by.zone is None:
         found.append(
-            f"{spec.cursor.column} has no time zone and is read in the database's own; `cursor: {{zone: Europe/Paris}}` names another"
+            f"{spec.read_by.column} has no time zone and is read in the database's own; `cursor: {{zone: Europe/Paris}}` names another"
         )
     return tuple(found)

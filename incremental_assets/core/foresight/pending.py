@@ -139,7 +139,7 @@ def _reached(state: State | None) -> CursorValue | None:
 
 def located(moved: Sequence[Pending], probe: Probe, grid_of: Callable[[TableId], Grid | None]) -> tuple[Pending, ...]:
     """The same tables; for those that are read from their beginning the beginning is now known, so that no empty partition is announced, and their bulk if that is asked for."""
-    open_below = [each for each in moved if each.window.lower is None and each.spec.is_incremental]
+    open_below = [each for each in moved if each.window.lower is None and each.spec.read_by is not None]
     if not open_below:
         return tuple(moved)
     found = dict(
@@ -151,19 +151,19 @@ def located(moved: Sequence[Pending], probe: Probe, grid_of: Callable[[TableId],
 
 def _bulk(found: Pending, grid: Grid | None, probe: Probe) -> tuple[int, int] | None:
     """None if one grid covers all numbers, or if the source does not say where they lie: then that is said of the table alone."""
-    highest, begins, cursor = found.observation.highest, found.begins, found.spec.cursor
-    if not isinstance(grid, IntegerGrid) or cursor is None or cursor.by_transaction or None in (highest, begins):
+    highest, begins, numbers = found.observation.highest, found.begins, capture_of(found.spec).counted_by(found.spec)
+    if not isinstance(grid, IntegerGrid) or numbers is None or None in (highest, begins):
         return None
     ends = int(begins.text), int(highest.text)  # type: ignore[union-attr]
     if not is_too_wide(grid, *ends):
         return None
 
     # Rows are only counted: a hash of the cursor alone is the least that a source computes.
-    others = set(found.spec.shape.names) - {cursor.column, cursor.fallback}
+    others = set(found.spec.shape.names) - {numbers.column, numbers.fallback}
     narrow = replace(found.spec, shape=found.spec.shape.without(others))
 
     def counts(ranges: Sequence[tuple[int, int]]) -> list[int]:
-        windows = [Window(*(CursorValue.of(cursor.type, end) for end in each)) for each in ranges]
+        windows = [Window(*(CursorValue.of(numbers.type, end) for end in each)) for each in ranges]
         return [measure.rows for measure in probe.measure(narrow, windows)]
 
     try:
@@ -207,9 +207,9 @@ def _with_open_ends(grid: IntegerGrid, found: Pending, known: Sequence[str]) -> 
 
 def later_keys(grid: Grid | None, last: str, spec: TableSpec, report: SyncReport, now: datetime) -> tuple[str, ...]:
     """The keys above `last`, the last requested one, that a landed sync touched because they began before it read."""
-    if not isinstance(grid, TimeGrid) or spec.cursor is None or report.window is None or report.clock is None:
+    if not isinstance(grid, TimeGrid) or spec.read_by is None or report.window is None or report.clock is None:
         return ()
-    begins, upper = window_of(grid, last, spec.cursor.type).upper, report.window.upper
+    begins, upper = window_of(grid, last, spec.read_by.type).upper, report.window.upper
     if begins is None or (upper is not None and upper <= begins):
         return ()
     return touched(grid, Window(begins, upper), min(report.clock, now))

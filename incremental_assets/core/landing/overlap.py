@@ -28,7 +28,7 @@ def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
     if plan.spec.traits.one_row_per_key and (plan.previous is None or plan.previous.clock is None):
         # After a reset, the way to continue after another writer's changes, the copy may hold several rows of a key: one that is written replaces them.
         return None
-    if not plan.spec.is_incremental or batch.lower is None:
+    if plan.spec.read_by is None or batch.lower is None:
         return Overlap(None)
     read = plan.previous.position.max_cursor_read if plan.previous else None
     return None if read is not None and read < batch.lower else Overlap(batch.lower)
@@ -66,13 +66,13 @@ def eras(plan: SyncPlan, found: Overlap, target: Sequence[TargetColumn]) -> tupl
 
 def _lies_below(plan: SyncPlan, found: Overlap, came: Sequence[TargetColumn]) -> bool:
     """Whether everything that landed before a column came has a cursor below the overlap."""
-    cursor = plan.spec.cursor
-    if cursor is None or found.lower is None:
+    kind = plan.spec.cursor_type
+    if kind is None or found.lower is None:
         return False
     read = [column.since_cursor for column in came]
     return all(
         since is not None
         and since.cursor == plan.spec.terms.cursor
-        and CursorValue.parse(cursor.type, since.value) < found.lower
+        and CursorValue.parse(kind, since.value) < found.lower
         for since in read
     )

@@ -78,7 +78,7 @@ def runs(spec: TableSpec) -> str:
 
 def differing_again(spec: TableSpec) -> str:
     """Read again what differs in rows that no cursor shows: by their keys where there is one row of each, else everything."""
-    if not (spec.is_incremental and spec.traits.one_row_per_key):
+    if not (spec.read_by is not None and spec.traits.one_row_per_key):
         return f"read everything again with {reset(spec)}"
     return f"{check(spec.id)} counts them, and `incremental-assets repair --select {_quoted(spec.id)}` reads just these again"
 

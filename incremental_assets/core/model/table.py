@@ -212,6 +212,16 @@ class Cursor:
     """How long before its transaction begins, by the source's clock, an application stamps a row at most, as the configuration declares; None: it declares nothing."""
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that its values are taken from, the first that is not NULL."""
+        return (self.column,) if self.fallback is None else (self.column, self.fallback)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether no column of the table's own holds its values, so that no index can."""
+        return self.by_transaction and not self.is_own
+
+    @property
     def is_zoneless(self) -> bool:
         """Whether its values are readings of a clock on some wall, which only a zone makes moments."""
         return self.type in (CursorType.DATE, CursorType.DATETIME)
@@ -298,18 +308,18 @@ class TableSpec:
 
     @property
     def read_by(self) -> Cursor | None:
-        """The cursor in windows of which it is read; None where it is not."""
+        """The cursor in windows of which its rows are read, counted and compared; None where its capture knows no windows."""
         return None if self.traits.overwrites else self.cursor
 
     @property
-    def is_incremental(self) -> bool:
-        """Whether it is read by its cursor rather than whole."""
-        return self.cursor is not None and not self.traits.overwrites
+    def cursor_columns(self) -> tuple[str, ...]:
+        """The columns that the cursor is taken from; none of a table without one."""
+        return self.cursor.columns if self.cursor else ()
 
     @property
-    def read_without_cursor(self) -> str:
-        """How a table that is not read by its cursor is brought up to date, in words."""
-        return "compared as a whole" if self.compares else "read whole"
+    def cursor_type(self) -> CursorType | None:
+        """The type of the cursor's values; None of a table without one."""
+        return self.cursor.type if self.cursor else None
 
     @property
     def trusts_key(self) -> bool:
@@ -319,7 +329,7 @@ class TableSpec:
     @property
     def fills(self) -> bool:
         """Whether the values of a column that comes later are read for the rows that landed before it: for one row of each key, and not for versions."""
-        return self.is_incremental and self.traits.one_row_per_key and bool(self.key)
+        return self.read_by is not None and self.traits.one_row_per_key and bool(self.key)
 
     @property
     def repeats(self) -> bool:

@@ -13,8 +13,7 @@ def discarding(spec: TableSpec, state: State | None) -> TableSpec:
     """The table with the columns that landed. Nothing is new to a copy that does not exist, nor what rows are told apart by."""
     if not spec.discards or state is None or not state.columns:
         return spec
-    cursor = (spec.cursor.column, spec.cursor.fallback) if spec.cursor else ()
-    needed = {*spec.key, *spec.named_key, *cursor, spec.deletes.column}
+    needed = {*spec.key, *spec.named_key, *spec.cursor_columns, spec.deletes.column}
     # A column that is only renamed is none.
     known = as_renamed(spec, state) or state
     landed = {name.lower() for name, _ in known.columns}

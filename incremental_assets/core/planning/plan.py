@@ -141,8 +141,7 @@ class SyncPlan:
         spec, unfilled = self.spec, self.previous.unfilled if self.previous else None
         if self.request.mode is not Mode.FILL or unfilled is None or spec.contract is not None or spec.trusts_key:
             return None
-        cursor = (spec.cursor.column, spec.cursor.fallback) if spec.cursor else ()
-        read = {name.lower() for name in (*spec.named_key, *spec.key, *cursor, *unfilled.columns) if name}
+        read = {name.lower() for name in (*spec.named_key, *spec.key, *spec.cursor_columns, *unfilled.columns)}
         shape = spec.shape.without([name for name in spec.shape.names if name.lower() not in read])
         return replace(self, spec=replace(spec, shape=shape, deletes=IGNORED))
 

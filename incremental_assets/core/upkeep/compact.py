@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from incremental_assets.core.background import as_they_end
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.cohort import Cohort
 from incremental_assets.core.errors import Busy, sentence
 from incremental_assets.core.interruption import this_process
@@ -129,7 +130,7 @@ def rounds(due: Sequence[Due]) -> Iterator[tuple[Due, ...]]:
 
 def _files(spec: TableSpec) -> Iterator[Files]:
     """Checked without the lease. A copy that is overwritten completely has new files after its next sync anyway."""
-    if spec.is_incremental:
+    if not capture_of(spec).is_whole:
         yield Files(spec)
     if spec.history is not History.NONE:
         yield Files(spec, is_history=True)

@@ -57,7 +57,7 @@ def left_behind(spec: TableSpec, held: HeldRows | None) -> str:
 def requests(spec: TableSpec, run_id: str, held: Sequence[CursorValue]) -> tuple[Request, ...]:
     """What is read again for rows with these cursors; a table without a cursor is compared, or read whole."""
     request = Request(run_id, Mode.REPLAY, resolves=Resolution.REPLAYED)
-    if not spec.is_incremental:
+    if spec.read_by is None:
         return (request,)
     return tuple(replace(request, window=window) for window in windows_of(held))
 

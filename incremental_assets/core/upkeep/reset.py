@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import SelectionError, TermsChanged
-from incremental_assets.core.model.cures import full_refresh, reset
+from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -44,12 +45,7 @@ def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> 
         position = checkpoints.position(spec.id)
         if position.state is None:
             raise SelectionError(f"{spec.id}: no sync of this table is recorded, so it accepts any source")
-        if spec.cursor is not None and spec.cursor.by_transaction:
-            raise SelectionError(
-                f"{spec.id}: another server gives its transactions other numbers, so that the watermark says nothing there; "
-                f"read the table again with {reset(spec)}"
-            )
-        state = position.state.moved_to_another_cluster()
+        state = capture_of(spec).moved(spec, position.state)
         kept = position.state.identity
         detail = f"the source was accepted in place of {kept}" if kept else ""
         # The last known target stays, so that changes by another writer are still noticed.
@@ -84,11 +80,11 @@ def _outliving(state: State, left: OpenIntent) -> State:
 def _check_fits(spec: TableSpec, to: CursorValue | None) -> None:
     if to is None:
         return
-    if spec.cursor is None or not spec.is_incremental:
+    if spec.read_by is None:
         raise SelectionError(
-            f"{spec.id}: this table is {spec.read_without_cursor} and has no watermark; reset it without `--to`"
+            f"{spec.id}: this table is {capture_of(spec).words} and has no watermark; reset it without `--to`"
         )
-    if to.type is not spec.cursor.type:
+    if to.type is not spec.read_by.type:
         raise SelectionError(
-            f"{spec.id}: `--to` is {with_article(to.type)} and the cursor {spec.cursor.column!r} {with_article(spec.cursor.type)}"
+            f"{spec.id}: `--to` is {with_article(to.type)} and the cursor {spec.read_by.column!r} {with_article(spec.read_by.type)}"
         )

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError, TargetChanged
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cures import full_refresh, reset, runs
@@ -120,9 +121,9 @@ def still_settled_since(past: State, since: Sequence[Event]) -> State:
 
 def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | None) -> tuple[State, int]:
     """The state that the run left, and the version of the copy. Raises SelectionError, Refused, TargetChanged."""
-    if not spec.is_incremental:
+    if capture_of(spec).is_whole:
         raise SelectionError(
-            f"{spec.id}: this table is {spec.read_without_cursor}, and its next sync would bring the rows of the source again, so it is not rolled back"
+            f"{spec.id}: this table is {capture_of(spec).words}, and its next sync would bring the rows of the source again, so it is not rolled back"
         )
     if position is None:
         raise SelectionError(

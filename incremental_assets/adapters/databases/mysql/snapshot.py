@@ -73,7 +73,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
-                nulls=without(connection, spec) if spec.is_incremental else 0,
+                nulls=without(connection, spec) if spec.read_by is not None else 0,
                 highest=tally.highest,
                 due=tally.due,
                 fingerprint=fingerprint(connection, spec, window) if window else None,
@@ -101,7 +101,7 @@ class _Tally:
         """The rows of one batch."""
         self.rows += len(stamps)
         self.rejected += rejected
-        if not self.spec.is_incremental:
+        if self.spec.read_by is None:
             return
         # Texts of one column have one form, so that the order of moments is theirs; numbers are compared as such.
         found = stamps.cast(pa.string())
@@ -168,7 +168,7 @@ def _raw(spec: TableSpec, sent: Sequence[pa.BinaryArray], place: int) -> str:
 def _selection(plan: SyncPlan) -> Selection:
     spec, reading = plan.spec, of_database(plan)
     cursor, late, ahead = Condition("NULL"), Condition("FALSE"), Condition("FALSE")
-    if spec.is_incremental:
+    if spec.read_by is not None:
         there = has_cursor(spec)
         cursor = Condition(f"IF({there.sql}, {effective(spec)}, NULL)", there.values)
         if reading.late_below is not None:
@@ -184,7 +184,7 @@ def _where(plan: SyncPlan) -> Condition:
     """The condition for the rows that the plan reads, at its places where it names some. A backfill reads no rows without a cursor, as every sync reads them anyway."""
     spec = plan.spec
     places = plan.request.places
-    if not spec.is_incremental:
+    if spec.read_by is None:
         # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.
         return EVERY if places is None else at_places(spec, places) | unlandable(spec)
     skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again

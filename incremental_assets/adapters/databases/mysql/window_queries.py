@@ -171,7 +171,7 @@ def _measure(connection: Connection, spec: TableSpec, window: Window) -> Measure
 
 def _inside(spec: TableSpec, windows: Sequence[Window]) -> Condition:
     """A row without a cursor lies in no window but the one that is open on both sides."""
-    if not spec.is_incremental or not windows:
+    if spec.read_by is None or not windows:
         return EVERY
     return either(_part(spec, window) for window in merge(windows))
 

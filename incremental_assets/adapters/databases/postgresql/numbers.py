@@ -162,7 +162,7 @@ def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) ->
     spec = plan.spec
     read = f"FROM {relation(spec.id)} WHERE {where(plan, values, since)}"
     counts = f"count(*) AS n, count(*) FILTER (WHERE {rejected(plan, values)}) AS rejected"
-    if not spec.is_incremental:
+    if spec.read_by is None:
         return f"SELECT r.n, r.rejected, NULL, NULL, 0, NULL, NULL, NULL FROM (SELECT {counts} {read}) AS r"
     stamped = stamped_ahead(plan, values)
     due = f"CAST(min({orderly(spec)}) FILTER (WHERE {stamped}) AS text)" if stamped else "CAST(NULL AS text)"

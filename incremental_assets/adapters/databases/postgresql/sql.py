@@ -107,13 +107,13 @@ def orderly(spec: TableSpec) -> str:
 def can_be_null(spec: TableSpec) -> bool:
     """Whether a row may lack a cursor."""
     cursor = cursor_of(spec)
-    return all(column_of(spec, name).nullable for name in (cursor.column, cursor.fallback) if name is not None)
+    return all(column_of(spec, name).nullable for name in cursor.columns)
 
 
 def without_cursor(spec: TableSpec) -> str:
     """The condition that a row lacks a cursor, in a form that an index answers."""
     cursor = cursor_of(spec)
-    return " AND ".join(f"{column(name)} IS NULL" for name in (cursor.column, cursor.fallback) if name is not None)
+    return " AND ".join(f"{column(name)} IS NULL" for name in cursor.columns)
 
 
 def reads_nulls(spec: TableSpec) -> bool:

@@ -98,7 +98,7 @@ def _difference(spec: TableSpec, found: TableShape) -> str:
 
 def _stamps(spec: TableSpec, column: Column) -> tuple[Stamping | None, ...]:
     """Of a column that a cursor is taken from: what stamps it decides how far the watermark may go."""
-    return (column.stamps,) if spec.cursor and column.name in (spec.cursor.column, spec.cursor.fallback) else ()
+    return (column.stamps,) if column.name in spec.cursor_columns else ()
 
 
 def _keys(shape: TableShape) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:

@@ -59,7 +59,7 @@ def with_kept_out(connection: sqlite3.Connection, spec: TableSpec, rows: Iterato
 
 def select(spec: TableSpec, condition: Condition) -> str:
     """The SELECT of cursor and columns."""
-    cursor = effective(spec) if spec.is_incremental else "NULL"
+    cursor = effective(spec) if spec.read_by is not None else "NULL"
     return f"SELECT {cursor}, {names([column.name for column in spec.source_columns])} FROM {identifier(spec.id.name)} WHERE {condition.sql}"
 
 

@@ -47,7 +47,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
             differing = seek(placed(connection, spec, plan.reading.compared)) if seek else None
             plan = plan.at(differing.places) if differing else plan
             tally, window = Tally(plan, comparable), fingerprint_window(plan)
-            held = CursorValues.of(connection, spec) if spec.is_incremental else CursorValues()
+            held = CursorValues.of(connection, spec) if spec.read_by is not None else CursorValues()
             held.check(spec)
             # Under `nulls: skip` too a value that is no stamp goes to quarantine.
             skipped = held.misfits and not plan.request.mode.reads_again
@@ -84,7 +84,7 @@ def _counted(connection: sqlite3.Connection, plan: SyncPlan, rows: Condition) ->
 def rows_of(plan: SyncPlan) -> Condition:
     """The condition for the rows that the plan reads; of its places only up to 500 numbers, as others are sorted out row by row. A backfill reads no rows without a cursor, as every sync reads them anyway."""
     spec = plan.spec
-    if not spec.is_incremental:
+    if spec.read_by is None:
         return EVERY
     skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
     rows = inside(spec, plan.reading.window, nulls=not skips)

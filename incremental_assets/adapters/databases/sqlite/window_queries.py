@@ -76,7 +76,7 @@ def value_of(spec: TableSpec, found: str | int | None) -> CursorValue | None:
 def _rows(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
     """A row without a cursor lies in no window but the one that is open on both sides."""
     condition = EVERY
-    if spec.is_incremental and windows:
+    if spec.read_by is not None and windows:
         condition = either(_inside(spec, window) for window in merge(windows))
     return read_rows(connection, spec, condition)
 

@@ -190,17 +190,17 @@ def _key(spec: TableSpec) -> Column:
 
 
 def _cursor(spec: TableSpec) -> list[Column]:
-    return [cursor_column(spec).alias(CURSOR)] if spec.is_incremental else []
+    return [cursor_column(spec).alias(CURSOR)] if spec.read_by is not None else []
 
 
 def _inside(spec: TableSpec, window: Window, cursor: Column | None = None) -> Column:
     """Whether a row lies in a window, as the source decides it. One without a cursor lies only in the window that is open on both sides, and not even there where the table skips such rows."""
     whole = sf.lit("true").cast("boolean")
-    if not spec.is_incremental or spec.cursor is None:
+    if spec.read_by is None:
         return whole
     found = cursor if cursor is not None else sf.col(CURSOR)
     if window.lower is None and window.upper is None:
-        return found.isNotNull() if spec.cursor.nulls is NullPolicy.SKIP else whole
+        return found.isNotNull() if spec.read_by.nulls is NullPolicy.SKIP else whole
     lower, upper = _limit(window.lower), _limit(window.upper)
     tests = [found.isNotNull()]
     tests += [found >= lower] if lower is not None else []
@@ -223,7 +223,7 @@ def _place(windows: Sequence[Window]) -> Column:
 
 def in_any(spec: TableSpec, windows: Sequence[Window]) -> Column:
     """Windows that touch are asked for as one: what Spark compiles for two dozen of them is too long for the JVM to compile in turn."""
-    cursor = cursor_column(spec) if spec.is_incremental else None
+    cursor = cursor_column(spec) if spec.read_by is not None else None
     if len(windows) == 1 or cursor is None:
         return _inside(spec, windows[0], cursor)
     tests = (_inside(spec, window, cursor) for window in merge(windows))

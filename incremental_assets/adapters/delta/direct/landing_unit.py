@@ -60,7 +60,7 @@ def _how(
             raise NotDirect("columns came after rows that it is compared with")
         lowest = _lowest(plan.spec, overlap.lower, columns)
         return Adding(compares=True, version_key=key if plan.spec.key_enforced else ()), lowest
-    cursor = plan.spec.shape.names.index(plan.spec.cursor.column) if plan.spec.cursor else None
+    cursor = next((plan.spec.shape.names.index(name) for name in plan.spec.cursor_columns), None)
     leaves = way is Way.MERGE
     flagged_at = ordinal(plan.reading.clock) if leaves and plan.spec.deletes.marks else None
     how = Replacing(key, overlap is not None, leaves, whole=way is Way.REWRITE, cursor=cursor, flagged_at=flagged_at)
@@ -75,13 +75,12 @@ def _how(
 
 def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, ...]) -> tuple[Reach, ...]:
     """The reach of the rows that are compared, from the lowest cursor on; empty, so that all are compared, where that is no number by which statistics order the column."""
-    cursor = spec.cursor
-    if cursor is None or lower is None or cursor.fallback is not None:
+    if lower is None or len(spec.cursor_columns) != 1:
         return ()
-    column, found = columns[spec.shape.names.index(cursor.column)], whole(lower)
+    column, found = columns[spec.shape.names.index(*spec.cursor_columns)], whole(lower)
     return (
         ()
-        if found is None or column.type not in cursor_types(cursor.type)
+        if found is None or column.type not in cursor_types(lower.type)
         else (Reach(column.name, column.type, found),)
     )
 

@@ -187,7 +187,4 @@ def _stored(columns: tuple[TargetColumn, ...], stored: Callable[..., Any]) -> tu
 
 def _told(spec: TableSpec) -> tuple[str, ...]:
     """Columns that tell when a row was changed, the first that is not NULL before the others."""
-    cursor = spec.cursor
-    if cursor is None or cursor.type is CursorType.INTEGER:
-        return ()
-    return tuple(name for name in (cursor.column, cursor.fallback) if name is not None)
+    return () if spec.cursor_type is CursorType.INTEGER else spec.cursor_columns

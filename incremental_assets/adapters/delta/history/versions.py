@@ -104,10 +104,10 @@ def _seen(session: SparkSession, of: Tables, step: Step) -> DataFrame:
 
 def _told(spec: TableSpec, step: Step) -> Column:
     """When a row says that it was changed; NULL where it does not."""
-    if spec.cursor is None or spec.cursor.type is CursorType.INTEGER:
+    if spec.cursor_type in (None, CursorType.INTEGER):
         return sf.lit(None).cast("timestamp")
     stamp = cursor_column(spec).cast("timestamp")
-    return stamp if spec.cursor.type is CursorType.TIMESTAMP else sf.to_utc_timestamp(stamp, step.zone)
+    return stamp if spec.cursor_type is CursorType.TIMESTAMP else sf.to_utc_timestamp(stamp, step.zone)
 
 
 def _newest(session: SparkSession, of: Tables, seen: DataFrame, step: Step) -> DataFrame:

@@ -140,7 +140,7 @@ def _keeping(lake: str, plan: SyncPlan, staged: str, path: str, state: LogState)
 
 def _telling(spec: TableSpec) -> tuple[int, ...]:
     """Places of key and cursor; of rows without a key all, the cursor first."""
-    cursor = [spec.cursor.column] if spec.cursor else []
+    cursor = spec.cursor_columns[:1]
     names = [*spec.key, *cursor] if spec.key else [*cursor, *spec.shape.names]
     places = {name: place for place, name in enumerate(spec.shape.names)}
     return tuple(places[name] for name in dict.fromkeys(names) if name in places)

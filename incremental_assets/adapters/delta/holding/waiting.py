@@ -42,10 +42,10 @@ def keys(tasks: Tasks, lake: str, spec: TableSpec) -> dict[str, list[str]]:
 
 def cursors(tasks: Tasks, lake: str, spec: TableSpec) -> tuple[CursorValue, ...] | None:
     """The cursors of the rows that are held, each once; None where none is. One without a cursor has none."""
-    cursor = spec.cursor if spec.is_incremental else None
+    cursor = spec.read_by
     if cursor is None:
         return () if len(_held(tasks, lake, spec, [CONTENT])[0]) else None
-    names = [name for name in (cursor.column, cursor.fallback) if name is not None]
+    names = cursor.columns
     kinds = {each.spark_type for each in spec.columns if each.name in names}
     if len(kinds) != 1 or not kinds <= {*cursor_types(cursor.type)}:
         raise NotDirect("the cursor is no whole number here")

@@ -110,14 +110,13 @@ def counting_of(plan: SyncPlan) -> Counting:
         names=spec.shape.names,
         ends=tuple(places[name] for name in whole_keys(spec)),
         cursor=tuple(places[name] for name in _cursor_columns(spec)),
-        future=_number(plan.reading.told_above) if spec.is_incremental else None,
+        future=_number(plan.reading.told_above) if spec.read_by is not None else None,
         mark=Mark(places[spec.deletes.column], spec.deletes.value) if spec.deletes.drops_marked else None,
     )
 
 
-def _cursor_columns(spec: TableSpec) -> list[str]:
-    cursor = spec.cursor if spec.is_incremental else None
-    return [] if cursor is None else [name for name in (cursor.column, cursor.fallback) if name is not None]
+def _cursor_columns(spec: TableSpec) -> tuple[str, ...]:
+    return spec.read_by.columns if spec.read_by else ()
 
 
 def _number(value: CursorValue | None) -> int | None:
@@ -161,13 +160,13 @@ def _together_digest(digests: Sequence[str]) -> str:
 
 def _value(spec: TableSpec, number: int | Decimal) -> CursorValue | None:
     """The cursor value of a number in the tasks' unit: a day, a microsecond, or a number as it is. None, so that more is compared than need be, where Python has no such moment."""
-    if spec.cursor is None:
+    kind = spec.cursor_type
+    if kind is None:
         return None
-    kind = spec.cursor.type
     if not kind.is_time:
         # Numbers may carry a fraction: as whole ones, below.
         return CursorValue.of(kind, int(Decimal(number).to_integral_value(ROUND_FLOOR)))
-    days = {column.name: column.spark_type for column in spec.columns}[spec.cursor.column] == "date"
+    days = {column.name: column.spark_type for column in spec.columns}[spec.cursor_columns[0]] == "date"
     try:
         moment: Any = _EPOCH + (timedelta(days=int(number)) if days else timedelta(microseconds=int(number)))
         return CursorValue.of(kind, moment.replace(tzinfo=UTC) if kind is CursorType.TIMESTAMP else moment)

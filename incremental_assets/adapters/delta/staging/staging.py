@@ -116,11 +116,11 @@ def _counts(plan: SyncPlan) -> list[Column]:
     lands, is_fit = column(OPERATION) == Operation.PUT.value, column(REJECT_REASON).isNull()
     hashed = sf.xxhash64(*(column(name) for name in spec.shape.names))
     lower, nulls = sf.lit(None).cast("string"), sf.lit(0)
-    if spec.is_incremental:
+    if spec.read_by is not None:
         cursor = cursor_column(spec)
         lowest = sf.min(sf.when(lands, cursor))
         # Numbers may carry a fraction: as whole ones, below.
-        lower = (lowest if spec.cursor is None or spec.cursor.type.is_time else sf.floor(lowest)).cast("string")
+        lower = (lowest if spec.read_by.type.is_time else sf.floor(lowest)).cast("string")
         nulls = sf.count_if(lands & cursor.isNull())
     return [
         sf.count(sf.lit(1)).alias(own("rows")),
@@ -143,7 +143,7 @@ def _counts(plan: SyncPlan) -> list[Column]:
 def count_future(plan: SyncPlan, among: Column | None = None) -> Column:
     """How many of the rows, or of those for which `among` holds, are stamped past the source's clock as the snapshot found it."""
     limit = spark_value(plan.reading.told_above) if plan.reading.told_above is not None else None
-    if limit is None or not plan.spec.is_incremental:
+    if limit is None or plan.spec.read_by is None:
         return sf.lit(0)
     beyond = cursor_column(plan.spec) >= limit
     return sf.count_if(beyond if among is None else among & beyond)
@@ -222,9 +222,10 @@ def check_types(spec: TableSpec, frame: DataFrame) -> None:
 
 def _lower(spec: TableSpec, text: str | None) -> CursorValue | None:
     """The cursor value of a text; None, so that more is compared than need be, where Spark's text is no value that a cursor can have."""
-    if text is None or spec.cursor is None:
+    kind = spec.cursor_type
+    if text is None or kind is None:
         return None
     try:
-        return CursorValue.parse(spec.cursor.type, text)
+        return CursorValue.parse(kind, text)
     except ValueError:
         return None

@@ -7,6 +7,8 @@ class Compare(IntervalCapture):
     """Implements `Capture`."""
 
     words = "compared as a whole"
+    turn = "comparison"
+    finds_differing = True
 
 
 COMPARE = Compare()

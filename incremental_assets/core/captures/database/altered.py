@@ -67,7 +67,7 @@ def _counting_anew(plan: SyncPlan, highest: CursorValue | None) -> tuple[Databas
 
 def of_comparison(plan: SyncPlan, rows: RowCounts) -> tuple[str, ...]:
     """What a comparison after an alteration came to."""
-    if not (plan.reading.finds_differing and plan.spec.is_incremental):
+    if not (plan.reading.finds_differing and plan.spec.read_by is not None):
         return ()
     sentence = (
         f"the comparison read {counted(rows.read, 'row')}, of which {rows.updated:,} had other values in the copy and "

@@ -24,7 +24,7 @@ from incremental_assets.core.captures.database.stamps import restamped
 from incremental_assets.core.captures.database.zones import rezoned, rezoned_warning
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import EVERYTHING, Window
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_terms
@@ -35,6 +35,9 @@ class DatabaseCapture:
     """Implements `Capture` of a table that is read as a whole; each capture says what it reads."""
 
     words = ""
+    turn = "sync"
+    is_whole = False
+    finds_differing = False
 
     def plan(
         self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
@@ -98,6 +101,14 @@ class DatabaseCapture:
     def is_news(self, spec: TableSpec, seen: Observation, found: NothingToDo, state: State | None) -> bool:
         """That the catalogue says something else of the table."""
         return found.state is not None and (state is None or state.definition != found.state.definition)
+
+    def moved(self, spec: TableSpec, state: State) -> State:
+        """Its watermark is as good there."""
+        return state.moved_to_another_cluster()
+
+    def counted_by(self, spec: TableSpec) -> Cursor | None:
+        """None."""
+        return None
 
     def next_look(self, spec: TableSpec, state: State | None) -> datetime | None:
         """At any time."""

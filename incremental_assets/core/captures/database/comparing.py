@@ -27,7 +27,7 @@ def compares_keys(spec: TableSpec, request: Request, state: State | None, bound:
 
 def deletes_due(spec: TableSpec, state: State | None) -> datetime | None:
     """When deletes of a table with a cursor are looked for next; None where none are looked for, and where the next sync does."""
-    if not spec.is_incremental or not spec.deletes.compares or state is None or state.compared is None:
+    if spec.read_by is None or not spec.deletes.compares or state is None or state.compared is None:
         return None
     return state.compared.clock + spec.deletes.every
 

@@ -141,4 +141,4 @@ def alike(one: str, other: str, clock: datetime) -> bool:
 def stamped_columns(spec: TableSpec, cursor: Cursor) -> tuple[str, ...]:
     """The columns whose values may be the cursor of a row."""
     nullable = any(column.nullable for column in spec.columns if column.name == cursor.column)
-    return (cursor.column, cursor.fallback) if cursor.fallback is not None and nullable else (cursor.column,)
+    return cursor.columns if nullable else (cursor.column,)

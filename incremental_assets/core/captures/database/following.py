@@ -13,7 +13,7 @@ from incremental_assets.core.captures.database.overdue import exceeded, overdue
 from incremental_assets.core.captures.database.standing_still import idle
 from incremental_assets.core.captures.database.windows import reading
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableSpec, cursor_of
+from incremental_assets.core.model.table import Cursor, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.report import SyncReport
@@ -37,6 +37,10 @@ class FollowingCapture(DatabaseCapture):
     def window(self, spec: TableSpec, request: Request, state: State | None, observation: Observation) -> Window:
         """From the watermark on."""
         return reading(spec, request, state, seen_of(observation))
+
+    def counted_by(self, spec: TableSpec) -> Cursor | None:
+        """The one that it follows."""
+        return spec.read_by
 
     def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
         """What a comparison after an alteration came to, and whether rows came later than the configuration declares."""

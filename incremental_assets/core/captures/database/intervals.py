@@ -15,6 +15,9 @@ from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Reques
 class IntervalCapture(DatabaseCapture):
     """Implements `Capture`: all rows, when that is due."""
 
+    turn = "refresh"
+    is_whole = True
+
     def read(
         self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, seen: DatabaseObservation
     ) -> SyncPlan | NothingToDo:

@@ -47,7 +47,7 @@ def _tells_rows_apart(plan: SyncPlan) -> bool:
     """
     spec = plan.spec
     return (
-        spec.is_incremental
+        spec.read_by is not None
         and bool(spec.key)
         and spec.key_enforced
         and spec.shape.row_versions

@@ -73,8 +73,8 @@ def lags_behind(state: State | None, bound: Bound) -> str:
 
 def check_zone(spec: TableSpec, bound: Bound) -> None:
     """Stop if stamps are to be read in a zone that only the database knows (an offset, a rule or its own file), or that it knows with other rules."""
-    cursor = spec.cursor
-    if cursor is None or not spec.is_incremental or not cursor.is_zoneless:
+    cursor = spec.read_by
+    if cursor is None or not cursor.is_zoneless:
         return
     zone = zone_of(cursor, bound)
     known = time_zone(zone)
@@ -205,6 +205,6 @@ def start_ahead(spec: TableSpec, window: Window, reached: CursorValue | None) ->
 
 def check_nulls(plan: SyncPlan, nulls: int) -> None:
     """Stop if rows have no cursor and the configuration says so."""
-    cursor = plan.spec.cursor
-    if nulls and cursor is not None and plan.spec.is_incremental and cursor.nulls is NullPolicy.FAIL:
+    cursor = plan.spec.read_by
+    if nulls and cursor is not None and cursor.nulls is NullPolicy.FAIL:
         raise CursorIsNull(plan.spec.id, cursor.column, nulls)

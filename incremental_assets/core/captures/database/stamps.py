@@ -159,7 +159,7 @@ def _needed(spec: TableSpec, cursor: Cursor) -> Iterator[tuple[Proof, str]]:
 def _cursor(spec: TableSpec) -> Cursor | None:
     """The cursor by stamps; None where there is none."""
     cursor = spec.cursor
-    by_stamps = cursor is not None and spec.is_incremental and cursor.type.is_time and not cursor.by_transaction
+    by_stamps = cursor is not None and spec.read_by is not None and cursor.type.is_time and not cursor.by_transaction
     return cursor if by_stamps else None
 
 

@@ -17,7 +17,7 @@ from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, 
 
 def next_look(spec: TableSpec, state: State | None) -> datetime | None:
     """When a table that is read or compared at intervals is due; None for one with a cursor, and before its first sync."""
-    if spec.is_incremental or state is None or state.clock is None:
+    if spec.read_by is not None or state is None or state.clock is None:
         return None
     return state.clock + spec.refresh_every
 

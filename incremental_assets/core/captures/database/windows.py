@@ -37,9 +37,9 @@ def reading(spec: TableSpec, request: Request, state: State | None, observation:
 
 def settling(spec: TableSpec, state: State | None, bound: Bound) -> Window | None:
     """What would settle now, by the starts of transactions: the part of it that was written and is not committed has not. None if nothing would."""
-    if spec.cursor is None or not spec.is_incremental or not spec.cursor.type.is_time:
+    if spec.read_by is None or not spec.read_by.type.is_time:
         return None
-    upper = settle(spec, spec.cursor, bound, None, state).value
+    upper = settle(spec, spec.read_by, bound, None, state).value
     # Nothing below the last watermark can be uncommitted, except in another source.
     known = state if state and state.identity and bound.identity and bound.identity.is_of(state.identity) else None
     lower = still_settled(spec, bound, restamped(spec, known)) or spec.start
@@ -49,7 +49,7 @@ def settling(spec: TableSpec, state: State | None, bound: Bound) -> Window | Non
 def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:
     """The value at which a fingerprint may begin now that the watermark has passed the start of the kept one; None if it has not, or the kept one counts few rows."""
     kept = position_of(state).fingerprint if state else None
-    if kept is None or state is None or not spec.is_incremental or kept.rows <= _FEW:
+    if kept is None or state is None or spec.read_by is None or kept.rows <= _FEW:
         return None
     lower = lower_end(spec, state.position.watermark)
     return lower if lower is not None and (kept.lower is None or kept.lower < lower) else None

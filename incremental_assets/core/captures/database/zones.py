@@ -27,7 +27,7 @@ def zones_of(cursor: Cursor | None, bound: Bound, known: tuple[str, ...]) -> tup
 def rezoned(spec: TableSpec, state: State | None, bound: Bound) -> State | None:
     """The state, moved back below every stamp that the new zone can still produce, if its zone was another."""
     cursor = spec.cursor
-    if state is None or cursor is None or not position_of(state).zones or not spec.is_incremental:
+    if state is None or cursor is None or not position_of(state).zones or spec.read_by is None:
         return state
     zones = zones_of(cursor, bound, position_of(state).zones)
     if zones[1:] == position_of(state).zones[1:] and len(zones) == len(position_of(state).zones):

@@ -32,7 +32,9 @@ class Read:
 def read_rows(dialect: RowDialect, connection: RowConnection, spec: TableSpec, condition: str) -> Iterator[Read]:
     """The rows that fulfil a condition, one by one."""
     converters = [dialect.converter(column) for column in spec.columns]
-    places = [spec.shape.names.index(column.name) for column in cursor_columns(spec)] if spec.is_incremental else []
+    places = (
+        [spec.shape.names.index(column.name) for column in cursor_columns(spec)] if spec.read_by is not None else []
+    )
     by_day = spec.cursor is not None and spec.cursor.type is CursorType.DATE
     for brought in connection.rows(selected(dialect, spec, spec.shape.names, condition)):
         values, column, reason = _converted(spec, brought, converters)

@@ -43,9 +43,9 @@ def open_snapshot(dialect: RowDialect, connection: RowConnection, plan: SyncPlan
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
-                nulls=without(dialect, connection, spec) if spec.is_incremental else 0,
-                highest=value_of(spec, tally.highest) if spec.is_incremental else None,
-                due=value_of(spec, tally.due) if spec.is_incremental else None,
+                nulls=without(dialect, connection, spec) if spec.read_by is not None else 0,
+                highest=value_of(spec, tally.highest) if spec.read_by is not None else None,
+                due=value_of(spec, tally.due) if spec.read_by is not None else None,
                 fingerprint=fingerprint(dialect, connection, spec, window) if window else None,
                 visible="",
                 handle=folder / "rows.parquet",

@@ -43,7 +43,7 @@ def column_of(spec: TableSpec, name: str) -> Column:
 def cursor_columns(spec: TableSpec) -> tuple[Column, ...]:
     """The cursor, then its fallback."""
     cursor = cursor_of(spec)
-    return tuple(column_of(spec, name) for name in (cursor.column, cursor.fallback) if name is not None)
+    return tuple(column_of(spec, name) for name in cursor.columns)
 
 
 def effective(dialect: RowDialect, spec: TableSpec) -> str:
@@ -88,7 +88,7 @@ def beyond(dialect: RowDialect, spec: TableSpec, sign: str, end: CursorValue) ->
 
 def rows_of(dialect: RowDialect, plan: SyncPlan) -> str:
     """The condition for the rows that a plan reads. A backfill reads no rows without a cursor, as every sync reads them anyway."""
-    if not plan.spec.is_incremental:
+    if plan.spec.read_by is None:
         return EVERY
     skips = cursor_of(plan.spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
     return inside(dialect, plan.spec, plan.reading.window, nulls=not skips)
@@ -96,7 +96,7 @@ def rows_of(dialect: RowDialect, plan: SyncPlan) -> str:
 
 def rows_in(dialect: RowDialect, spec: TableSpec, windows: Sequence[Window]) -> str:
     """A row without a cursor lies in no window but the one that is open on both sides."""
-    if not spec.is_incremental or not windows:
+    if spec.read_by is None or not windows:
         return EVERY
     return either(_part(dialect, spec, window) for window in merge(windows))
 

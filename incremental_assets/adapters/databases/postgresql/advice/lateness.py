@@ -29,7 +29,7 @@ def lateness(asked: Asked, specs: Sequence[TableSpec]) -> tuple[Lateness | None,
 def _of_table(asked: Asked, spec: TableSpec, zone: str) -> Lateness | None:
     cursor = spec.cursor
     fits = cursor is not None and cursor.type in (CursorType.TIMESTAMP, CursorType.DATETIME)
-    if not fits or not spec.is_incremental or not spec.shape.splits or not spec.shape.pages:
+    if not fits or spec.read_by is None or not spec.shape.splits or not spec.shape.pages:
         return None
     try:
         rows, *seconds = one_row(asked, _sql(spec, cursor_of(spec).zone or zone))

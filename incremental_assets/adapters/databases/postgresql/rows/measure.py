@@ -116,7 +116,7 @@ def _rejected(spec: TableSpec) -> str:
 
 
 def _inside(spec: TableSpec, window: Window, values: Values) -> str:
-    if not spec.is_incremental:
+    if spec.read_by is None:
         return "TRUE"
     is_whole = window.lower is None and window.upper is None
     return inside(spec, window, values, nulls=is_whole and cursor_of(spec).nulls is not NullPolicy.SKIP)

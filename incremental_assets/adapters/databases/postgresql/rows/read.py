@@ -61,7 +61,7 @@ def rejected(plan: SyncPlan, values: Values) -> str:
 def where(plan: SyncPlan, values: Values, since: int | None) -> str:
     """The condition for the rows that the plan reads, at its places where it names some; with `since` only those that a transaction from this one on has written. A backfill reads no rows without a cursor, as every sync reads them anyway."""
     spec, rows = plan.spec, "TRUE"
-    if spec.is_incremental:
+    if spec.read_by is not None:
         rows = inside(spec, plan.reading.window, values, nulls=reads_nulls(spec) and not plan.request.mode.reads_again)
     rows = of_members(spec, of_database(plan).members, values, rows)
     if plan.request.places is not None:

@@ -146,7 +146,7 @@ def database_zone(asked: Asked) -> str:
 
 def local_times(asked: Asked, specs: Sequence[TableSpec], bound: Bound) -> tuple[LocalTime, ...]:
     """What clocks on the wall show where these tables are stamped, now and as far around it as the turns of a zone may matter."""
-    cursors = [spec.cursor for spec in specs if spec.is_incremental and spec.cursor is not None]
+    cursors = [spec.read_by for spec in specs if spec.read_by is not None]
     zones = {zone_of(cursor, bound) for cursor in cursors if cursor.is_zoneless}
     moments = [bound.clock - _A_DAY_AND_MORE, bound.reached, bound.clock, bound.clock + _A_DAY_AND_MORE]
     found: list[LocalTime] = []

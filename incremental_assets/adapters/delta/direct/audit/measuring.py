@@ -63,14 +63,13 @@ def units_of(
 
 def _windows(spec: TableSpec, windows: Sequence[Window]) -> tuple[tuple[int, ...], tuple[Ends, ...]]:
     """Places of the cursor's columns, none where a row without one counts as well; and the ends of each window."""
-    cursor = spec.cursor if spec.is_incremental else None
+    cursor = spec.read_by
     is_whole = len(windows) == 1 and windows[0].lower is None and windows[0].upper is None
     if is_whole and (cursor is None or cursor.nulls is not NullPolicy.SKIP):
         return (), (Ends(None, None),)
     if cursor is None or not disjoint(windows):
         raise NotDirect("windows share rows")
-    names = [name for name in (cursor.column, cursor.fallback) if name is not None]
-    places = tuple(spec.shape.names.index(name) for name in names)
+    places = tuple(spec.shape.names.index(name) for name in cursor.columns)
     kinds = {spec.columns[place].spark_type for place in places}
     if len(kinds) != 1 or not kinds <= {*cursor_types(cursor.type)}:
         raise NotDirect("the cursor is no whole number here")
