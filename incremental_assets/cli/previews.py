@@ -9,7 +9,6 @@ from typing import Any
 from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown, exit_code_of, worst
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import Trouble
-from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.foresight.preview import FileStep, Preview, SchemaStep
 from incremental_assets.core.model.contract import Contract
@@ -170,7 +169,7 @@ def _entry(each: Preview) -> dict[str, Any]:
             "settled": text(settled),
         },
         "previous_watermark": text(decision and decision.previous_watermark),
-        "new_watermark": text(plan and of_database(plan).new_watermark),
+        "new_watermark": text(plan and plan.reading.new_watermark),
         "guarantee": guarantee and str(guarantee),
         "guarantee_reason": reason or None,
         "within_seconds": within and within.total_seconds(),

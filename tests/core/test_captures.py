@@ -25,6 +25,7 @@ MAY_ASK = (
     "adapters/databases/",  # the readers behind the captures of a database
 )
 FLAGS = {"by_transaction", "is_incremental", "compares_rows", "compares_keys"}
+OPENERS = {"position_of", "of_database"}
 OBJECTS = {name.upper() for name in BUILT_IN}
 XMIN = replace(orders(), cursor=Cursor("xmin", CursorType.INTEGER, by_transaction=True))
 COMPARED = replace(orders(), cursor=None, compares=True, refresh_every=timedelta(hours=1))
@@ -99,6 +100,8 @@ def test_every_place_that_may_ask_is_there() -> None:
         "capture_of(spec) in (WHOLE, COMPARE)",
         "isinstance(plan.reading, DatabaseReading)",
         "isinstance(state.position, DatabasePosition)",
+        "from incremental_assets.core.captures.database.position import position_of",
+        "from incremental_assets.core.captures.database.reading import DatabaseReading, of_database",
         "match spec.capture:\n    case 'whole': pass",
     ],
 )
@@ -131,7 +134,7 @@ def asked(source: str) -> Iterator[int]:
             yield node.lineno
         elif isinstance(node, ast.Compare | ast.Match) and _compares(node):
             yield node.lineno if isinstance(node, ast.Compare) else node.subject.lineno
-        elif isinstance(node, ast.Call) and _takes_apart(node):
+        elif (isinstance(node, ast.Call) and _takes_apart(node)) or (isinstance(node, ast.ImportFrom) and _opens(node)):
             yield node.lineno
 
 
@@ -146,8 +149,8 @@ def _is_cursor(node: ast.AST) -> bool:
 
 
 def _is_row(node: ast.Attribute) -> bool:
-    """Of a row it is its value, of a task the place of a column."""
-    return getattr(node.value, "id", "") in ("row", "how", "counting", "unit")
+    """Of a row it is its value, of a task the place of a column, of a sensor what it keeps."""
+    return getattr(node.value, "id", "") in ("row", "how", "counting", "unit", "found", "context")
 
 
 def _conditions(node: ast.AST) -> list[ast.expr]:
@@ -178,9 +181,13 @@ def _compares(node: ast.Compare | ast.Match) -> bool:
 
 def _takes_apart(node: ast.Call) -> bool:
     """Whether it is asked whose a position, a reading or an observation is."""
-    return getattr(node.func, "id", "") == "isinstance" and any(
-        isinstance(each, ast.Name) and each.id.startswith("Database") for each in node.args[1:]
-    )
+    is_asked = getattr(node.func, "id", "") == "isinstance"
+    return is_asked and any(isinstance(each, ast.Name) and each.id.startswith("Database") for each in node.args[1:])
+
+
+def _opens(node: ast.ImportFrom) -> bool:
+    """Whether it takes what tells a database's position or reading from others."""
+    return "captures.database" in (node.module or "") and bool(OPENERS & {each.name for each in node.names})
 
 
 def _within(path: Path) -> str:

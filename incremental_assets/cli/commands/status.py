@@ -15,13 +15,10 @@ from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import remembered, selected, with_problems
 from incremental_assets.cli.standings import RUNNING, Standing, standings
 from incremental_assets.core.captures.database.bound import Bound
-from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.config.resolve import unconfigured
 from incremental_assets.core.model.cures import check
-from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
-from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.words import age, agreeing, counted
 
@@ -63,7 +60,7 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "lag_seconds": standing.lag,
         "next_look": standing.next_look and standing.next_look.isoformat(),
         "deletes_due": standing.deletes_due and standing.deletes_due.isoformat(),
-        "provisional_rows": _provisional(state),
+        "provisional_rows": state and state.position.provisional,
         "last_run": report.run_id if report else None,
         "last_run_at": standing.last_at and standing.last_at.isoformat(),
         "last_status": str(report.status) if report else None,
@@ -100,15 +97,6 @@ def _unfit_entry(unfit: UnfitRows) -> dict[str, Any]:
         "reasons": [{"reason": reason, "rows": rows} for reason, rows in unfit.reasons],
         "oldest": unfit.oldest and unfit.oldest.isoformat(),
     }
-
-
-def _provisional(state: State | None) -> int | None:
-    """Rows that have landed and will be read again, as they lay above the watermark: at most those of the fingerprint."""
-    position = position_of(state)
-    seen, mark = position.fingerprint, position.watermark
-    if seen is None or mark is None:
-        return None
-    return 0 if seen.highest is None or CursorValue.parse(mark.type, seen.highest) < mark else seen.rows
 
 
 def _oldest(bound: Bound | None) -> dict[str, Any] | None:

@@ -39,6 +39,11 @@ class Position(ABC):
         """What has been read, and has settled."""
         return ()
 
+    @property
+    def provisional(self) -> int | None:
+        """How many of the rows that have landed are read again; None where that is not known."""
+        return None
+
     def reaches(self, value: CursorValue) -> bool:
         """Whether everything below a value was read; False for a value of another type."""
         return self.watermark is not None and self.watermark.type is value.type and value <= self.watermark
@@ -61,7 +66,7 @@ class Position(ABC):
 
     @abstractmethod
     def __str__(self) -> str:
-        """In words, as people are told of it."""
+        """In words, for people."""
 
     def moved(self) -> Self:
         """The same table in another cluster, as `pg_upgrade` leaves it."""

@@ -45,6 +45,11 @@ class Reading:
         return False
 
     @property
+    def new_watermark(self) -> CursorValue | None:
+        """Where the watermark goes."""
+        return None
+
+    @property
     def settled_at(self) -> CursorValue | None:
         """The value of the cursor below which no row can come any more; None where nothing is known to have settled."""
         return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from incremental_assets.core.captures import landed
 from incremental_assets.core.captures.database import (
     altered,
-    landed_state,
     last_read,
     settled_bound,
     standing_still,
@@ -68,7 +68,7 @@ MUTANTS = [
     Mutant(
         "an alteration is known once it was seen, and not once the rows were compared",
         "forgets it with a run that reads a window again",
-        instead(landed_state, "_definition", lambda plan: altered.definition_of(plan.spec, plan.previous)),
+        instead(landed, "_definition", lambda plan: landed.definition_of(plan.spec, plan.previous)),
     ),
     Mutant(
         "a comparison reads what was written since the last read alone",

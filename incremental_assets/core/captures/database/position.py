@@ -66,6 +66,14 @@ class DatabasePosition(Position):
         """The one in force."""
         return self.zones[0] if self.zones else "UTC"
 
+    @property
+    def provisional(self) -> int | None:
+        """Those above the watermark: at most those of the fingerprint."""
+        seen, mark = self.fingerprint, self.watermark
+        if seen is None or mark is None:
+            return None
+        return 0 if seen.highest is None or CursorValue.parse(mark.type, seen.highest) < mark else seen.rows
+
     def lowered(self, watermark: CursorValue | None) -> DatabasePosition:
         """What lies above a watermark that was put back is no longer covered."""
         return replace(self, watermark=watermark, coverage=self.covered_below(watermark))

@@ -109,13 +109,14 @@ def restamped(spec: TableSpec, state: State | None) -> State | None:
     cursor = _cursor(spec)
     if state is None or cursor is None:
         return state
-    before, now = position_of(state).stamps or StampsSeen(), _now(spec, cursor)
-    mark = state.position.watermark
+    position, now = position_of(state), _now(spec, cursor)
+    before, mark = position.stamps or StampsSeen(), position.watermark
+    if (before.cuts, before.within) == (now.cuts, now.within):
+        return state
     if mark is not None:
         mark = mark.minus(max(timedelta(), now.within - before.within))
         mark = mark if before.cuts == now.cuts else _lowest(mark, now)
     # That it was altered, or exceeded, stays to be found by this sync.
-    position = position_of(state)
     kept = position.stamps and replace(position.stamps, cuts=now.cuts, within=now.within)
     return replace(state, position=replace(position, watermark=mark, stamps=kept))
 
