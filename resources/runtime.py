@@ -18,7 +18,7 @@ from incremental_assets.resources.checkpoints import open_checkpoints
 from incremental_assets.resources.contracts import with_sound_contracts
 from incremental_assets.resources.lake import open_lake, open_ownership, open_stage
 from incremental_assets.resources.session import session_of
-from incremental_assets.resources.source import address, open_probe, open_reader
+from incremental_assets.resources.source import address, open_logged_reader, open_probe, open_reader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,7 +104,9 @@ class Runtime:
         """Light queries to a source, by its name."""
         with self._lock:
             if source not in self._probes:
-                self._probes[source] = open_probe(self.configuration.source(source), self.configuration.path)
+                self._probes[source] = open_probe(
+                    self.configuration.source(source), self.configuration.path, self.configuration.lake
+                )
             return self._probes[source]
 
     def ports(self, source: str) -> Ports:
@@ -113,10 +115,11 @@ class Runtime:
             if source not in self._ports:
                 probe, root, session = self.probe(source), self.configuration.lake, self._session
                 tasks = self._open_tasks()
-                where = address(self.configuration.source(source), self.configuration.path)
+                configured = self.configuration.source(source)
+                where = address(configured, self.configuration.path)
                 self._ports[source] = Ports(
                     probe=probe,
-                    source=open_reader(probe, where, session),
+                    source=open_logged_reader(open_reader(probe, where, session), configured, where, root),
                     stage=open_stage(root, session, tasks, self.ownership),
                     lake=open_lake(root, session, where, tasks, self.ownership),
                     checkpoints=self.checkpoints,

@@ -12,6 +12,7 @@ from incremental_assets.core.config.addresses import absolute, checked_host, che
 from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.settings import REFERABLE, Reference, SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
+from incremental_assets.core.model.paths import log_path
 from incremental_assets.resources.home import home_folder
 
 if TYPE_CHECKING:
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
 
     from incremental_assets.adapters.databases.dialect import Address
     from incremental_assets.adapters.databases.probe import SqlProbe
+    from incremental_assets.adapters.logs.registry import Logged
     from incremental_assets.core.ports import Source
 
 _LONGEST = 65_536
 """Bytes of a file that a reference names: no password, host or name has as many."""
 
 
-def open_probe(source: SourceConfig, file: Path) -> SqlProbe:
+def open_probe(source: SourceConfig, file: Path, lake: str = "") -> SqlProbe:
     """Light queries to the source; connects with the first of them."""
+    if source.reads_log:
+        return _logged(source, address(source, file), lake).probe(source.name)
     from incremental_assets.adapters.databases.probe import SqlProbe
 
     return SqlProbe(address(source, file), source.name)
@@ -39,6 +43,26 @@ def open_reader(probe: SqlProbe, where: Address, session: Callable[[], SparkSess
     from incremental_assets.adapters.databases.spark_source import SparkSource
 
     return SparkSource(probe, where, session)
+
+
+def open_logged_reader(inner: Source, source: SourceConfig, where: Address, lake: str) -> Source:
+    """The source whose tables are read from its log, where some are."""
+    if not source.reads_log:
+        return inner
+    from functools import partial
+
+    from incremental_assets.adapters.databases.spark_source import SparkSource
+    from incremental_assets.adapters.delta.copied_rows import copied_rows
+
+    if not isinstance(inner, SparkSource):
+        raise TypeError("a log is read beside the database that writes it")
+    return _logged(source, where, lake).source(inner, partial(copied_rows, lake))
+
+
+def _logged(source: SourceConfig, where: Address, lake: str) -> Logged:
+    from incremental_assets.adapters.logs.registry import logged
+
+    return logged(where, source.log, Path(log_path(lake, source.name)))
 
 
 def address(source: SourceConfig, file: Path) -> Address:

@@ -119,6 +119,8 @@ def _served(each: Preview) -> str:
     if plan.reading.finds_differing:
         copy = each.files.layout.live if each.files else None
         return "hashed on both sides" + (f" ({copy:,} in the copy)" if copy else "") + ", read where it differs"
+    if plan.reading.is_of_changes:
+        return "read from the log"
     if plan.reading.window.lower is None:
         return "read whole"
     if estimate.indexes:

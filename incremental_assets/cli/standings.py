@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from incremental_assets.core.captures.database.comparing import deletes_due
 from incremental_assets.core.captures.database.local_readings import zone_of
 from incremental_assets.core.captures.database.stamps import of_past_stamps, of_stamps, stamps_sentence
 from incremental_assets.core.captures.database.updates import UPSERT_INSTEAD, updates_not_copied
+from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.config.terms import terms_of
@@ -66,6 +68,8 @@ class Standing:
     """What cannot land, whatever the contract; None where only a session could tell."""
     changed: tuple[datetime, SchemaChange] | None = None
     """The last change of its columns, and when it landed."""
+    log: LogSeen | None = None
+    """What the source's log says of it; None where it is not read from there, and where nobody looked."""
     unfinished: str = ""
     """Whether a run that has begun is still there or was interrupted; empty if the last one has ended."""
 
@@ -75,6 +79,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
     verified = runtime.checkpoints.verified()
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
+    logs = {} if offline else _logs(runtime, found)
     changed = {} if offline else _other_hands(runtime, found, positions)
     held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
     unfit = {spec.id: runtime.unfit(spec) for spec in found.specs}
@@ -110,6 +115,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
             held=held.get(table),
             unfit=unfit.get(table),
             changed=columns.get(table),
+            log=logs.get(table),
             unfinished=_unfinished(recent.get(table, ()), beats.get(table)),
         )
         for table in shown
@@ -134,6 +140,18 @@ def _look(
         except IncrementalAssetsError as error:
             errors |= {spec.id: str(error) for spec in specs}
     return lags, bounds, errors
+
+
+def _logs(runtime: Runtime, found: Selection) -> dict[TableId, LogSeen]:
+    """What the log says of the tables that are read from it; nothing where it cannot be looked at, which the lag says."""
+    seen: dict[TableId, LogSeen] = {}
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        if specs and source.reads_log:
+            with suppress(IncrementalAssetsError):
+                told = zip(specs, runtime.probe(source.name).logs(specs), strict=True)
+                seen |= {spec.id: each for spec, each in told if each is not None}
+    return seen
 
 
 def _held(runtime: Runtime, found: Selection) -> dict[TableId, HeldRows | None]:

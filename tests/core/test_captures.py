@@ -23,11 +23,13 @@ MAY_ASK = (
     "core/discovery/",  # what is proposed to them
     "core/model/table.py",
     "adapters/databases/",  # the readers behind the captures of a database
+    "adapters/logs/",  # and of its log
 )
 FLAGS = {"by_transaction", "is_incremental", "compares_rows", "compares_keys"}
 OPENERS = {"position_of", "of_database"}
 OBJECTS = {name.upper() for name in BUILT_IN}
 XMIN = replace(orders(), cursor=Cursor("xmin", CursorType.INTEGER, by_transaction=True))
+LOGGED = replace(orders(), cursor=None, capture="log")
 COMPARED = replace(orders(), cursor=None, compares=True, refresh_every=timedelta(hours=1))
 
 
@@ -40,6 +42,7 @@ COMPARED = replace(orders(), cursor=None, compares=True, refresh_every=timedelta
         (countries(), "whole"),
         (replace(orders(), strategy=Strategy.FULL_REFRESH), "whole"),
         (COMPARED, "compare"),
+        (LOGGED, "log"),
     ],
 )
 def test_each_table_has_the_capture_that_its_terms_say(spec: TableSpec, name: str) -> None:
@@ -53,6 +56,7 @@ def test_each_table_has_the_capture_that_its_terms_say(spec: TableSpec, name: st
         (XMIN, "read by its cursor", "sync", False),
         (countries(), "read whole", "refresh", True),
         (COMPARED, "compared as a whole", "comparison", True),
+        (LOGGED, "read from the log", "sync", False),
     ],
 )
 def test_a_capture_says_in_words_how_a_table_is_brought_up_to_date(

@@ -13,7 +13,21 @@ CURSOR = "cursor: {column: updated_at, type: timestamp}"
 XMIN = "table: public.a\ncursor: {type: xmin}\nstrategy: upsert"
 COMPARED = "table: public.a\nstrategy: upsert\ncompare: {every: 1h}\n"
 
+LOGGED = "table: public.a\ncapture: log\n"
+
 TABLE_MISTAKES = [
+    ("table: public.a\ncapture: binlog #!", "binlog", "did you mean `log`?"),
+    (LOGGED + "strategy: append #!", "append", "a copy by the log has one row per key, and this is `append`"),
+    (LOGGED + CURSOR + " #!", "cursor", "`capture: log` finds every change, and `cursor` does so in another way"),
+    (LOGGED + "compare: {every: 1h} #!", "compare", "`compare` does so in another way; remove one of the two"),
+    (LOGGED + "lookback: 15m #!", "15m", "`lookback` is for tables with a cursor, this one is read from the log"),
+    (LOGGED + "partitions: {every: day} #!", "partitions", "`partitions` is for tables with a cursor"),
+    (LOGGED + "history: scd2 #!", "scd2", "by the log no history is kept yet; remove `history`"),
+    (LOGGED + "contract: {id: {ge: 1}} #!", "contract", "by the log no contract is kept yet; remove `contract`"),
+    (LOGGED + "deletes: {mode: diff} #!", "deletes", "the log tells each row that is gone, which leaves the copy"),
+    (LOGGED + "refresh_every: 1h #!", "1h", "this table is read from the log with each sync"),
+    (LOGGED + "schema_changes: widen #!", "widen", "a table whose columns change is loaded again, by a person"),
+    (LOGGED + "rename: {a: b} #!", "rename", "a table whose columns change is loaded again, by a person"),
     ("table: public.a\ncursro: {column: x, type: date} #!", "cursro", "did you mean `cursor`?"),
     ("table: public.a\nsafety_lag: 15m #!", "safety_lag", "did you mean `lookback`?"),
     ("table: public.a\nxyzzy: 1 #!", "xyzzy", "the keys are lookback, holdback"),
@@ -278,6 +292,17 @@ def test_the_row_version_of_a_table_is_not_named(tmp_path: Path, more: str, cure
         "dialect: postgresql", "dialect: rowstore"
     )
     assert cure in only_problem(tmp_path, text).cure
+
+
+def test_the_log_is_read_of_postgresql_alone_and_into_a_lake_of_this_machine(tmp_path: Path) -> None:
+    text = in_table("table: public.a\ncapture: log #!")
+    problem = only_problem(tmp_path, text.replace("postgresql", "mariadb"))
+    assert (problem.text, problem.cure) == (
+        "log",
+        "the log is read of postgresql, and this source is mariadb; remove `capture`, and write a cursor or `compare: {every: 1h}`",
+    )
+    problem = only_problem(tmp_path, text.replace("lake: ./lake", "lake: s3a://bucket/lake"))
+    assert problem.cure.startswith("the log is read into a lake on a disk of this machine, and this one is in a store")
 
 
 @pytest.mark.parametrize(("snippet", "text", "cure"), TABLE_MISTAKES)

@@ -368,3 +368,35 @@ def test_the_key_that_the_source_tells_is_not_left_out(choice: ColumnChoice, cur
 def test_what_leaves_nothing_is_refused() -> None:
     with pytest.raises(SourceRefused, match="leaves out every column"):
         resolve(config(columns=ColumnChoice(excluded_by_default=("a",))), shape(columns=("a",)))
+
+
+LOGGED = config(strategy=Strategy.UPSERT, capture="log")
+
+
+def test_a_table_that_is_read_from_the_log_is_a_plain_one_with_an_enforced_key() -> None:
+    spec = resolve(LOGGED, shape(primary_key=("id",), splits=True))
+    assert (spec.capture, spec.key, spec.key_enforced, spec.read_by) == ("log", ("id",), True, None)
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (shape(primary_key=("id",)), "by the log plain tables are read, and this is a view"),
+        (shape(primary_key=("day",), unique_keys=(), splits=False), "by the log plain tables are read"),
+    ],
+)
+def test_what_is_no_plain_table_is_not_read_from_the_log(found: TableShape, sentence: str) -> None:
+    with pytest.raises(SourceRefused, match=sentence):
+        resolve(LOGGED, found)
+
+
+def test_a_key_that_the_source_does_not_enforce_is_none_for_the_log() -> None:
+    with pytest.raises(SourceRefused, match="by the log a row is identified by a key that cannot repeat"):
+        resolve(replace(LOGGED, primary_key=("id",)), shape(splits=True))
+
+
+def test_a_key_of_which_the_source_takes_values_for_equal_is_none_for_the_log() -> None:
+    found = shape(primary_key=("note",), splits=True)
+    columns = tuple(replace(each, collation="citext") if each.name == "note" else each for each in found.columns)
+    with pytest.raises(SourceRefused, match=r"takes values of its key \(note\) for equal that a copy holds"):
+        resolve(LOGGED, replace(found, columns=columns))

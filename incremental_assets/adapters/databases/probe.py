@@ -27,6 +27,7 @@ from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.shared_snapshot import MOST_BYTES, Ask, SharedSnapshots
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits, from_catalogue
@@ -128,6 +129,14 @@ class SqlProbe:
         """How late the rows of each table come; None where nothing tells."""
         with self._session() as session:
             return session.lateness(specs) if isinstance(session, Timekeeping) else tuple(None for _ in specs)
+
+    def logs(self, specs: Sequence[TableSpec]) -> tuple[LogSeen | None, ...]:
+        """What the source's log says of each table that is read from it; None for others."""
+        return tuple(None for _ in specs)
+
+    def log_sql(self, specs: Sequence[TableSpec]) -> str:  # noqa: ARG002 - of a source whose log is read
+        """What an administrator runs so that those of the tables can be read from the log that are to be; empty when nothing is missing."""
+        return ""
 
     def schemas(self) -> tuple[str, ...]:
         """Every schema with a table; none where the database is not asked for them."""

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from incremental_assets.adapters.delta.log.plain_file import plain_text
-from incremental_assets.adapters.delta.new_file import new_file, sync_folder
+from incremental_assets.adapters.new_file import new_file, sync_folder
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.model.cures import take_over

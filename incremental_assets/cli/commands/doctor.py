@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from incremental_assets.cli.alike import alike
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.lateness import of_lateness
+from incremental_assets.cli.findings.of_log import of_log
 from incremental_assets.cli.findings.of_source import of_source
 from incremental_assets.cli.findings.of_table import of_past, of_table, of_trouble, wanted_of
 from incremental_assets.cli.globs import chosen
@@ -204,10 +205,12 @@ def _of_source(
     try:
         facts = runtime.probe(source.name).facts([wanted_of(spec.id, terms_of(source, spec.id)) for spec in specs])
         measured = runtime.probe(source.name).lateness(specs)
+        logs = runtime.probe(source.name).logs(specs)
     except IncrementalAssetsError as error:
         yield Finding(source.name, "reachable", Health.FAIL, str(error))
         return
     yield from of_source(source, facts)
+    yield from of_log(specs, logs)
     for spec, each, lateness in zip(specs, facts.tables, measured, strict=True):
         state = positions.get(spec.id, Checkpoint()).state
         yield from of_table(spec, each, facts, landed=state is not None)
@@ -242,9 +245,18 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
         where = address(source, runtime.configuration.path)
         facts, why = _facts(runtime, source, wanted)
         statements[source.name] = dialect_of(where.dialect).missing_sql(where, wanted, facts, _whole(source))
+        if source.reads_log and facts is not None:
+            statements[source.name] = "\n".join(
+                filter(None, (statements[source.name], _log_sql(runtime, source, kept)))
+            )
         summary = f"-- {source.name}" + (f" could not be queried: {why}\n-- All that a new role needs:" if why else "")
         shown.append(Note(f"{summary}\n{statements[source.name] or '-- nothing is missing'}", wrap=False))
     return Answer({"sql": statements}, shown)
+
+
+def _log_sql(runtime: Runtime, source: SourceConfig, kept: Collection[TableId]) -> str:
+    probe = runtime.probe(source.name)
+    return probe.log_sql([spec for spec in resolve_all(source, probe.catalogue()).specs if spec.id in kept])
 
 
 def _whole(source: SourceConfig) -> tuple[str, ...]:

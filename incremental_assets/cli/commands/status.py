@@ -15,10 +15,12 @@ from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import remembered, selected, with_problems
 from incremental_assets.cli.standings import RUNNING, Standing, standings
 from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.config.resolve import unconfigured
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.words import age, agreeing, counted
 
@@ -76,8 +78,16 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "warnings": list(standing.warnings),
         "held": standing.held and _held_entry(standing.held),
         "unfit": standing.unfit and _unfit_entry(standing.unfit),
+        "log": standing.log and _log_entry(standing.log, state),
         "last_schema_change": standing.changed
         and {"at": standing.changed[0].isoformat(), **standing.changed[1].to_json()},
+    }
+
+
+def _log_entry(seen: LogSeen, state: State | None) -> dict[str, Any]:
+    return {
+        "position": str(state.position) if state and state.position.capture else None,
+        "source_keeps_bytes": seen.kept_bytes,
     }
 
 
@@ -132,6 +142,15 @@ def _shown(tables: Sequence[Standing]) -> list[Shown]:
                     "dim",
                 )
             )
+    kept = {standing.table.source: standing.log for standing in tables if standing.log}
+    shown += [
+        Note(
+            f"{source}: the source keeps {seen.kept_bytes >> 20:,} MiB of its log for us",
+            "warn" if seen.warnings else "dim",
+        )
+        for source, seen in kept.items()
+    ]
+    shown += [Note(str(error), "bad") for seen in kept.values() if (error := seen.refused or seen.behind)]
     shown += [
         Note(f"{standing.table}: {_drifted(standing.verified)}; {check(standing.table)} names them", "bad")
         for standing in tables
@@ -174,7 +193,7 @@ def _row(standing: Standing) -> tuple[Cell | str, ...]:
     return (
         str(standing.table),
         str(standing.terms.strategy),
-        short(state and state.position.watermark),
+        str(state.position) if state and state.position.capture else short(state and state.position.watermark),
         # Of a table that never landed it is the age of the source's oldest row, which is no lag.
         Cell(_lag(standing), late),
         _last_run(standing),

@@ -58,7 +58,7 @@ def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed:
         yield Finding(name, "first load", Health.OK, _first_load(facts))
     if spec.read_by is not None:
         yield from of_cursor(spec, spec.read_by, facts, source)
-    else:
+    elif capture_of(spec).is_whole:
         yield Finding(name, capture_of(spec).words, Health.OK, "every time that it is due: it has no cursor")
 
 

@@ -20,6 +20,7 @@ from incremental_assets.core.config.settings import (
     ConnectionOptions,
     Defaults,
     Freshness,
+    LogTerms,
     Parallel,
     Reference,
     SourceConfig,
@@ -82,6 +83,7 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
         check_at=document.check_at,
         backfill=BackfillTerms(**dict(document.backfill)),
         partitions=_time_grid(document.partitions),
+        log=_log(document.log, checked.name),
         defaults=Defaults(
             schema_changes=defaults.schema_changes,
             owners=defaults.owners,
@@ -95,6 +97,11 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
         line=checked.line,
         lines=checked.lines,
     )
+
+
+def _log(document: written.LogDocument, source: str) -> LogTerms:
+    slot = document.slot or f"incremental_assets_{source.lower()}"
+    return LogTerms(slot, document.publication or slot, document.max_slot_lag or LogTerms().max_slot_lag)
 
 
 def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> TableConfig:
@@ -123,6 +130,7 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         freshness=_freshness(document, around),
         refresh_every=_read_every(document, around),
         compares=document.compare is not None,
+        capture=document.capture or "",
         owners=chosen("owners"),
         tags={**defaults.tags, **document.tags},
         renamed=tuple(document.rename.items()),
@@ -165,7 +173,7 @@ def _read_every(document: table_document.TableDocument, around: written.SourceDo
 
 def _deletes_of(document: table_document.TableDocument, chosen: table_document.DeletesDocument) -> Deletes:
     """A comparison sees by itself what is gone: of the rest it takes the limit, and what becomes of such rows."""
-    if traits_of(strategy_of(document)).overwrites:
+    if traits_of(strategy_of(document)).overwrites or document.capture is not None:
         return IGNORED
     if document.compare is None:
         return _deletes(chosen)

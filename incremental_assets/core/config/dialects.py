@@ -31,6 +31,8 @@ class DialectFacts:
     """Whether a schema is what a user owns, in upper case unless it is quoted."""
     numbering: str = ""
     """What it calls the number of the transaction that wrote a row, which it keeps with the row: a type of cursors. Empty: it keeps none."""
+    has_log: bool = False
+    """Whether its tables can be read from its log."""
     compares: bool = True
     """Whether its tables can be compared."""
     schemes: tuple[str, ...] = ()
@@ -41,7 +43,7 @@ class DialectFacts:
 
 _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
     {
-        "postgresql": DialectFacts(numbering="xmin", schemes=("postgres",), kind="postgres"),
+        "postgresql": DialectFacts(numbering="xmin", has_log=True, schemes=("postgres",), kind="postgres"),
         "sqlite": DialectFacts(schema="main", is_file=True, schemes=("sqlite3",)),
         "mariadb": DialectFacts(port=3306, schema_is_database=True),
         "mysql": DialectFacts(port=3306, schema_is_database=True),
@@ -81,6 +83,11 @@ def checked_dialect(name: str) -> str:
     raise ValueError(
         f"there is no dialect {name!r}; use {', '.join(known_dialects())}, or install the package that brings it"
     )
+
+
+def logged() -> tuple[str, ...]:
+    """The dialects whose log is read."""
+    return tuple(name for name in known_dialects() if facts_of(name).has_log)
 
 
 def files() -> tuple[str, ...]:

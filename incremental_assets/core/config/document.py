@@ -21,6 +21,8 @@ from incremental_assets.core.config.scalars import (
     Port,
     PositiveDuration,
     Secret,
+    Size,
+    SlotName,
     SourceName,
     SparkMaster,
     SparkRemote,
@@ -82,6 +84,19 @@ class BackfillDocument(Strict):
     pause: Annotated[Duration, Field(description="Rest between two reads.")] = _BACKFILL.pause
 
 
+class LogDocument(Strict):
+    """The source's log, where tables are read from it."""
+
+    slot: Annotated[
+        SlotName | None, Field(description="The replication slot; `incremental_assets_` and the source when absent.")
+    ] = None
+    publication: Annotated[SlotName | None, Field(description="The publication; named as the slot when absent.")] = None
+    max_slot_lag: Annotated[
+        Size | None,
+        Field(description="A run warns where the source keeps more of its log for the slot; 10GiB when absent."),
+    ] = None
+
+
 class SourceDocument(Strict):
     """One database."""
 
@@ -119,6 +134,7 @@ class SourceDocument(Strict):
     check_at: Annotated[TimeOfDay, Field(description="When everything is checked, daily in UTC; or never.")] = time(3)
     backfill: BackfillDocument = BackfillDocument()
     partitions: Annotated[TimePartitions, BeforeValidator(_no_size)] = TimePartitions(every=Every.MONTH)
+    log: LogDocument = LogDocument()
     defaults: DefaultsDocument = DefaultsDocument()
     tables: tuple[TableEntry, ...] = ()
 

@@ -43,6 +43,7 @@ _KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
     "options": (written.OptionsDocument,),
     "parallel": (written.ParallelDocument,),
     "backfill": (written.BackfillDocument,),
+    "log": (written.LogDocument,),
     "spark": (written.SparkDocument,),
 }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.config.chosen_columns import chosen_columns
 from incremental_assets.core.config.contracts import typed_contract
-from incremental_assets.core.config.settings import SourceConfig, TableConfig, unlisted_table
+from incremental_assets.core.config.settings import LOG, SourceConfig, TableConfig, unlisted_table
 from incremental_assets.core.config.terms import takes_unlisted
 from incremental_assets.core.errors import (
     ColumnMissing,
@@ -177,9 +177,19 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         deletes=config.deletes,
         contract=None if config.contract is None else typed_contract(config.contract, shape),
         history=config.history,
+        capture=config.capture,
     )
     check_names(spec)
-    return collated(spec)
+    return _checked_key(collated(spec))
+
+
+def _checked_key(spec: TableSpec) -> TableSpec:
+    if spec.capture == LOG and spec.collation_key is not None:
+        raise SourceRefused(
+            f"{spec.id}: the source takes values of its key ({', '.join(spec.named_key)}) for equal that a copy holds differently, and the log does not have what tells them "
+            "apart; remove `capture`, and write a cursor or `compare: {every: 1h}`, or name another key"
+        )
+    return spec
 
 
 def _check_readable(shape: TableShape) -> None:
@@ -242,6 +252,8 @@ def _check_key(shape: TableShape, config: TableConfig, cursor: Cursor | None, ke
             f"{shape.id}: by `{cursor.column.lower()}` the later of two rows cannot be known, and the source enforces no key on ({', '.join(key)}); "
             "add a primary key or a unique index on columns that are NOT NULL, or choose another cursor"
         )
+    if config.capture == LOG:
+        _check_logged(shape, key)
     if config.compares and not _is_enforced(shape, key):
         raise SourceRefused(
             f"{shape.id}: `compare` tells rows by a key of which there is one row each, and the source enforces none on ({', '.join(key)}); "
@@ -250,6 +262,19 @@ def _check_key(shape: TableShape, config: TableConfig, cursor: Cursor | None, ke
     if config.deletes.marks and traits_of(config.strategy).keeps_versions and not _is_enforced(shape, key):
         raise SourceRefused(
             f"{shape.id}: `deletes: {{mode: diff}}` tells versions of a row by its key, and the source enforces none; add a primary key, or remove `deletes`"
+        )
+
+
+def _check_logged(shape: TableShape, key: tuple[str, ...]) -> None:
+    if not shape.splits:
+        raise SourceRefused(
+            f"{shape.id}: by the log plain tables are read, and this is a view, a foreign table, or has partitions or children; remove `capture`, "
+            "and write a cursor or `compare: {every: 1h}`"
+        )
+    if not _is_enforced(shape, key):
+        raise SourceRefused(
+            f"{shape.id}: by the log a row is identified by a key that cannot repeat, and the source enforces none on ({', '.join(key)}); "
+            "add a primary key or a unique index on columns that are NOT NULL"
         )
 
 

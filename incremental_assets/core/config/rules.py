@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from incremental_assets.core.config import compare_rules, delete_rules, numbering_rules
+from incremental_assets.core.config import compare_rules, delete_rules, log_rules, numbering_rules
 from incremental_assets.core.config.column_rules import column_mistakes, default_column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
-from incremental_assets.core.config.dialects import facts_of
+from incremental_assets.core.config.dialects import facts_of, logged
 from incremental_assets.core.config.document import SettingsDocument, SourceDocument
 from incremental_assets.core.config.table_document import (
     CursorDocument,
@@ -59,13 +59,18 @@ class Around:
 
 
 def strategy_of(table: TableDocument) -> Strategy:
-    """The strategy as written, else `append` with a cursor (as in LakeXpress) and `full_refresh` without."""
+    """The strategy as written, else `append` with a cursor (as in LakeXpress), `upsert` by a log, and `full_refresh` without either."""
+    if table.capture is not None:
+        return table.strategy or Strategy.UPSERT
     return table.strategy or (Strategy.FULL_REFRESH if table.cursor is None else Strategy.APPEND)
 
 
 def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iterator[Mistake]:
     """What does not fit between strategy, cursor and the keys that depend on them."""
     strategy, own = strategy_of(table), "deletes" in table.model_fields_set
+    if table.capture is not None:
+        yield from log_rules.mistakes(table, strategy, around.dialect)
+        return
     yield from delete_rules.table_mistakes(table.deletes if own else around.defaults.deletes, strategy, own=own)
     yield from _history_mistakes(table, strategy)
     yield from compare_rules.mistakes(table, strategy)
@@ -163,13 +168,10 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
             ("exclude",),
             "this leaves out every table that is not listed; write `unlisted: ignore` in its place, or exclude fewer",
         )
-    most, wanted = source.parallel.connections, source.backfill.connections
-    if wanted is not None and wanted > most:
-        yield (
-            ("backfill", "connections"),
-            f"a source has at most {counted(most, 'connection')}, by `parallel`; write {most} or less, or raise `parallel: {{connections: …}}`",
-        )
+    yield from _connection_mistakes(source)
     yield from grid_mistakes(source.partitions, now)
+    if not facts_of(source.dialect).has_log and "log" in source.model_fields_set:
+        yield ("log",), f"the log is read of {', '.join(logged())}, and this source is {source.dialect}; remove `log`"
     for path, cure in freshness_mistakes(source.defaults.freshness):
         yield ("defaults", *path), cure
     for path, cure in (
@@ -178,6 +180,21 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
         *default_column_mistakes(source.defaults.columns),
     ):
         yield ("defaults", *path), cure
+
+
+def _connection_mistakes(source: SourceDocument) -> Iterator[Mistake]:
+    """As many as are needed, and no more than there are."""
+    most, wanted = source.parallel.connections, source.backfill.connections
+    if wanted is not None and wanted > most:
+        yield (
+            ("backfill", "connections"),
+            f"a source has at most {counted(most, 'connection')}, by `parallel`; write {most} or less, or raise `parallel: {{connections: …}}`",
+        )
+    if most < 2 and any(isinstance(table, TableDocument) and table.capture is not None for table in source.tables):
+        yield (
+            ("parallel", "connections"),
+            "a load beside the log has its snapshot and the log open at once; write `parallel: {connections: 2}` or more",
+        )
 
 
 def freshness_mistakes(freshness: FreshnessDocument) -> Iterator[Mistake]:

@@ -109,6 +109,27 @@ Duration = Annotated[
     _schema("string", pattern=_DURATION, examples=["90s", "15m", "2h", "3d"]),
 ]
 PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(_SIZE, text, re.ASCII)
+    if not found:
+        raise ValueError("write a size like 500MiB or 20GiB")
+    return int(found[1]) << _SHIFTS[found[2]]
+
+
+_SHIFTS = {"MiB": 20, "GiB": 30, "TiB": 40}
+_SIZE = r"([1-9]\d{0,5})(MiB|GiB|TiB)"
+Size = Annotated[int, _read_by(_size), _schema("string", pattern=f"^{_SIZE}$", examples=["500MiB", "20GiB"])]
+
+
+def _plain_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9_]{1,63}", name, re.ASCII):
+        raise ValueError("write a name of small letters, digits and _, of 63 at most")
+    return name
+
+
+SlotName = Annotated[Text, AfterValidator(_plain_name)]
 SpanText = Annotated[
     Span,
     _read_by(duration.parse_span),

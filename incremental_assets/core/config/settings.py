@@ -27,6 +27,10 @@ from incremental_assets.core.strategies import Strategy
 _MONTHS = TimeGrid(Every.MONTH, date(2000, 1, 1))
 
 
+LOG = "log"
+"""The capture of a table whose changes are read from the source's log."""
+
+
 class Compact(StrEnum):
     """Who puts the small files of a copy together."""
 
@@ -91,6 +95,16 @@ class BackfillTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class LogTerms:
+    """How a source's log is read."""
+
+    slot: str = ""
+    publication: str = ""
+    max_slot_lag: int = 10 << 30
+    """Bytes of its log that the source may keep for us before a run warns."""
+
+
+@dataclass(frozen=True, slots=True)
 class Freshness:
     """The age of the oldest row that has not landed, at which to warn and to fail; None is never."""
 
@@ -120,6 +134,8 @@ class TableConfig:
     """How often a table without a cursor is read whole, or compared."""
     compares: bool = False
     """Whether changes are found without a cursor, by a comparison of all rows with the copy."""
+    capture: str = ""
+    """The capture by which changes are found, where the file names one."""
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     renamed: tuple[tuple[str, str], ...] = ()
@@ -189,6 +205,7 @@ class SourceConfig:
     """When everything is checked, daily in UTC; None is never."""
     backfill: BackfillTerms = BackfillTerms()
     partitions: TimeGrid = _MONTHS
+    log: LogTerms = LogTerms()
     defaults: Defaults = Defaults()
     tables: tuple[TableConfig, ...] = ()
     line: int = 0
@@ -198,6 +215,11 @@ class SourceConfig:
     def line_of(self, key: str) -> int:
         """The line where a key is written, else that of the source."""
         return self.lines.get(key, self.line)
+
+    @property
+    def reads_log(self) -> bool:
+        """Whether a table of it is read from its log."""
+        return any(table.capture == LOG for table in self.tables)
 
     @property
     def unencrypted(self) -> str:

@@ -255,6 +255,12 @@ class TableDocument(DefaultsDocument):
         CompareDocument | None,
         Field(description="Of an upsert without a cursor: hash its rows on both sides, and read those that differ."),
     ] = None
+    capture: Annotated[
+        Literal["log"] | None,
+        Field(
+            description="How changes are found, where neither a cursor nor `compare` does: from the source's log (PostgreSQL, upsert)."
+        ),
+    ] = None
     pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
     rename: Annotated[
         dict[Column, Column],

@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from incremental_assets.core.config import document as written
+from incremental_assets.core.config import log_rules, table_document
 from incremental_assets.core.config import problems as config_problems
 from incremental_assets.core.config import rules as config_rules
-from incremental_assets.core.config import table_document
 from incremental_assets.core.config.addresses import ignores_case, resolved_lake
 from incremental_assets.core.config.scalars import SOURCE_NAME
 from incremental_assets.core.config.settings import REFERABLE
@@ -113,6 +113,9 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
     sources = _sources(run, document.data.get("sources"))
     if settings is None:
         return None
+    for source in sources:
+        for table in source.tables:
+            run.add(table.path, log_rules.lake_mistakes(table.document, settings.lake))
     if ignores_case(resolved_lake(settings.lake, folder)):
         _refuse_twins(run, sources)
     return Checked(settings, sources)

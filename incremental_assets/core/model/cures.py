@@ -12,6 +12,8 @@ RUNS_OF_A_TABLE = "`incremental-assets rollback --select TABLE`"
 """List the runs that a copy can be taken back to; TABLE is left to the reader."""
 BACK_TO_A_RUN = "`incremental-assets rollback --select TABLE --to-run RUN --yes`"
 """Take a copy back; TABLE and RUN are left to the reader."""
+LOAD_AGAIN = "`incremental-assets sync --select TABLE --full-refresh`"
+"""Replace a copy by what its source has now; TABLE is left to the reader."""
 
 NO_TEXTS = "{!r} holds numbers, not texts of moments"
 """Of a cursor of times, for its column."""

@@ -49,6 +49,11 @@ def owner_path(lake: str, table: TableId) -> str:
     return f"{_under(f'{_root(lake)}/_owners', table)}.json"
 
 
+def log_path(lake: str, source: str) -> str:
+    """Where what was read of a source's log is kept."""
+    return f"{_root(lake)}/_log/{encoded(source)}"
+
+
 def is_local(lake: str) -> bool:
     """Whether the lake is a folder of this machine rather than a store with an address."""
     return "://" not in lake

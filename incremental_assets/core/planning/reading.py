@@ -50,6 +50,11 @@ class Reading:
         return None
 
     @property
+    def is_of_changes(self) -> bool:
+        """Whether it is of changes that a log tells, rather than of rows that the source has."""
+        return False
+
+    @property
     def settled_at(self) -> CursorValue | None:
         """The value of the cursor below which no row can come any more; None where nothing is known to have settled."""
         return None

@@ -91,7 +91,7 @@ class Asked:
         try:
             yield
         except BaseException:
-            self._clear()
+            self.clear()
             raise
         self.end()
 
@@ -100,11 +100,11 @@ class Asked:
             _, (terms,), answer, *_ = together(self.connection, statements)
             self._terms = trusted(Terms.of(terms), self._terms, self._address)
         except BaseException:
-            self._clear()
+            self.clear()
             raise
         return Answer(answer)
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         """What has failed leaves no transaction open."""
         if self._is_held:
             with suppress(psycopg.Error):

@@ -121,6 +121,15 @@ def pin(limits: Limits) -> str:
     )
 
 
+def pin_session() -> str:
+    """The one SELECT that sets what values are printed and understood by for a session that is all ours, as one of replication is: in force or not."""
+    return (
+        "SELECT pg_catalog.bool_and(pg_catalog.texteq(pg_catalog.set_config(s.name, s.value, false), s.value)) "
+        f"FROM unnest({_array(_CONSTANT)}, {_array(_CONSTANT.values())}) AS s (name, value) "
+        "WHERE pg_catalog.current_setting(s.name, true) IS NOT NULL"
+    )
+
+
 def put_aside() -> Mapping[str, str]:
     """Settings and our values of them, but for those in which every server and client has its own taste."""
     tastes = {"search_path", "client_encoding", "TimeZone", "DateStyle", "jit", "application_name"}

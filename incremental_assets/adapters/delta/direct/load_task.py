@@ -17,9 +17,9 @@ from incremental_assets.adapters.delta.direct.files.data_file import file_name, 
 from incremental_assets.adapters.delta.direct.files.file_statistics import Told
 from incremental_assets.adapters.delta.direct.files.unit import Marks, Stored
 from incremental_assets.adapters.delta.encoding import encoding
-from incremental_assets.adapters.delta.new_file import new_file
 from incremental_assets.adapters.delta.staging.counting import Counting, StagedPart, count_rows, with_operation
 from incremental_assets.adapters.delta.staging.staging_task import grouped
+from incremental_assets.adapters.new_file import new_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from incremental_assets.adapters.delta.history.version_rows import (
     versions,
 )
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from incremental_assets.adapters.delta.new_file import new_file
+from incremental_assets.adapters.new_file import new_file
 from incremental_assets.adapters.spark.arrow_types import FLOATING, required_type
 from incremental_assets.adapters.spark.own_names import own
 

@@ -14,7 +14,7 @@ from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.listing import Listing
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 from incremental_assets.adapters.delta.log.plain_file import check_plain
-from incremental_assets.adapters.delta.new_file import as_ours
+from incremental_assets.adapters.new_file import as_ours
 
 Action = Mapping[str, Any]
 

@@ -15,7 +15,7 @@ from incremental_assets.adapters.delta.log.checkpoint import LOG
 from incremental_assets.adapters.delta.log.commit_text import ACTIONS
 from incremental_assets.adapters.delta.log.log_state import commit_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from incremental_assets.adapters.delta.new_file import new_file, sync_folder
+from incremental_assets.adapters.new_file import new_file, sync_folder
 
 ENGINE = f"incremental-assets/{version_of('incremental-assets')}"
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)

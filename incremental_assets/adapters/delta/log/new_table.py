@@ -15,7 +15,7 @@ from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.checkpoint import LOG
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from incremental_assets.adapters.delta.new_file import sync_folder
+from incremental_assets.adapters.new_file import sync_folder
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Column

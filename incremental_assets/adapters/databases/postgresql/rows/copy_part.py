@@ -68,7 +68,7 @@ class CopyPart:
             asked.copy(f"COPY ({self.sql}) TO STDOUT (FORMAT csv)"),
         ):
             text = bytearray()
-            for row in _received(connection):
+            for row in received(connection):
                 text += row
                 if len(text) >= _CHUNK:
                     yield self._parsed(text)
@@ -124,7 +124,7 @@ class CopyPart:
         return pa.table([*columns, *(read.column(name) for name in _FLAGS)], names=names)
 
 
-def _received(connection: psycopg.Connection[Any]) -> Iterator[memoryview]:
+def received(connection: psycopg.Connection[Any]) -> Iterator[memoryview]:
     """What the driver's own loop gives, which waits again for each row: half of the time of a read went there."""
     wire = connection.pgconn
     while True:

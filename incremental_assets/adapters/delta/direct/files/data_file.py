@@ -15,7 +15,7 @@ from incremental_assets.adapters.delta.direct.files.file_statistics import Told
 from incremental_assets.adapters.delta.direct.files.staged_rows import staged_name
 from incremental_assets.adapters.delta.direct.files.unit import Marks, Stored
 from incremental_assets.adapters.delta.encoding import encoding
-from incremental_assets.adapters.delta.new_file import new_file
+from incremental_assets.adapters.new_file import new_file
 from incremental_assets.adapters.spark.arrow_types import required_type
 
 _ROWS_PER_GROUP = 256 * 1024

@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 from incremental_assets.adapters.delta.log import z85
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 from incremental_assets.adapters.delta.log.vector_file import name_of
-from incremental_assets.adapters.delta.new_file import new_file
+from incremental_assets.adapters.new_file import new_file
 
 _MAGIC = struct.pack("<i", 1681511377)
 """The magic number before a bitmap of 64 bits in its portable form."""

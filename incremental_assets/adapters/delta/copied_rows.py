@@ -1,0 +1,55 @@
+"""Some columns of a copy's rows, for whoever reads changes that go on from them: without Spark, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from incremental_assets.adapters.delta.direct import eligible
+from incremental_assets.adapters.delta.direct.files.columns import Columns
+from incremental_assets.adapters.delta.direct.files.stored_rows import row_groups
+from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.cures import full_refresh
+from incremental_assets.core.model.paths import table_path
+from incremental_assets.core.model.table import TableSpec
+
+
+def copied_rows(lake: str, spec: TableSpec, names: Sequence[str], keys: pa.Table | None) -> pa.Table:
+    """These columns of the rows with these keys, or of all, as they are now. Raises TargetChanged where only Spark could read them."""
+    path = table_path(lake, spec.id)
+    types = {each.name: each.spark_type for each in spec.columns}
+    schema = pa.schema([pa.field(name, required_type(types[name])) for name in names])
+    log = open_log(path)
+    if log is None or not log.landed():
+        return schema.empty_table()
+    try:
+        with explained(spec.id, lake):
+            state = log_cache.at(path, log.version)
+            found = [_with_keys(rows, keys) for rows in _stored(path, state, schema, types)]
+    except NotDirect as error:
+        raise TargetChanged(
+            f"{spec.id}: changes of the log go on from rows of the copy, which cannot be read as it is now ({error}); load it again with {full_refresh(spec)}"
+        ) from None
+    return pa.concat_tables([schema.empty_table(), *found])
+
+
+def _stored(path: str, state: LogState, schema: pa.Schema, types: Mapping[str, str]) -> Iterator[pa.Table]:
+    if why := eligible.refused_to_read(state):
+        raise NotDirect(why)
+    table = Columns.of(state)
+    columns = [table.stored(name, types[name]) for name in schema.names]
+    for add in state.files.values():
+        with row_groups(path, add, ()) as groups:
+            for group in groups:
+                yield pa.table(group.columns(columns), schema=schema).filter(pa.array(group.alive))
+
+
+def _with_keys(rows: pa.Table, keys: pa.Table | None) -> pa.Table:
+    return rows if keys is None else rows.join(keys, keys=keys.column_names, join_type="left semi", use_threads=False)

@@ -1,0 +1,1 @@
+"""Readers of the change logs of databases."""

@@ -1,0 +1,21 @@
+"""A disk that takes nothing more: the slot keeps the log meanwhile, so that nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from incremental_assets.core.errors import LakeRefused
+
+
+@contextmanager
+def written_to(folder: Path) -> Iterator[None]:
+    """Whatever the disk of this folder refuses inside. Raises LakeRefused."""
+    try:
+        yield
+    except OSError as error:
+        raise LakeRefused(
+            f"{folder}: a range of the log could not be written there ({error.strerror or error}); make room or give access, and the next sync reads it again: "
+            "until then the source keeps it for the slot"
+        ) from None

@@ -1,0 +1,197 @@
+"""A source some of whose tables are read from its log: the same questions and snapshots for the others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow.parquet as pq
+
+from incremental_assets.adapters.databases.dialect import Address, ReadPart
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.spark_source import SparkSource
+from incremental_assets.adapters.logs.postgresql.batch import latest
+from incremental_assets.adapters.logs.postgresql.completing import CopyRows, completed
+from incremental_assets.adapters.logs.postgresql.gathering import gathered
+from incremental_assets.adapters.logs.postgresql.log_part import LogPart
+from incremental_assets.adapters.logs.postgresql.source_log import SourceLog
+from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.adapters.spark.own_names import REJECT_REASON
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
+from incremental_assets.core.captures.log.position import Join, LogPosition
+from incremental_assets.core.captures.log.reading import LogReading, of_log
+from incremental_assets.core.config.settings import LOG, LogTerms
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable
+from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.schema_drift import check_names
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.estimate import Estimate
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Seek, Snapshot
+
+_AGAIN_SECONDS = 0.5
+_FROM_LOG = Estimate(unknown="read from the log, which does not tell how much of it is this table's")
+
+
+class LoggedProbe(SqlProbe):
+    """Implements `core.ports.Probe`."""
+
+    def __init__(self, address: Address, source: str, log: SourceLog) -> None:
+        super().__init__(address, source)
+        self._log = log
+
+    def observe(self, looks: Sequence[ObserveRequest]) -> tuple[DatabaseObservation, ...]:
+        """The same, with what the log says of its tables."""
+        logged = [look.spec for look in looks if look.spec.capture == LOG]
+        # Before the database's own bound: what the log has by then, a snapshot behind it shows.
+        seen = iter(self._log.seen(logged)) if logged else iter(())
+        plain = super().observe(looks)
+        return tuple(
+            _with_log(found, next(seen)) if look.spec.capture == LOG else found
+            for look, found in zip(looks, plain, strict=True)
+        )
+
+    def logs(self, specs: Sequence[TableSpec]) -> tuple[LogSeen | None, ...]:
+        """What the log says of each."""
+        logged = [spec for spec in specs if spec.capture == LOG]
+        seen = iter(self._log.seen(logged) if logged else ())
+        return tuple(next(seen) if spec.capture == LOG else None for spec in specs)
+
+    def log_sql(self, specs: Sequence[TableSpec]) -> str:
+        """What is missing of publication and slot."""
+        return self._log.missing_sql([spec for spec in specs if spec.capture == LOG])
+
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """Of changes nobody knows how many come before they are decoded."""
+        asked = [plan for plan in plans if not plan.reading.is_of_changes]
+        told = iter(super().foresee(asked) if asked else ())
+        return tuple(_FROM_LOG if plan.reading.is_of_changes else next(told) for plan in plans)
+
+    def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
+        """Of a table that is read from the log: since the last sync, where the log has gone on."""
+        logged = [look for look in looks if look.spec.capture == LOG]
+        seen = iter(self._log.seen([look.spec for look in logged]) if logged else ())
+        return tuple(
+            0.0 if look.spec.capture == LOG and _is_there(look, next(seen)) else lag
+            for look, lag in zip(looks, super().lag(looks), strict=True)
+        )
+
+
+def _is_there(look: ObserveRequest, seen: LogSeen) -> bool:
+    at = look.state.position if look.state else None
+    return isinstance(at, LogPosition) and at.lsn is not None and seen.flushed <= at.lsn
+
+
+def _with_log(found: DatabaseObservation, seen: LogSeen) -> LogObservation:
+    return LogObservation(**{each.name: getattr(found, each.name) for each in fields(found)}, log=seen)
+
+
+@dataclass(frozen=True)
+class Read:
+    """Implements `core.ports.Snapshot` and `core.captures.log.reading.LogSnapshot`."""
+
+    rows: int
+    rejected: int
+    parts: tuple[ReadPart, ...] | None
+    end: int
+    join: Join | None
+    opened: Callable[[], Any]
+    keys: None = None
+    sought: None = None
+
+    @property
+    def frame(self) -> Any:
+        """Of a load alone."""
+        return self.opened()
+
+
+class LoggedSource:
+    """Implements `core.ports.Source`."""
+
+    def __init__(self, inner: SparkSource, log: SourceLog, copy: CopyRows) -> None:
+        self._inner, self._log, self._copy = inner, log, copy
+
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
+        """The changes behind the plan's position, or the whole table under a snapshot that the log is joined with."""
+        if not isinstance(plan.reading, LogReading):
+            return self._inner.snapshot(plan)
+        return self._loaded(plan) if plan.reading.begin is None else self._changed(plan)
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
+        """As the database does."""
+        return self._inner.compared(plan, seek)
+
+    @contextmanager
+    def _loaded(self, plan: SyncPlan) -> Iterator[Read]:
+        if self._log.address.budget.is_single:
+            raise SourceRefused(
+                f"{plan.spec.id}: while a table is loaded beside the log, its snapshot and the log are asked at once; write `parallel: {{connections: 2}}` or more"
+            )
+        begun = self._log.begin(plan.spec)
+        until = time.monotonic() + self._log.patience
+        while True:
+            with ExitStack() as opened:
+                taken = opened.enter_context(self._inner.snapshot(plan))
+                joined = self._log.join(begun, taken.visible)
+                if joined is not None:
+                    frame = partial(getattr, taken, "frame")
+                    yield Read(taken.rows, taken.rejected, taken.parts, begun.position, joined.join, frame)
+                    return
+            if time.monotonic() > until:
+                raise self._held_up(plan)
+            time.sleep(_AGAIN_SECONDS)
+
+    @contextmanager
+    def _changed(self, plan: SyncPlan) -> Iterator[Read]:
+        check_names(plan.spec)
+        reading = of_log(plan)
+        self._log.read_on(plan.spec, reading.number, reading.begin or 0)
+        found, join = gathered(self._log.shelf, plan), reading.join
+        join = None if join is None or found.end >= join.written else join
+        if found.changes is None:
+            yield Read(0, 0, (), found.end, join, self._no_frame)
+            return
+        rows = completed(plan, latest(found.changes, plan.spec.key), self._copy)
+        path = own_folder(self._log.folder / "scratch") / f"{uuid4().hex}.parquet"
+        try:
+            pq.write_table(rows, path, compression="zstd", compression_level=1)
+            rejected = len(rows) - rows.column(REJECT_REASON).null_count
+            part = LogPart(str(path), path.stat().st_size)
+            yield Read(len(rows), rejected, (part,), found.end, join, self._no_frame)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _held_up(self, plan: SyncPlan) -> SourceUnreachable:
+        named = "; ".join(f"{each.kind} of {each.what} since {each.since:%H:%M:%S}Z" for each in self._log.holders())
+        return SourceUnreachable(
+            f"{plan.spec.id}: no snapshot could be joined with the log within {self._log.patience:.0f} seconds, as a transaction that was open when the table was "
+            f"published still is, or a commit waits for a standby ({named or 'none is open now'}); try again when it has ended"
+        )
+
+    @staticmethod
+    def _no_frame() -> Any:
+        raise SourceRefused(
+            "changes of a log are read by tasks on this machine: sync its tables by a session or an engine of the same machine"
+        )
+
+
+class Logged:
+    """Implements `logs.registry.Logged`."""
+
+    def __init__(self, address: Address, terms: LogTerms, folder: Path) -> None:
+        self.log = SourceLog(address, terms, folder)
+
+    def probe(self, source: str) -> LoggedProbe:
+        """Connects with the first question."""
+        return LoggedProbe(self.log.address, source, self.log)
+
+    def source(self, inner: SparkSource, copy: CopyRows) -> LoggedSource:
+        """Tables that have another capture are read as before."""
+        return LoggedSource(inner, self.log, copy)

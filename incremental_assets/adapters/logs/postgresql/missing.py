@@ -1,0 +1,37 @@
+"""What an administrator runs so that tables can be read from a source's log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.sql import identifier, literal
+from incremental_assets.adapters.logs.postgresql.fitness import PLUGIN
+from incremental_assets.adapters.logs.postgresql.look import Look
+from incremental_assets.adapters.logs.postgresql.slot import Slot
+from incremental_assets.core.model.table import TableSpec
+
+_MAY = "SELECT rolname::text, rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user"
+
+
+def missing_sql(asked: Asked, found: Look, slot: Slot, specs: Sequence[TableSpec]) -> str:
+    """In the order in which they are to be run: a publication comes before its slot, else that never finds it."""
+    if not specs:
+        return ""
+    lines = []
+    ((user, may),) = asked.execute(_MAY)
+    if found.wal_level != "logical":
+        lines.append("ALTER SYSTEM SET wal_level = logical; -- then restart the server")
+    if not may:
+        lines.append(f"ALTER ROLE {identifier(user)} REPLICATION;")
+    there = {(each.schema, each.name) for each in found.publication.members} if found.publication else set()
+    lacking = [spec.id for spec in specs if (spec.id.schema, spec.id.name) not in there]
+    tables = ", ".join(f"{identifier(each.schema)}.{identifier(each.name)}" for each in lacking)
+    publication = identifier(slot.publication)
+    if found.publication is None:
+        lines.append(f"CREATE PUBLICATION {publication} FOR TABLE {tables};")
+    elif lacking:
+        lines.append(f"ALTER PUBLICATION {publication} ADD TABLE {tables};")
+    if found.slot is None:
+        lines.append(f"SELECT pg_create_logical_replication_slot({literal(slot.name)}, '{PLUGIN}');")
+    return "\n".join(lines)

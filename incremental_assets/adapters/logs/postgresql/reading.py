@@ -1,0 +1,166 @@
+"""One range of the log, from the slot to a durable segment: looked at, spooled, decoded, written, and only then given up in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.logs.postgresql.decode import Decoder, Followed, types_in
+from incremental_assets.adapters.logs.postgresql.disk import written_to
+from incremental_assets.adapters.logs.postgresql.fitness import check_log
+from incremental_assets.adapters.logs.postgresql.kinds import kinds_of
+from incremental_assets.adapters.logs.postgresql.look import Look, Publication, SlotState, look
+from incremental_assets.adapters.logs.postgresql.membership import Membership, gaps
+from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Standing
+from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
+from incremental_assets.adapters.logs.postgresql.segments.writing import Segment
+from incremental_assets.adapters.logs.postgresql.slot import Slot
+from incremental_assets.adapters.logs.postgresql.spool import Spool
+from incremental_assets.adapters.logs.postgresql.transactions import Transactions
+from incremental_assets.adapters.logs.postgresql.transport import Transport
+from incremental_assets.adapters.logs.postgresql.values import NotBinary
+from incremental_assets.core.captures.log.lsn import lsn_text
+
+Moment = Callable[[str], None]
+"""Called before each step with its name: a test ends the process there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A source's log: its slot, the transport, where its segments are, and where a range is spooled."""
+
+    slot: Slot
+    transport: Transport
+    shelf: Shelf
+    scratch: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What was read. `manifest` is None where no published table was changed; `left_out` counts changes of published tables that are not followed."""
+
+    look: Look
+    standing: Standing
+    manifest: Manifest | None
+    left_out: int = 0
+
+
+def start(asked: Asked, log: Log) -> Standing:
+    """Where the log was left, or where the slot is, which is recorded before anything is read. Raises as `check_log` does."""
+    standing = log.shelf.standing()
+    if standing is not None:
+        return standing
+    found = look(asked, log.slot)
+    check_log(found, log.slot, None, None)
+    slot, publication = _both(found)
+    standing = Standing(1, slot.confirmed, found.server, Membership.of(publication))
+    log.shelf.stand(standing)
+    return standing
+
+
+def read_on(asked: Asked, log: Log, followed: Mapping[int, Followed], moment: Moment = lambda _: None) -> Range:
+    """Read up to where the log is flushed. Raises as `check_log` does, LakeRefused, StageBroken, SourceRefused for a message that is not known."""
+    before = start(asked, log)
+    found = look(asked, log.slot)
+    check_log(found, log.slot, before.position, before.server)
+    slot, publication = _both(found)
+    membership = Membership.of(publication)
+    missing = gaps(before.membership, membership)
+    if not found.has_moved(before.position) and not missing:
+        if slot.confirmed < before.position:
+            # A run has died before it could, or the source has crashed and forgotten.
+            _give_up(asked, log, before.position, moment)
+        return Range(found, before, None)
+    ahead = _Ahead(before, found, membership, missing, followed)
+    try:
+        read = _range(asked, log, ahead, moment, binary=before.binary)
+    except NotBinary:
+        # What was begun is gone, and the slot has it still.
+        read = _range(asked, log, ahead, moment, binary=False)
+    _give_up(asked, log, read.standing.position, moment)
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """What is to be read: from where on, and what was seen before."""
+
+    before: Standing
+    look: Look
+    membership: Membership
+    gaps: Mapping[int, str]
+    followed: Mapping[int, Followed]
+
+
+def _range(asked: Asked, log: Log, ahead: _Ahead, moment: Moment, *, binary: bool) -> Range:
+    """Up to a durable segment, or a durable position where there is nothing for one. Raises NotBinary where the range has to come as texts."""
+    before, upto = ahead.before, ahead.look.flushed or 0
+    moment("spool")
+    with Spool(log.scratch) as spool, _segment(log) as segment:
+        log.transport(asked, log.slot, upto, spool, binary=binary)
+        kinds = kinds_of(asked, types_in(spool, ahead.followed))
+        fits = all(kind.binary for kind in kinds.values())
+        if binary and not fits:
+            raise NotBinary
+        decoder = Decoder(Transactions(before.position), ahead.followed, kinds)
+        _decode(spool, decoder, segment, moment)
+        moment("write")
+        transactions, pieces = segment.files()
+        end, last = decoder.transactions.end, decoder.transactions.last_commit_at
+        position = max(before.position, upto if end is None else end)
+        is_binary = fits and not decoder.rejected
+        after = Standing(before.number + 1, position, ahead.look.server, ahead.membership, is_binary)
+        missing = {**ahead.gaps, **decoder.failed}
+        # Of published tables that are not followed the transactions count as well: a snapshot by which one of them begins must show them.
+        if not pieces and not missing and not transactions.rows:
+            moment("stand")
+            log.shelf.stand(after)
+            return Range(ahead.look, after, None, decoder.left_out)
+        names, now = log.shelf.names(), datetime.now(UTC)
+        follows = names[-1] if names else ""
+        manifest = Manifest(before.position, follows, after, now, _time(last), transactions, pieces, missing)
+        moment("finish")
+        segment.finish(manifest)
+    return Range(ahead.look, after, manifest, decoder.left_out)
+
+
+@contextmanager
+def _segment(log: Log) -> Iterator[Segment]:
+    """One that takes no place where it is not finished."""
+    with written_to(log.shelf.folder):
+        segment = log.shelf.begin()
+        try:
+            yield segment
+        finally:
+            segment.discard()
+
+
+def _decode(spool: Spool, decoder: Decoder, segment: Segment, moment: Moment) -> None:
+    for block in spool.blocks():
+        moment("decode")
+        decoded = decoder.decode(block)
+        segment.add(decoded.changes, decoded.committed)
+
+
+def _give_up(asked: Asked, log: Log, position: int, moment: Moment) -> None:
+    """The source need keep nothing before the position. When it crashes it may forget that: a range begins before the position then, which is passed over."""
+    moment("advance")
+    asked.execute(
+        "SELECT pg_catalog.pg_replication_slot_advance(CAST($1 AS name), CAST($2 AS pg_lsn))",
+        (log.slot.name, lsn_text(position)),
+    )
+    moment("end")
+
+
+def _both(found: Look) -> tuple[SlotState, Publication]:
+    if found.slot is None or found.publication is None:
+        raise ValueError("a log was looked at that has not been checked")
+    return found.slot, found.publication
+
+
+def _time(micros: int | None) -> datetime | None:
+    return None if micros is None else datetime.fromtimestamp(micros / 1_000_000, UTC)

@@ -1,0 +1,156 @@
+"""What a segment is: a range of the log, its transactions, and a file of changes for each table and each layout that it had."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from incremental_assets.adapters.logs.postgresql.look import Server
+from incremental_assets.adapters.logs.postgresql.membership import Membership
+
+VERSION = 1
+FILE = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file of a segment."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadColumn:
+    """A column of a file: as the source and as Spark call its type."""
+
+    name: str
+    source_type: str
+    spark_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Changes of one table under one layout, in their order. Pieces of a table follow each other as they are listed."""
+
+    oid: int
+    schema: str
+    name: str
+    columns: tuple[ReadColumn, ...]
+    file: Written
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of a log at a position: whatever is read next goes on from it. `number` grows with each."""
+
+    number: int
+    position: int
+    server: Server
+    membership: Membership
+    binary: bool = True
+    """Whether the source was last asked for the binary format, as every published type is read from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A segment. Its range begins behind `begin` and ends with the commit that ends at `standing.position`."""
+
+    begin: int
+    follows: str
+    """The name of the segment before it; empty for the first."""
+    standing: Standing
+    read_at: datetime
+    last_commit_at: datetime | None
+    transactions: Written
+    pieces: tuple[Piece, ...]
+    gaps: Mapping[int, str]
+    """Of tables by their number, why changes before this segment's end may be missing from the log."""
+
+    @property
+    def end(self) -> int:
+        """Behind its last commit."""
+        return self.standing.position
+
+    @property
+    def before(self) -> int:
+        """The end of the segment before it: between the two no table was changed."""
+        return int(self.follows.partition("-")[2], 16) if self.follows else 0
+
+    @property
+    def name(self) -> str:
+        """Of its folder: names sort as ranges do."""
+        return name_of(self.standing.number, self.end)
+
+    def to_json(self) -> str:
+        """As it is stored."""
+        return json.dumps({"version": VERSION, **asdict(self)}, default=_stored, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        """As it was stored. Raises ValueError, KeyError, TypeError where it was not."""
+        found = json.loads(text)
+        check_version(found)
+        last = found["last_commit_at"]
+        return cls(
+            begin=found["begin"],
+            follows=found["follows"],
+            standing=standing_of(found["standing"]),
+            read_at=datetime.fromisoformat(found["read_at"]),
+            last_commit_at=None if last is None else datetime.fromisoformat(last),
+            transactions=Written(**found["transactions"]),
+            pieces=tuple(map(_piece, found["pieces"])),
+            gaps={int(oid): why for oid, why in found["gaps"].items()},
+        )
+
+
+def name_of(number: int, end: int) -> str:
+    """The name of the folder of a segment."""
+    return f"{number:010d}-{end:016X}"
+
+
+def standing_text(standing: Standing) -> str:
+    """As it is stored beside the segments."""
+    return json.dumps({"version": VERSION, **asdict(standing)}, indent=1)
+
+
+def standing_from(text: str) -> Standing:
+    """As it was stored. Raises ValueError, KeyError, TypeError where it was not."""
+    found = json.loads(text)
+    check_version(found)
+    return standing_of(found)
+
+
+def standing_of(found: Mapping[str, Any]) -> Standing:
+    """From its JSON."""
+    membership = found["membership"]
+    tables = {int(oid): joined for oid, joined in membership["tables"].items()}
+    return Standing(
+        number=found["number"],
+        position=found["position"],
+        server=Server(**found["server"]),
+        membership=Membership(membership["publication"], tables),
+        binary=found["binary"],
+    )
+
+
+def check_version(found: Mapping[str, Any]) -> None:
+    """Raises ValueError for one that a later release has written."""
+    if found["version"] != VERSION:
+        raise ValueError(f"version {found['version']}")
+
+
+def _piece(found: Mapping[str, Any]) -> Piece:
+    columns = tuple(ReadColumn(**each) for each in found["columns"])
+    return Piece(found["oid"], found["schema"], found["name"], columns, Written(**found["file"]))
+
+
+def _stored(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(type(value).__name__)

@@ -1,0 +1,148 @@
+"""The segments of one source, in `{lake}/_log/{source}/`: which are there, up to where the log was read, and which may go."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+
+from incremental_assets.adapters.logs.postgresql.segments.files import RESTORE, read_file
+from incremental_assets.adapters.logs.postgresql.segments.manifest import (
+    FILE,
+    Manifest,
+    Standing,
+    standing_from,
+    standing_text,
+)
+from incremental_assets.adapters.logs.postgresql.segments.writing import UNFINISHED, Segment
+from incremental_assets.adapters.new_file import new_file, sync_folder
+from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.core.captures.log.lsn import lsn_text
+from incremental_assets.core.errors import LakeRefused
+from incremental_assets.core.model.cures import LOAD_AGAIN
+
+_STANDING = "standing.json"
+_GOING = "going-"
+"""How the name of a segment begins that is being removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """One process at a time writes here, under the lease of the source. Whoever reads needs none."""
+
+    folder: Path
+
+    @property
+    def segments(self) -> Path:
+        """The folder that has one for each segment."""
+        return self.folder / "segments"
+
+    def begin(self) -> Segment:
+        """A segment to be written."""
+        own_folder(self.segments)
+        return Segment(self.segments)
+
+    def names(self) -> list[str]:
+        """Of the segments, in their order."""
+        with suppress(FileNotFoundError):
+            entries = (each.name for each in self.segments.iterdir())
+            return sorted(each for each in entries if each != UNFINISHED and not each.startswith(_GOING))
+        return []
+
+    def manifest(self, name: str) -> Manifest:
+        """Raises LakeRefused where it is missing or unreadable."""
+        path = self.segments / name / FILE
+        try:
+            found = Manifest.from_json(path.read_text(encoding="utf-8"))
+            if found.name != name:
+                raise ValueError("another segment's")  # noqa: TRY301 (the sentence is the same)
+        except FileNotFoundError:
+            raise LakeRefused(
+                f"{path} is missing, so that nobody knows what that range of the log holds; {RESTORE}"
+            ) from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise LakeRefused(f"{path} is no manifest of a segment that this release can read; {RESTORE}") from None
+        return found
+
+    def standing(self) -> Standing | None:
+        """Up to where the log was read, by the last segment or by a later range that was empty; None before the first."""
+        names, beside = self.names(), self._beside()
+        last = self.manifest(names[-1]).standing if names else None
+        if last is None or beside is None:
+            return last or beside
+        return beside if beside.number > last.number else last
+
+    def stand(self, standing: Standing) -> None:
+        """Record a position without a segment: before the first range, and behind one that was empty."""
+        own_folder(self.folder)
+        path = self.folder / _STANDING
+        fresh = path.with_suffix(".new")
+        fresh.unlink(missing_ok=True)
+        with new_file(fresh) as file:
+            file.write(standing_text(standing).encode())
+        fresh.replace(path)
+        sync_folder(self.folder)
+
+    def after(self, position: int) -> Iterator[Manifest]:
+        """The segments that end behind a position, in order, each as soon as it is known to follow the one before. Raises LakeRefused where one is missing."""
+        before: Manifest | None = None
+        for name in self.names():
+            found = self.manifest(name)
+            if before is not None and found.follows != before.name:
+                raise LakeRefused(
+                    f"{self.segments / found.follows} is missing, a range of the log up to {lsn_text(found.begin)}; {RESTORE}"
+                )
+            if before is None and position < found.before:
+                raise LakeRefused(
+                    f"the log from {lsn_text(position)} to {lsn_text(found.before)} is no more in {self.segments}: the table has not landed it while it was kept; "
+                    f"load it again with {LOAD_AGAIN}"
+                )
+            before = found
+            if found.end > position:
+                yield found
+
+    def rows(self, manifest: Manifest, oid: int) -> Iterator[pa.Table]:
+        """The changes of a table, a table for each layout, in order. Raises LakeRefused where a file is not as it was written."""
+        for piece in manifest.pieces:
+            if piece.oid == oid:
+                yield read_file(self.segments / manifest.name, piece.file)
+
+    def transactions(self, manifest: Manifest) -> pa.Table:
+        """Numbers, commits and sizes of its transactions. Raises LakeRefused likewise."""
+        return read_file(self.segments / manifest.name, manifest.transactions)
+
+    def prune(self, landed: int, keep: timedelta, now: datetime) -> tuple[str, ...]:
+        """Remove the segments that all tables have landed and that are older than `keep`, from the oldest on; the last one stays, as it says where we are. Their names."""
+        self._finish_removing()
+        removed = []
+        for name in self.names()[:-1]:
+            found = self.manifest(name)
+            if found.end > landed or now - found.read_at < keep:
+                break
+            # Under another name first: what is removed in part is no segment.
+            (self.segments / name).rename(self.segments / f"{_GOING}{name}")
+            removed.append(name)
+        self._finish_removing()
+        return tuple(removed)
+
+    def bytes(self) -> int:
+        """What the segments take on disk."""
+        return sum(each.stat().st_size for each in self.segments.glob("*/*")) if self.segments.exists() else 0
+
+    def _finish_removing(self) -> None:
+        for left in self.segments.glob(f"{_GOING}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def _beside(self) -> Standing | None:
+        path = self.folder / _STANDING
+        try:
+            return standing_from(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            raise LakeRefused(f"{path} does not say up to where the log was read; {RESTORE}") from None

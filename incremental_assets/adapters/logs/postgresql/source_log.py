@@ -1,0 +1,250 @@
+"""The log of one source as its tables are read from it: what a look tells of them, where a load begins, and the changes behind a position."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.logs.postgresql.alone import alone
+from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_table
+from incremental_assets.adapters.logs.postgresql.following import Following, Record, record, record_in
+from incremental_assets.adapters.logs.postgresql.joining import Snapshot
+from incremental_assets.adapters.logs.postgresql.look import Holder, Look, Member, holders, look
+from incremental_assets.adapters.logs.postgresql.missing import missing_sql
+from incremental_assets.adapters.logs.postgresql.reading import Log, Moment, Range, read_on
+from incremental_assets.adapters.logs.postgresql.segments.files import RESTORE
+from incremental_assets.adapters.logs.postgresql.segments.manifest import Standing
+from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
+from incremental_assets.adapters.logs.postgresql.session import opened
+from incremental_assets.adapters.logs.postgresql.slot import Slot
+from incremental_assets.adapters.logs.postgresql.spool import Offsets
+from incremental_assets.adapters.logs.postgresql.start_anew import start_anew
+from incremental_assets.adapters.logs.postgresql.switching import Switching
+from incremental_assets.adapters.logs.postgresql.walsender import Walsender
+from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.core.captures.log.lsn import lsn_of
+from incremental_assets.core.captures.log.observation import LogSeen
+from incremental_assets.core.captures.log.position import Join
+from incremental_assets.core.config.settings import LogTerms
+from incremental_assets.core.errors import (
+    IncrementalAssetsError,
+    LakeRefused,
+    SourceExchanged,
+    SourceRefused,
+    SourceUnreachable,
+)
+from incremental_assets.core.model.cures import full_refresh
+from incremental_assets.core.model.table import TableSpec
+
+KEEP = timedelta(days=7)
+"""Segments that all tables have landed stay for as long: a copy may be taken back to an earlier run, and go on from there."""
+_POLL_SECONDS = 0.2
+_TURN_SECONDS = 900.0
+"""A backlog of hours is decoded within that, and tables that ask meanwhile wait."""
+_WRITTEN = "SELECT pg_current_wal_insert_lsn()::text"
+_FLUSHED = "SELECT pg_current_wal_flush_lsn()::text"
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Where a load begins: from `position` on its table's changes are in segments. `passed`: the transactions before that which segments still have."""
+
+    position: int
+    following: Following
+    passed: Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """`join`: the snapshot as it counts from the position on; None where the log has passed it already."""
+
+    join: Join | None
+
+
+@dataclass(frozen=True)
+class SourceLog:
+    """`folder` has the segments. `moment` is called before each step of a read with its name."""
+
+    address: Address
+    terms: LogTerms
+    folder: Path
+    patience: float = 60.0
+    moment: Moment = lambda _: None
+
+    @property
+    def slot(self) -> Slot:
+        """The slot and the publication."""
+        return Slot(self.terms.slot, self.terms.publication)
+
+    @property
+    def shelf(self) -> Shelf:
+        """The segments."""
+        return Shelf(self.folder)
+
+    def seen(self, specs: Sequence[TableSpec]) -> tuple[LogSeen, ...]:
+        """What the log says of each table now; two statements. Raises SourceUnreachable, SourceRefused."""
+        with self._asked() as asked:
+            found = look(asked, self.slot)
+        refused = _refusal(found, self.slot, None)
+        try:
+            standing = self.shelf.standing()
+            behind = refused or (_refusal(found, self.slot, standing) if standing else None)
+        except LakeRefused as error:
+            # Of the tables that are read from the log, and of no other.
+            behind = error
+        return tuple(self._seen(spec, found, refused, behind) for spec in specs)
+
+    def missing_sql(self, specs: Sequence[TableSpec]) -> str:
+        """Statements for an administrator; empty when nothing is missing. Raises SourceUnreachable, SourceRefused."""
+        with self._asked() as asked:
+            return missing_sql(asked, look(asked, self.slot), self.slot, specs)
+
+    def begin(self, spec: TableSpec) -> Begun:
+        """Follow the table from now on. Raises what `read_on` does."""
+        with alone(self.folder, _TURN_SECONDS), self._asked() as asked:
+            found = look(asked, self.slot)
+            check_log(found, self.slot, None, None)
+            member, why = self._member(spec, found)
+            if member is None or why:
+                raise SourceRefused(f"{spec.id}: {why}")
+            standing = self.shelf.standing()
+            known, is_whole = record_in(self.folder), self._is_whole()
+            if not is_whole or (standing is not None and _refusal(found, self.slot, standing) is not None):
+                known = start_anew(self.shelf, known, found, standing)
+            joined = f"{found.publication.joined if found.publication else ''}/{member.joined}"
+            wanted = Following(member.oid, spec.key, spec.shape.left_out, joined, found.next_xid)
+            followers = known.follow(wanted)
+            position = self._read_on(asked, followers).standing.position
+            following = followers.tables[member.oid]
+            try:
+                return Begun(position, following, self._passed(position))
+            except LakeRefused:
+                # Which they were is lost: all that have begun by now have to be over.
+                later = replace(following, next_xid=look(asked, self.slot).next_xid)
+                return Begun(position, later, np.zeros(0, np.int64))
+
+    def join(self, begun: Begun, visible: str) -> Joined | None:
+        """How a snapshot that is held joins the log at that position; None where it does not, and has to be taken again. Waits until it is durable."""
+        with self._asked() as asked:
+            # Asked behind the snapshot: whatever it shows was written before that.
+            written = _one(asked, _WRITTEN)
+            shown = Snapshot.of(visible, written)
+            if not shown.is_after(begun.following.next_xid) or shown.hides(begun.passed):
+                return None
+            until = time.monotonic() + self.patience
+            while not shown.is_durable(lsn_of(_one(asked, _FLUSHED))):
+                if time.monotonic() > until:
+                    raise SourceUnreachable(f"the source does not write its log to disk up to {written}; try again")
+                time.sleep(_POLL_SECONDS)
+            return Joined(None if shown.is_passed(begun.position) else Join(visible, shown.looked_at))
+
+    def holders(self) -> tuple[Holder, ...]:
+        """What is open in the source for the longest time."""
+        with self._asked() as asked:
+            return holders(asked)
+
+    def read_on(self, spec: TableSpec, oid: int, landed: int) -> Range:
+        """Decode what the slot holds into segments, for all tables that are followed; this one has landed up to there. Raises as `reading.read_on` does."""
+        with alone(self.folder, _TURN_SECONDS), self._asked() as asked:
+            known = self._recorded()
+            if oid not in known.tables:
+                raise LakeRefused(
+                    f"{spec.id}: {self.folder} has no record of it, so that changes which were read of the log may be missing there; "
+                    f"restore the folder from a backup of the lake, or load the table again with {full_refresh(spec)}"
+                )
+            known = known.has_landed(oid, landed)
+            found = self._read_on(asked, known)
+            self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
+            return found
+
+    def _recorded(self) -> Record:
+        """Which tables are followed. Raises LakeRefused where the last segment that was there is no more."""
+        found = record_in(self.folder)
+        if not self._is_whole():
+            raise LakeRefused(f"{self.shelf.segments / found.last} is missing, a range of the log; {RESTORE}")
+        return found
+
+    def _is_whole(self) -> bool:
+        last = record_in(self.folder).last
+        return not last or last in self.shelf.names()
+
+    def _read_on(self, asked: Asked, known: Record) -> Range:
+        """The tables are on disk before a range is decoded for them, and the range before its name is."""
+        record(own_folder(self.folder), record_in(self.folder), known)
+        log = Log(self.slot, Switching(Walsender(self.address)), self.shelf, own_folder(self.folder / "scratch"))
+        found = read_on(asked, log, {oid: each.followed for oid, each in known.tables.items()}, self.moment)
+        record(self.folder, known, replace(known, last=(self.shelf.names() or [""])[-1]))
+        return found
+
+    def _passed(self, position: int) -> Offsets:
+        found = [
+            np.array(self.shelf.transactions(manifest).column("xid"))
+            for name in self.shelf.names()
+            if (manifest := self.shelf.manifest(name)).end <= position
+        ]
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def _seen(
+        self,
+        spec: TableSpec,
+        found: Look,
+        refused: IncrementalAssetsError | None,
+        behind: IncrementalAssetsError | None,
+    ) -> LogSeen:
+        member, why = (None, "") if refused else self._member(spec, found)
+        own = SourceRefused(f"{spec.id}: {why}") if why else refused and _of(spec, refused)
+        return LogSeen(
+            flushed=found.flushed or 0,
+            number=member.oid if member else 0,
+            server=f"{found.server.system}/{found.server.timeline}",
+            kept_bytes=found.kept_bytes,
+            refused=own,
+            behind=own or (behind and _of(spec, behind)),
+            warnings=self._warnings(found),
+        )
+
+    def _member(self, spec: TableSpec, found: Look) -> tuple[Member | None, str]:
+        members = found.publication.members if found.publication else ()
+        member = next((each for each in members if (each.schema, each.name) == (spec.id.schema, spec.id.name)), None)
+        return member, check_table(member, f"{spec.id.schema}.{spec.id.name}", self.slot, spec.key, spec.shape.names)
+
+    def _warnings(self, found: Look) -> tuple[str, ...]:
+        if found.kept_bytes <= self.terms.max_slot_lag:
+            return ()
+        sentence = (
+            f"the source keeps {found.kept_bytes >> 20:,} MiB of its log for the replication slot {self.terms.slot}, more than `max_slot_lag` allows: it goes on to "
+            "keep them until tables are synced and its oldest open transaction has ended"
+        )
+        return (sentence,)
+
+    @contextmanager
+    def _asked(self) -> Iterator[Asked]:
+        with self.address.budget.look(), opened(self.address) as asked:
+            yield asked
+
+
+def _refusal(found: Look, slot: Slot, standing: Standing | None) -> IncrementalAssetsError | None:
+    """Whoever reads it at this moment ends by himself."""
+    unread = replace(found, slot=found.slot and replace(found.slot, reader=None))
+    try:
+        check_log(unread, slot, standing.position if standing else None, standing.server if standing else None)
+    except (SourceRefused, SourceExchanged) as error:
+        return error
+    return None
+
+
+def _of(spec: TableSpec, error: IncrementalAssetsError) -> IncrementalAssetsError:
+    return type(error)(f"{spec.id}: {error}")
+
+
+def _one(asked: Asked, sql: str) -> str:
+    ((value,),) = asked.execute(sql)
+    return str(value)

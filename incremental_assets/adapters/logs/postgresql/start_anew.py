@@ -1,0 +1,35 @@
+"""A log that begins anew: behind another slot, on another server, or where segments were lost. A segment of its own says so of all tables that went on from before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from incremental_assets.adapters.logs.postgresql.following import Record
+from incremental_assets.adapters.logs.postgresql.look import Look
+from incremental_assets.adapters.logs.postgresql.membership import Membership
+from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Standing
+from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
+from incremental_assets.core.captures.log.lsn import lsn_text
+from incremental_assets.core.model.cures import LOAD_AGAIN
+
+
+def start_anew(shelf: Shelf, known: Record, found: Look, before: Standing | None) -> Record:
+    """From where the slot is. Nothing of an earlier segment is needed from then on."""
+    if found.slot is None or found.publication is None:
+        raise ValueError("a log was looked at that has not been checked")
+    left, begin = before.position if before else 0, found.slot.confirmed
+    why = (
+        f"the log was left at {lsn_text(left)} and goes on at {lsn_text(begin)}, from a new replication slot or as segments were lost: what changed in between is in "
+        f"none; load it again with {LOAD_AGAIN}"
+    )
+    after = Standing((before.number if before else 0) + 1, begin, found.server, Membership.of(found.publication))
+    names, segment = shelf.names(), shelf.begin()
+    try:
+        transactions, pieces = segment.files()
+        follows, gaps = names[-1] if names else "", dict.fromkeys(known.tables, why)
+        manifest = Manifest(left, follows, after, datetime.now(UTC), None, transactions, pieces, gaps)
+        segment.finish(manifest)
+    finally:
+        segment.discard()
+    return replace(known, last=manifest.name)

@@ -1,0 +1,39 @@
+"""The logs that are read, each by the folder of its database beside this file."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.core.config.settings import LogTerms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from incremental_assets.adapters.databases.probe import SqlProbe
+    from incremental_assets.adapters.databases.spark_source import SparkSource
+    from incremental_assets.core.model.table import TableSpec
+    from incremental_assets.core.ports import Source
+
+    CopyRows = Callable[[TableSpec, Sequence[str], pa.Table | None], pa.Table]
+
+
+class Logged(Protocol):
+    """A source whose tables may be read from its log."""
+
+    def probe(self, source: str) -> SqlProbe:
+        """Light queries to it, and to its log."""
+
+    def source(self, inner: SparkSource, copy: CopyRows) -> Source:
+        """The same, read for real; `copy` gives some columns of a copy's rows: of those with some keys, or of all."""
+
+
+def logged(address: Address, terms: LogTerms, folder: Path) -> Logged:
+    """`folder` is where what was read of the log is kept until all tables have landed it."""
+    module = import_module(f"{__package__}.{address.dialect}.logged")
+    found: Logged = module.Logged(address, terms, folder)
+    return found

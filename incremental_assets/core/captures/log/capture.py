@@ -1,0 +1,157 @@
+"""Capture by the source's log: every change, in the order of the commits, joined with the snapshot that the copy was loaded from. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from incremental_assets.core.captures.capture import Read
+from incremental_assets.core.captures.database.capture import DatabaseCapture
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.preflight import identity_hidden
+from incremental_assets.core.captures.database.settled_bound import Settled
+from incremental_assets.core.captures.landed import landed
+from incremental_assets.core.captures.log.lsn import lsn_text
+from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
+from incremental_assets.core.captures.log.position import NOWHERE, LogPosition
+from incremental_assets.core.captures.log.reading import LogReading, of_log, shown_by_log
+from incremental_assets.core.errors import SchemaChanged, SelectionError, SourceExchanged
+from incremental_assets.core.model.cures import full_refresh, reset
+from incremental_assets.core.model.definition import alterations, told
+from incremental_assets.core.model.guarantee import Guarantee
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
+from incremental_assets.core.planning.report import SyncReport
+
+_FILE = "file "
+"""How the name of a fact begins that tells in which file the source keeps the rows."""
+
+
+class LogCapture(DatabaseCapture):
+    """Implements `Capture`."""
+
+    words = "read from the log"
+
+    def read(
+        self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, seen: DatabaseObservation
+    ) -> SyncPlan | NothingToDo:
+        """The changes behind the position; the whole table where nothing was loaded, or all is to be read again."""
+        found, at = _log_of(spec, seen), _position(state)
+        if found.refused is not None:
+            raise found.refused
+        if request.mode.reads_again:
+            raise SelectionError(
+                f"{spec.id}: a table that is read from the log is not read again in parts, as the log goes on from where it is; "
+                f"read everything again with {full_refresh(spec)}"
+            )
+        begin = None if request.mode is Mode.FULL_REFRESH else at.lsn
+        layout = layout_of(spec)
+        if begin is not None:
+            if found.behind is not None:
+                raise found.behind
+            _check_same(spec, at, found, layout)
+            if found.flushed <= begin:
+                reason = f"the log has nothing behind {lsn_text(begin)}"
+                return NothingToDo(reason, *_promise(begin), None, None, warnings=found.warnings)
+        elif state is not None:
+            # What landed before is replaced: rows that are gone since would stay.
+            request = replace(request, mode=Mode.FULL_REFRESH)
+        reading = LogReading(
+            bound=seen.bound,
+            settled=Settled(None, *_promise(found.flushed)),
+            members=seen.parts.members if seen.parts else None,
+            begin=begin,
+            number=found.number,
+            server=found.server,
+            layout=layout,
+            join=None if begin is None else at.join,
+        )
+        rewritten = () if begin is None else _rewritten(spec, state)
+        warnings = (*identity_hidden(seen.bound), *found.warnings, *rewritten)
+        return SyncPlan(spec, request, commit_ids, reading, state, warnings)
+
+    def accepted(self, plan: SyncPlan, snapshot: object) -> SyncPlan:
+        """Whoever has read it has seen to it that every segment of the range is there."""
+        return plan
+
+    def landed(self, plan: SyncPlan, read: Read) -> State:
+        """How far it was read."""
+        reading, found = of_log(plan), shown_by_log(read.snapshot)
+        position = LogPosition(
+            lsn=found.end, number=reading.number, server=reading.server, layout=reading.layout, join=found.join
+        )
+        return landed(plan, position, read)
+
+    def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
+        """The log may have gone on between the look and the read."""
+        end = _position(state).lsn
+        if end is None:
+            return report, state
+        guarantee, reason = _promise(end)
+        return replace(report, guarantee=guarantee, guarantee_reason=reason), state
+
+    def position(self, document: Mapping[str, Any]) -> LogPosition:
+        """Its own."""
+        return LogPosition.from_json(document)
+
+    def moved(self, spec: TableSpec, state: State) -> State:
+        """Raises SelectionError: the places of one log are none of another's."""
+        raise SelectionError(
+            f"{spec.id}: {state.position} is a place in the log of one server, and none of another's; load the table again with {reset(spec)}"
+        )
+
+
+def layout_of(spec: TableSpec) -> str:
+    """A digest of the columns that are read."""
+    columns = [(each.name, each.source_type, each.spark_type, each.identity) for each in spec.columns]
+    return hashlib.sha256(repr(columns).encode()).hexdigest()[:16]
+
+
+def _promise(position: int) -> tuple[Guarantee, str]:
+    return Guarantee.SETTLED, f"every transaction that the source's log has up to {lsn_text(position)}"
+
+
+def _position(state: State | None) -> LogPosition:
+    # Under other terms it is only asked for where everything is read again.
+    return state.position if state is not None and isinstance(state.position, LogPosition) else NOWHERE
+
+
+def _log_of(spec: TableSpec, seen: DatabaseObservation) -> LogSeen:
+    if not isinstance(seen, LogObservation) or seen.log is None:
+        raise TypeError(f"{spec.id}: nobody has looked at the log")
+    return seen.log
+
+
+def _check_same(spec: TableSpec, at: LogPosition, found: LogSeen, layout: str) -> None:
+    """Raises SourceExchanged for another log or another table, SchemaChanged for other columns."""
+    if at.server != found.server:
+        raise SourceExchanged(
+            f"{spec.id}: the log is another one than that which was read ({found.server}, before {at.server}), as after a failover, a restored backup or an upgrade, and "
+            f"what landed last may be missing in it; load the table again with {full_refresh(spec)}"
+        )
+    if at.number != found.number:
+        raise SourceExchanged(
+            f"{spec.id}: another table has its name than the one that was loaded (number {found.number}, before {at.number}), as after DROP and CREATE, or a swap by "
+            f"names: its changes do not belong to the copy; load it again with {full_refresh(spec)}"
+        )
+    if at.layout != layout:
+        raise SchemaChanged(
+            f"{spec.id}: the source's columns are not those with which the copy was loaded, and no log tells what ALTER TABLE did to rows that it did not change; "
+            f"load the table again with {full_refresh(spec)}"
+        )
+
+
+def _rewritten(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    if state is None or state.definition is None or spec.shape.facts is None:
+        return ()
+    means = alterations(state.definition, [fact for fact in spec.shape.facts if fact.name.startswith(_FILE)])
+    if not means:
+        return ()
+    sentence = (
+        f"{told(means)} since the last sync, of which the log tells TRUNCATE alone: after that, and after VACUUM FULL or CLUSTER, the copy is right; "
+        f"after an ALTER TABLE that computes values anew, load the table again with {full_refresh(spec)}"
+    )
+    return (sentence,)

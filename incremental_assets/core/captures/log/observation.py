@@ -1,0 +1,45 @@
+"""What a look at a source's log tells of one table, beside what the database says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.errors import IncrementalAssetsError
+
+
+@dataclass(frozen=True, slots=True)
+class LogSeen:
+    """What the log says of a table at one moment."""
+
+    flushed: int
+    """Up to where the source has it on disk."""
+    number: int
+    """What the source numbers the table by."""
+    server: str
+    """Whose log it is, and on which of its timelines."""
+    kept_bytes: int = 0
+    """How much of it the source keeps for us."""
+    refused: IncrementalAssetsError | None = None
+    """Why it cannot be read, or this table's changes by it."""
+    behind: IncrementalAssetsError | None = None
+    """Why it cannot be gone on with from where it was read to; then a load may begin anew."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LogObservation(DatabaseObservation):
+    """Implements `Observation`."""
+
+    log: LogSeen | None = None
+    """None where the source has not been asked for its log."""
+
+    @property
+    def suffices(self) -> bool:
+        """A later look finds more, and whoever reads goes on to where the log is by then."""
+        return True
+
+    def elsewhere(self) -> Self:
+        """Nothing in it depends on a position."""
+        return self

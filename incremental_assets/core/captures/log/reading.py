@@ -1,0 +1,56 @@
+"""What one sync reads: the changes behind a position, or the whole table under a snapshot that the log is joined with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from incremental_assets.core.captures.database.reading import DatabaseReading
+from incremental_assets.core.captures.log.position import Join
+from incremental_assets.core.planning.plan import SyncPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogReading(DatabaseReading):
+    """The database's own terms are those of the snapshot of a load."""
+
+    begin: int | None
+    """Where the changes begin; None: the whole table is loaded."""
+    number: int
+    server: str
+    layout: str
+    join: Join | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the table is loaded."""
+        return self.begin is None
+
+    @property
+    def is_of_changes(self) -> bool:
+        """Whether it is not."""
+        return self.begin is not None
+
+
+class LogSnapshot(Protocol):
+    """What was read, and how far the copy has come with it."""
+
+    @property
+    def end(self) -> int:
+        """The position behind it."""
+
+    @property
+    def join(self) -> Join | None:
+        """The snapshot that still counts from there on."""
+
+
+def of_log(plan: SyncPlan) -> LogReading:
+    """The reading of a plan that the capture by log has made."""
+    if not isinstance(plan.reading, LogReading):
+        raise TypeError(f"{plan.spec.id} is not read from a log: {type(plan.reading).__name__}")
+    return plan.reading
+
+
+def shown_by_log(snapshot: object) -> LogSnapshot:
+    """What a source shows that was asked for a `LogReading`."""
+    return cast(LogSnapshot, snapshot)

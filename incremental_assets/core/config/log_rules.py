@@ -1,0 +1,53 @@
+"""What must hold between `capture: log` and the other keys of a table, and its source. Each mistake is a path below the table, and its cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from incremental_assets.core.config.dialects import facts_of, logged
+from incremental_assets.core.config.table_document import TableDocument
+from incremental_assets.core.config.yaml_source import Path
+from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.strategies import Strategy
+
+Mistake = tuple[Path, str]
+
+_OTHER_WAY = "`capture: log` finds every change, and `{0}` does so in another way; remove one of the two"
+_OF_CURSORS = "`{0}` is for tables with a cursor, this one is read from the log; remove it"
+_NOT_YET = "by the log no {0} is kept yet; remove `{0}`, or write a cursor in place of `capture`"
+_CURES = {
+    **dict.fromkeys(("cursor", "compare"), _OTHER_WAY),
+    **dict.fromkeys(("lookback", "holdback", "future", "start", "partitions"), _OF_CURSORS),
+    **dict.fromkeys(("history", "contract"), _NOT_YET),
+    "refresh_every": "this table is read from the log with each sync; remove `{0}`",
+    "deletes": "the log tells each row that is gone, which leaves the copy; remove `{0}`",
+    "schema_changes": "by the log a table whose columns change is loaded again, by a person; remove `{0}`",
+    "rename": "by the log a table whose columns change is loaded again, by a person; remove `{0}`",
+}
+
+
+def lake_mistakes(table: TableDocument, lake: str) -> Iterator[Mistake]:
+    """What was read of the log is kept beside the copies."""
+    if table.capture is not None and not is_local(lake):
+        yield (
+            ("capture",),
+            "the log is read into a lake on a disk of this machine, and this one is in a store; remove `capture`",
+        )
+
+
+def mistakes(table: TableDocument, strategy: Strategy, dialect: str) -> Iterator[Mistake]:
+    """The mistakes of a table that is read from the log; if its database has none that is read, that alone."""
+    if dialect and not facts_of(dialect).has_log:
+        yield (
+            ("capture",),
+            f"the log is read of {', '.join(logged())}, and this source is {dialect}; remove `capture`, and write a cursor or `compare: {{every: 1h}}`",
+        )
+        return
+    if strategy is not Strategy.UPSERT:
+        yield (
+            ("strategy",),
+            f"a copy by the log has one row per key, and this is `{strategy}`; write upsert, or remove `capture`",
+        )
+    for key, cure in _CURES.items():
+        if key in table.model_fields_set:
+            yield (key,), cure.format(key)

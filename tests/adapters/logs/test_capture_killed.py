@@ -1,0 +1,91 @@
+"""A sync of a table that is read from the log ends anywhere, as by kill -9, and the next one makes it good: nothing is lost, and nothing is there twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from incremental_assets.core.captures.log.lsn import lsn_of
+from incremental_assets.core.ports import Ports
+from tests.adapters.logs.shelved import Died, LoggedShop, Open, dying
+from tests.fakes import Killed, Process
+from tests.fakes.world import Watched
+
+STEPS = ("spool", "decode", "write", "finish", "advance", "end")
+
+
+def begun(open_shop: Open) -> LoggedShop:
+    """Ten orders have landed, and others have come, changed and gone since."""
+    shop = open_shop()
+    shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 10) AS n")
+    shop.land()
+    change(shop)
+    return shop
+
+
+def change(shop: LoggedShop) -> None:
+    shop.execute(
+        "INSERT INTO orders SELECT max(id) + 1, 'new', 1, NULL FROM orders",
+        "UPDATE orders SET total = total + 1 WHERE id > 3",
+        "DELETE FROM orders WHERE id = (SELECT min(id) FROM orders)",
+        "UPDATE orders SET id = id + 1000 WHERE id = (SELECT min(id) FROM orders)",
+    )
+
+
+@pytest.mark.acceptance
+def test_a_read_of_the_log_that_dies_at_any_step_is_made_good(open_shop: Open) -> None:
+    shop = begun(open_shop)
+    for number, step in enumerate(STEPS, 1):
+        moments: list[str] = []
+        with dying(number, moments), pytest.raises(Died):
+            shop.stand.sync("orders")
+        assert moments[-1] == step
+        # The source keeps its log for as long as no segment is on disk.
+        assert lsn_of(shop.confirmed()) <= max(shop.read_to(), shop.at().lsn or 0)
+        if step in ("finish", "end"):
+            shop.land()
+            shop.assert_equal()
+        change(shop)
+    shop.land()
+    shop.assert_equal()
+    shop.stand.assert_tidy("orders")
+
+
+MOMENTS = ("after snapshot", "before write", "after write", "before apply", "after apply", "before discard")
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("is_load", [False, True], ids=["changes", "load"])
+def test_a_sync_that_dies_at_any_moment_is_made_good(open_shop: Open, *, is_load: bool) -> None:
+    shop = open_shop()
+    shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 10) AS n")
+    if not is_load:
+        shop.land()
+    for moment in MOMENTS:
+        change(shop)
+        process = Process(moment)
+        process.at[moment] = process.kill
+
+        def through(ports: Ports, process: Process = process) -> Ports:
+            watched = {name: Watched(getattr(ports, name), process) for name in ("source", "stage", "lake")}
+            return replace(ports, **watched)  # type: ignore[arg-type]
+
+        with pytest.raises(Killed):
+            shop.stand.sync("orders", through=through)
+        change(shop)
+        if moment in ("after write", "before discard"):
+            shop.land()
+            shop.assert_equal()
+    shop.land()
+    shop.assert_equal()
+    shop.stand.assert_tidy("orders")
+
+
+def test_a_source_that_crashes_and_forgets_what_was_given_up_sends_nothing_twice(open_shop: Open) -> None:
+    shop = begun(open_shop)
+    shop.land()
+    shop.stand.shop.postgres.restart("immediate")
+    change(shop)
+    shop.land()
+    shop.assert_equal()

@@ -1,0 +1,89 @@
+"""Known-bad variants of the capture by log: each undoes one rule, and a story of that rule finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from incremental_assets.adapters.logs.postgresql import completing, gathering, start_anew
+from incremental_assets.adapters.logs.postgresql.gathering import Gathered
+from incremental_assets.adapters.logs.postgresql.joining import Snapshot
+from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest
+from incremental_assets.core.captures.log import capture
+from incremental_assets.core.errors import IncrementalAssetsError
+from tests.adapters.logs import test_capture, test_capture_joined, test_capture_refused
+from tests.adapters.logs.shelved import ORDERS, Open
+
+pytestmark = pytest.mark.acceptance
+
+Patch = pytest.MonkeyPatch
+Played = Callable[[Open, Patch], object]
+
+
+def _no_columns_are_compared(patch: Patch) -> None:
+    patch.setattr(capture, "_check_same", lambda *_: None)
+    patch.setattr(gathering, "_check_columns", lambda *_: None)
+
+
+def _to_the_end(patch: Patch) -> None:
+    gathered = gathering.gathered
+
+    def to_the_end(shelf: gathering.Shelf, plan: gathering.SyncPlan) -> Gathered:
+        standing = shelf.standing()
+        return Gathered(gathered(shelf, plan).changes, standing.position if standing else 0)
+
+    patch.setattr("incremental_assets.adapters.logs.postgresql.logged.gathered", to_the_end)
+
+
+VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
+    "a snapshot shows all that is younger than it": (
+        lambda patch: patch.setattr(Snapshot, "shows", lambda _, xids: np.ones(len(xids), bool)),
+        lambda shop, patch: test_capture_joined.a_transaction_that_the_snapshot_does_not_show(shop(), patch),
+    ),
+    "what is older than the publication is in the log": (
+        lambda patch: patch.setattr(Snapshot, "is_after", lambda *_: True),
+        lambda shop, patch: test_capture_joined.a_transaction_that_is_older_than_the_publication(shop(), patch),
+    ),
+    "what was decoded is visible": (
+        lambda patch: patch.setattr(Snapshot, "hides", lambda *_: []),
+        lambda shop, patch: test_capture_joined.a_commit_that_waits_for_a_standby(
+            shop(ORDERS, test_capture_joined.ITEMS), patch
+        ),
+    ),
+    "what was not sent is NULL": (
+        lambda patch: patch.setattr(completing, "_filled", lambda _, rows, __: rows),
+        lambda shop, _: test_capture.test_a_value_that_the_log_does_not_send_is_that_of_the_copy(shop),
+    ),
+    "a truncation takes nothing out of the copy": (
+        lambda patch: patch.setattr(completing, "_emptied", lambda _, rows, schema, __: schema.empty_table()),
+        lambda shop, _: test_capture.test_what_was_truncated_leaves_the_copy_and_what_came_after_stays(shop),
+    ),
+    "a batch ends where the log does": (
+        _to_the_end,
+        lambda shop, patch: test_capture_joined.segments_that_land_one_by_one(
+            shop(ORDERS, test_capture_joined.ITEMS), patch
+        ),
+    ),
+    "columns are what they are called": (
+        _no_columns_are_compared,
+        lambda shop, _: test_capture_refused.test_other_columns_stop_the_table_until_it_is_loaded_again(
+            shop, "ALTER TABLE orders DROP COLUMN note, ADD COLUMN note text"
+        ),
+    ),
+    "a new slot goes on from the old one": (
+        lambda patch: patch.setattr(start_anew, "Manifest", lambda *of: Manifest(*of[:-1], {})),
+        lambda shop, _: test_capture_refused.test_another_table_is_told_that_it_has_missed_what_was_in_a_lost_slot(
+            shop
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_is_found(name: str, open_shop: Open, monkeypatch: Patch) -> None:
+    change, played = VARIANTS[name]
+    change(monkeypatch)
+    with pytest.raises((AssertionError, IncrementalAssetsError)):
+        played(open_shop, monkeypatch)

@@ -1,0 +1,178 @@
+"""What keeps a table from being read from the log is said in one sentence with its cure, and the copy stays as it is."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from incremental_assets.core.planning.plan import Mode
+from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
+
+
+def landed(open_shop: Open) -> LoggedShop:
+    shop = open_shop()
+    shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 3) AS n")
+    shop.land()
+    return shop
+
+
+def assert_loaded_again(shop: LoggedShop) -> None:
+    shop.land(mode=Mode.FULL_REFRESH)
+    shop.assert_equal()
+    shop.execute("UPDATE orders SET status = 'after'", "DELETE FROM orders WHERE id = 2")
+    shop.land()
+    shop.assert_equal()
+
+
+def test_a_slot_that_is_missing_is_named_and_a_new_one_begins_with_a_load(open_shop: Open) -> None:
+    shop = landed(open_shop)
+    shop.execute(f"SELECT pg_drop_replication_slot('{shop.slot}')", "DELETE FROM orders WHERE id = 1")
+    said = shop.refused()
+    assert f"there is no replication slot {shop.slot}; run SELECT pg_create_logical_replication_slot" in said
+    shop.execute(f"SELECT pg_create_logical_replication_slot('{shop.slot}', 'pgoutput')")
+    assert "another program reads it" in shop.refused()
+    assert_loaded_again(shop)
+
+
+@pytest.mark.acceptance
+def test_another_table_is_told_that_it_has_missed_what_was_in_a_lost_slot(open_shop: Open) -> None:
+    shop = open_shop(ORDERS, "items (id int PRIMARY KEY)")
+    shop.execute("INSERT INTO orders VALUES (1)", "INSERT INTO items VALUES (1)")
+    shop.land("orders")
+    shop.land("items")
+    shop.execute(f"SELECT pg_drop_replication_slot('{shop.slot}')", "INSERT INTO items VALUES (2)")
+    shop.execute(f"SELECT pg_create_logical_replication_slot('{shop.slot}', 'pgoutput')")
+    shop.land("orders", mode=Mode.FULL_REFRESH)
+    assert "what changed in between is in none; load it again with" in shop.refused("items")
+    shop.land("items", mode=Mode.FULL_REFRESH)
+    shop.execute("INSERT INTO items VALUES (3)")
+    shop.land("items")
+    shop.assert_equal("items")
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize(("lost", "told"), [("", "has no record of it"), ("segments", "ahead of")])
+def test_segments_that_somebody_has_removed_stop_the_tables_that_have_not_landed_them(
+    open_shop: Open, lost: str, told: str
+) -> None:
+    shop = open_shop(ORDERS, "items (id int PRIMARY KEY)")
+    shop.land("orders")
+    shop.land("items")
+    shop.execute("INSERT INTO orders VALUES (1)", "INSERT INTO items VALUES (1)")
+    shop.land("orders")
+    shutil.rmtree(shop.shelf().folder / lost)
+    assert told in shop.refused("items")
+    assert shop.stand.copy("items") == []
+    for name in ("items", "orders"):
+        shop.land(name, mode=Mode.FULL_REFRESH)
+    shop.execute("INSERT INTO items VALUES (2)")
+    shop.land("items")
+    shop.assert_equal("orders", "items")
+
+
+@pytest.mark.acceptance
+def test_a_segment_that_was_altered_stops_the_table_and_a_load_goes_on_from_the_next(open_shop: Open) -> None:
+    shop = open_shop(ORDERS, "items (id int PRIMARY KEY)")
+    shop.land("orders")
+    shop.land("items")
+    shop.execute("INSERT INTO orders VALUES (1)", "INSERT INTO items VALUES (1)")
+    shop.land("orders")
+    for file in shop.shelf().segments.glob("*/*.parquet"):
+        file.write_bytes(file.read_bytes()[:-1])
+    assert "is cut, so that its 1 changes of the log cannot be trusted" in shop.refused("items")
+    shop.land("items", mode=Mode.FULL_REFRESH)
+    shop.execute("INSERT INTO items VALUES (2)", "DELETE FROM items WHERE id = 1")
+    shop.land("items")
+    shop.assert_equal("orders", "items")
+
+
+def test_a_table_that_was_out_of_the_publication_for_a_while_is_loaded_again(open_shop: Open) -> None:
+    shop = landed(open_shop)
+    shop.execute("ALTER PUBLICATION shop DROP TABLE orders", "DELETE FROM orders WHERE id = 1")
+    assert "is not in the publication shop; as its owner run ALTER PUBLICATION" in shop.refused()
+    shop.execute("ALTER PUBLICATION shop ADD TABLE orders", "INSERT INTO orders VALUES (9, 'new', 9, NULL)")
+    assert "it was removed from the publication for a while" in shop.refused()
+    assert_loaded_again(shop)
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        pytest.param("ALTER TABLE orders ADD COLUMN more int DEFAULT 7", marks=pytest.mark.acceptance),
+        pytest.param("ALTER TABLE orders DROP COLUMN note", marks=pytest.mark.acceptance),
+        pytest.param("ALTER TABLE orders RENAME COLUMN note TO remark", marks=pytest.mark.acceptance),
+        pytest.param("ALTER TABLE orders ALTER COLUMN total TYPE text", marks=pytest.mark.acceptance),
+        "ALTER TABLE orders DROP COLUMN note, ADD COLUMN note text",
+    ],
+)
+def test_other_columns_stop_the_table_until_it_is_loaded_again(open_shop: Open, altered: str) -> None:
+    shop = landed(open_shop)
+    shop.execute("UPDATE orders SET status = 'before'", altered, "UPDATE orders SET status = 'after' WHERE id = 1")
+    assert (
+        "load the table again with `incremental-assets sync --select shop.public.orders --full-refresh`"
+        in shop.refused()
+    )
+    assert_loaded_again(shop)
+
+
+@pytest.mark.acceptance
+def test_a_table_that_was_made_anew_is_another_one(open_shop: Open) -> None:
+    shop = landed(open_shop)
+    shop.execute("DROP TABLE orders", f"CREATE TABLE {ORDERS}", "ALTER PUBLICATION shop ADD TABLE orders")
+    assert "another table has its name" in shop.refused()
+
+
+@pytest.mark.acceptance
+def test_columns_that_came_and_went_between_two_syncs_stop_the_table(open_shop: Open) -> None:
+    shop = landed(open_shop)
+    shop.execute(
+        "ALTER TABLE orders ADD COLUMN more int",
+        "UPDATE orders SET more = 1 WHERE id = 1",
+        "ALTER TABLE orders DROP COLUMN more",
+    )
+    assert "the log has changes of it with other columns than it has now" in shop.refused()
+    assert_loaded_again(shop)
+
+
+@pytest.mark.acceptance
+def test_a_role_without_the_right_is_told_which_one(open_shop: Open) -> None:
+    shop = open_shop()
+    shop.execute("INSERT INTO orders VALUES (1)", "ALTER ROLE reader NOREPLICATION")
+    try:
+        assert 'ALTER ROLE "reader" REPLICATION' in shop.refused()
+    finally:
+        shop.execute("ALTER ROLE reader REPLICATION")
+    shop.land()
+
+
+@pytest.mark.acceptance
+def test_an_identity_that_does_not_show_the_key_is_named(open_shop: Open) -> None:
+    shop = landed(open_shop)
+    shop.execute("ALTER TABLE orders REPLICA IDENTITY NOTHING")
+    assert "has no REPLICA IDENTITY" in shop.refused()
+    shop.execute("ALTER TABLE orders REPLICA IDENTITY FULL", "DELETE FROM orders WHERE id = 2")
+    shop.land()
+    shop.assert_equal()
+
+
+@pytest.mark.acceptance
+def test_what_reads_a_window_again_is_refused(open_shop: Open) -> None:
+    shop = landed(open_shop)
+    assert "is not read again in parts" in shop.refused(mode=Mode.BACKFILL)
+
+
+@pytest.mark.acceptance
+def test_a_slot_for_which_much_is_kept_is_told_of(open_shop: Open) -> None:
+    shop = landed(open_shop)
+    file = shop.stand.shop.config
+    file.write_text(file.read_text().replace("publication: shop", "publication: shop, max_slot_lag: 1MiB"))
+    shop.execute(
+        "CREATE TABLE other (t text)",
+        "INSERT INTO other SELECT repeat(md5(n::text), 20) FROM generate_series(1, 4000) AS n",
+    )
+    (warning,) = shop.land().warnings
+    assert warning.startswith("the source keeps ")
+    assert f"for the replication slot {shop.slot}, more than `max_slot_lag` allows" in warning
+    for _ in range(3):
+        shop.land()

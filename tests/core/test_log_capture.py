@@ -1,0 +1,182 @@
+"""What a table does that is read from the log, decided from a look: loaded, gone on with, left alone, or stopped by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from incremental_assets.core.captures.capture import Read
+from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.documents import state_of
+from incremental_assets.core.captures.log import LOG
+from incremental_assets.core.captures.log.lsn import lsn_of, lsn_text
+from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
+from incremental_assets.core.captures.log.position import Join, LogPosition
+from incremental_assets.core.captures.log.reading import of_log
+from incremental_assets.core.captures.registry import capture_of
+from incremental_assets.core.errors import SchemaChanged, SelectionError, SourceExchanged, SourceRefused, TermsChanged
+from incremental_assets.core.model.definition import Fact, remembered
+from incremental_assets.core.model.guarantee import Guarantee
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
+
+CLOCK = datetime(2024, 1, 29, 9, tzinfo=UTC)
+ID = Column("id", "integer", "int", Fidelity.EXACT, nullable=False, identity="7.1")
+NOTE = Column("note", "text", "string", Fidelity.EXACT, identity="7.2")
+SHAPE = TableShape(TableId("shop", "public", "orders"), (ID, NOTE), ("id",), splits=True)
+SPEC = TableSpec(SHAPE, Strategy.UPSERT, key=("id",), key_enforced=True, capture="log")
+JOIN = Join("10:20:12", 0x180)
+SEEN = LogSeen(flushed=0x100, number=7, server="77/00000001")
+
+
+class Shown:
+    """What was read up to a position."""
+
+    def __init__(self, end: int, join: Join | None = None) -> None:
+        self.end, self.join = end, join
+
+
+def look(**changes: object) -> LogObservation:
+    return LogObservation(bound=Bound(CLOCK, None, "", None, "", "UTC", None), log=replace(SEEN, **changes))  # type: ignore[arg-type]
+
+
+def planned(
+    state: State | None, mode: Mode = Mode.SYNC, spec: TableSpec = SPEC, **changes: object
+) -> SyncPlan | NothingToDo:
+    return LOG.plan(spec, Request("run", mode), state, CommitIds("app", 1, "batch"), look(**changes))
+
+
+def to_read(state: State | None, mode: Mode = Mode.SYNC, spec: TableSpec = SPEC, **changes: object) -> SyncPlan:
+    found = planned(state, mode, spec, **changes)
+    assert isinstance(found, SyncPlan)
+    return found
+
+
+def loaded(end: int = 0x90, spec: TableSpec = SPEC, join: Join | None = JOIN) -> State:
+    return LOG.landed(to_read(None, spec=spec), Read(3, Shown(end, join)))
+
+
+def test_a_table_that_names_the_log_is_read_from_it() -> None:
+    assert capture_of(SPEC) is LOG
+    assert SPEC.terms.cursor == "log"
+
+
+def test_positions_are_written_as_the_server_writes_them() -> None:
+    assert lsn_of("16/B374D848") == 0x16B374D848
+    assert lsn_text(0x16B374D848) == "16/B374D848"
+
+
+def test_a_table_that_never_landed_is_loaded_and_keeps_where_the_log_goes_on() -> None:
+    plan = to_read(None)
+    assert (of_log(plan).begin, plan.reading.is_whole, plan.overwrites) == (None, True, False)
+    state = loaded()
+    assert state.position == LogPosition(
+        lsn=0x90, number=7, server="77/00000001", layout=of_log(plan).layout, join=JOIN
+    )
+    assert (str(state.position), state.rows) == ("0/90", 3)
+
+
+def test_its_state_comes_back_from_its_document() -> None:
+    for state in (loaded(), loaded(join=None)):
+        document = json.loads(state.to_json())
+        assert (document["version"], document["capture"]) == (4, "log")
+        assert state_of(state.to_json()) == state
+
+
+def test_changes_are_read_behind_the_position_with_the_snapshot_that_still_counts() -> None:
+    plan = to_read(loaded())
+    assert (of_log(plan).begin, of_log(plan).join, plan.reading.is_of_changes, plan.overwrites) == (
+        0x90,
+        JOIN,
+        True,
+        False,
+    )
+    assert plan.reading.promise.guarantee is Guarantee.SETTLED
+    assert plan.reading.promise.reason == "every transaction that the source's log has up to 0/100"
+    state = LOG.landed(plan, Read(2, Shown(0x200)))
+    assert (str(state.position), state.rows) == ("0/200", None)
+
+
+def test_a_log_that_has_nothing_more_leaves_the_table_alone() -> None:
+    found = planned(loaded(0x100))
+    assert isinstance(found, NothingToDo)
+    assert (found.reason, found.state) == ("the log has nothing behind 0/100", None)
+
+
+def test_a_reset_and_a_refresh_load_the_table_anew_in_place_of_what_landed() -> None:
+    reset = loaded().rewound(SPEC.terms, None)
+    assert reset.position == LogPosition()
+    for plan in (to_read(reset), to_read(loaded(), Mode.FULL_REFRESH)):
+        assert (of_log(plan).begin, of_log(plan).join, plan.overwrites) == (None, None, True)
+
+
+def test_the_look_tells_why_the_log_cannot_be_read() -> None:
+    why = SourceRefused("shop.public.orders: there is no replication slot s")
+    for state in (None, loaded()):
+        with pytest.raises(SourceRefused, match="there is no replication slot s"):
+            planned(state, refused=why)
+    # What was missed matters to those alone that go on.
+    with pytest.raises(SourceRefused, match="there is no replication slot s"):
+        planned(loaded(), behind=why)
+    assert to_read(None, behind=why)
+    assert to_read(loaded(), Mode.FULL_REFRESH, behind=why)
+
+
+ADDED = replace(SPEC, shape=replace(SHAPE, columns=(ID, NOTE, replace(NOTE, name="more", identity="7.3"))))
+RETYPED = replace(SPEC, shape=replace(SHAPE, columns=(ID, replace(NOTE, source_type="json"))))
+AGAIN = replace(SPEC, shape=replace(SHAPE, columns=(ID, replace(NOTE, identity="7.9"))))
+
+
+@pytest.mark.parametrize("spec", [ADDED, RETYPED, AGAIN], ids=["added", "retyped", "dropped and added again"])
+def test_other_columns_than_were_loaded_stop_the_table(spec: TableSpec) -> None:
+    with pytest.raises(SchemaChanged, match="the source's columns are not those with which the copy was loaded"):
+        planned(loaded(), spec=spec)
+    assert to_read(loaded(), Mode.FULL_REFRESH, spec)
+
+
+def test_another_table_or_another_log_stops_it() -> None:
+    with pytest.raises(SourceExchanged, match=r"another table has its name .* \(number 8, before 7\)"):
+        planned(loaded(), number=8)
+    with pytest.raises(SourceExchanged, match=r"the log is another one .* \(77/00000002, before 77/00000001\)"):
+        planned(loaded(), server="77/00000002")
+
+
+def test_other_terms_stop_it() -> None:
+    with pytest.raises(TermsChanged, match="cursor log -> none"):
+        capture_of(replace(SPEC, capture="")).plan(
+            replace(SPEC, capture=""), Request("run"), loaded(), CommitIds("app", 1, "batch"), look()
+        )
+
+
+@pytest.mark.parametrize("mode", [Mode.BACKFILL, Mode.REPAIR, Mode.REPLAY, Mode.FILL])
+def test_nothing_is_read_again_in_parts(mode: Mode) -> None:
+    with pytest.raises(SelectionError, match="is not read again in parts"):
+        planned(loaded(), mode)
+
+
+def test_no_other_server_goes_on_from_a_place_in_this_log() -> None:
+    with pytest.raises(SelectionError, match="0/90 is a place in the log of one server"):
+        LOG.moved(SPEC, loaded())
+
+
+def test_a_file_that_the_source_has_exchanged_is_told_of() -> None:
+    def with_file(name: str) -> TableSpec:
+        return replace(SPEC, shape=replace(SHAPE, facts=(Fact("file 7", (name,), "it was rewritten or emptied"),)))
+
+    state = replace(loaded(), definition=remembered(None, with_file("1").shape.facts or ()))
+    assert to_read(state, spec=with_file("1")).warnings == to_read(loaded()).warnings
+    (*_, warning) = to_read(state, spec=with_file("2")).warnings
+    assert warning.startswith("it was rewritten or emptied since the last sync, of which the log tells TRUNCATE alone")
+
+
+def test_the_report_says_how_far_it_was_read_and_not_how_far_it_was_seen() -> None:
+    from incremental_assets.core.planning.report import RowCounts, SyncReport
+
+    plan = to_read(loaded())
+    state = LOG.landed(plan, Read(2, Shown(0x200)))
+    report, _ = LOG.judged(plan, SyncReport.landed(plan, None, RowCounts(), 1, ()), state)
+    assert report.guarantee_reason == "every transaction that the source's log has up to 0/200"
