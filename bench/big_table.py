@@ -36,6 +36,7 @@ sources:
     database: shop
     user: {user}
     password: {{file: {password}}}
+    every: {every}
     unlisted: ignore
     tables:
       - {{table: public.orders, {terms}}}
@@ -54,18 +55,22 @@ class BigTable:
     @contextmanager
     def runtime(self, terms: str, room: str = "", *, port: int | None = None) -> Iterator[Runtime]:
         """A configuration of the table by these terms, in the lake of this name; through another port than the server's own, if one is given."""
-        folder = self.folder / room
-        folder.mkdir(exist_ok=True)
-        (self.folder / "password").write_text(self.server.password_of(self.server.user) or "")
-        text = _CONFIG.format(
-            port=port or self.server.port, user=self.server.user, password=self.folder / "password", terms=terms
-        )
-        (folder / "sources.yaml").write_text(text)
-        runtime = Runtime(load(folder / "sources.yaml"))
+        runtime = Runtime(load(self.written(terms, room, port=port)))
         try:
             yield runtime
         finally:
             runtime.close()
+
+    def written(self, terms: str, room: str = "", *, port: int | None = None, every: str = "1m") -> Path:
+        """The file of such a configuration."""
+        folder, password = self.folder / room, self.folder / "password"
+        folder.mkdir(exist_ok=True)
+        password.write_text(self.server.password_of(self.server.user) or "")
+        text = _CONFIG.format(
+            port=port or self.server.port, user=self.server.user, password=password, every=every, terms=terms
+        )
+        (folder / "sources.yaml").write_text(text)
+        return folder / "sources.yaml"
 
     def row(self, query: str) -> tuple[Any, ...]:
         """The first one."""

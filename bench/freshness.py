@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,10 +27,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from pyarrow import dataset
 
+from bench.big_table import big_table
 from bench.measuring import Failed
 from bench.playing import commit, say
-from bench.source import SETTINGS
-from incremental_assets.demo.postgres import EmbeddedPostgres
 
 NAME = "Q"
 ROOT = Path(__file__).parents[1]
@@ -43,27 +40,13 @@ _WARM = 3
 """Rows before the first that counts."""
 _PATIENCE = 240
 _LOOKS_EVERY = 0.02
+_ROWS = 10_000
 _MADE = (
     "CREATE TABLE orders (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
-    "INSERT INTO orders (note) SELECT 'note number ' || n FROM generate_series(1, 10000) AS n",
+    f"INSERT INTO orders (note) SELECT 'note number ' || n FROM generate_series(1, {_ROWS}) AS n",
     "CREATE INDEX ON orders (updated_at)",
 )
-_CONFIG = """
-lake: ./lake
-checkpoints: sqlite:///checkpoints.db
-sources:
-  shop:
-    dialect: postgresql
-    host: 127.0.0.1
-    port: {port}
-    database: shop
-    user: {user}
-    password: {{file: {password}}}
-    every: {every}s
-    unlisted: ignore
-    tables:
-      - {{table: public.orders, cursor: {{column: updated_at, type: timestamp}}, strategy: upsert}}
-"""
+_TERMS = "cursor: {column: updated_at, type: timestamp}, strategy: upsert"
 _OF_A_RUN = (DagsterEventType.RUN_STARTING, DagsterEventType.RUN_START)
 PARTS = (
     "from the commit until the sensor requests a run",
@@ -86,7 +69,7 @@ def play(rows: int) -> Mapping[str, Any]:
     load, at = os.getloadavg()[0], datetime.now(UTC)
     with _deployment() as (source, folder, process):
         table, chance = folder / "lake" / "shop" / "public" / "orders", random.Random(20)
-        _wait(lambda: _holds(table, 10_000), process)
+        _wait(lambda: _holds(table, _ROWS), process)
         seen = []
         for number in range(rows + _WARM):
             time.sleep(chance.uniform(0, PAUSE))
@@ -108,40 +91,25 @@ def play(rows: int) -> Mapping[str, Any]:
 @contextmanager
 def _deployment() -> Iterator[tuple[psycopg.Connection, Path, subprocess.Popen[bytes]]]:
     """The source, the folder of the configuration, and `dev` on it; all gone at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="freshness-"))
-    server = EmbeddedPostgres(folder / "server", settings=SETTINGS)
-    server.start()
-    try:
-        server.create_database("shop")
-        home = folder / "dagster"
+    with big_table(NAME, _ROWS, _MADE) as made:
+        home = made.folder / "dagster"
         home.mkdir(mode=0o700)
         (home / "dagster.yaml").symlink_to(ROOT / "dagster.yaml")
-        (folder / "password").write_text(server.password_of(server.user))
-        config = _CONFIG.format(port=server.port, user=server.user, password=folder / "password", every=EVERY)
-        (folder / "sources.yaml").write_text(config)
-        with psycopg.connect(server.dsn("shop"), autocommit=True) as source:
-            for statement in _MADE:
-                source.execute(statement.encode())
-            with _dev(folder, home) as process:
-                yield source, folder, process
-    finally:
-        server.remove()
-        shutil.rmtree(folder, ignore_errors=True)
+        with _dev(made.written(_TERMS, every=f"{EVERY}s"), home) as process:
+            yield made.source, made.folder, process
 
 
 @contextmanager
-def _dev(folder: Path, home: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _dev(configuration: Path, home: Path) -> Iterator[subprocess.Popen[bytes]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    # A shell that started this in the background has it ignore Ctrl-C, and what is ignored is inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [Path(sys.executable).with_name("incremental-assets"), "dev", "--port", str(port)],
-        env={
-            **os.environ,
-            "INCREMENTAL_ASSETS_CONFIG": str(folder / "sources.yaml"),
-            "DAGSTER_HOME": str(home),
-        },
-        cwd=folder,
+        env={**os.environ, "INCREMENTAL_ASSETS_CONFIG": str(configuration), "DAGSTER_HOME": str(home)},
+        cwd=configuration.parent,
         start_new_session=True,
     )
     try:
@@ -165,7 +133,7 @@ def _one(source: psycopg.Connection, table: Path, process: subprocess.Popen[byte
     return Seen(committed, time.time())
 
 
-def _wait(until: Any, process: subprocess.Popen[bytes]) -> None:
+def _wait(until: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + _PATIENCE
     while not until():
         if process.poll() is not None:

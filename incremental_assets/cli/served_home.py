@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -37,15 +38,15 @@ def take_over(home: Path) -> str:
     return f"a `dev` that was killed had left Dagster running ({served}); it was ended"
 
 
-def record(home: Path, dagster: int, url: str) -> None:
-    """This process serves the home by that one, the first of its group."""
+@contextmanager
+def serving(home: Path, dagster: int, url: str) -> Iterator[None]:
+    """This process serves the home by that one, the first of its group, while the block runs."""
     identities = (ProcessIdentity.here().text, ProcessIdentity.of(dagster).text)
     (home / _RECORD).write_text("\n".join((*identities, url)), encoding="utf-8")
-
-
-def forget(home: Path) -> None:
-    """This process serves it no more."""
-    (home / _RECORD).unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        (home / _RECORD).unlink(missing_ok=True)
 
 
 def end_group(first: int) -> None:

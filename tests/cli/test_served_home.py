@@ -36,19 +36,19 @@ def dagster() -> Iterator[subprocess.Popen[str]]:
     process.wait()
 
 
-def killed(home: Path) -> None:
-    """The command that serves the home has ended without a word."""
+def killed(home: Path, dagster: int) -> None:
+    """A command has served the home, and has ended without a word."""
     ended = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     identity = ProcessIdentity.of(ended.pid).text
     ended.communicate()
-    _, *rest = (home / "dev.serving").read_text().splitlines()
+    with served_home.serving(home, dagster, URL):
+        _, *rest = (home / "dev.serving").read_text().splitlines()
     (home / "dev.serving").write_text("\n".join((identity, *rest)))
 
 
 def test_what_a_killed_one_has_left_running_is_ended_and_told(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
-    served_home.record(tmp_path, dagster.pid, URL)
+    killed(tmp_path, dagster.pid)
     (daemon,) = psutil.Process(dagster.pid).children()
-    killed(tmp_path)
 
     said = served_home.take_over(tmp_path)
 
@@ -59,22 +59,23 @@ def test_what_a_killed_one_has_left_running_is_ended_and_told(tmp_path: Path, da
 
 
 def test_a_second_one_is_refused_with_the_address_of_the_first(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
-    served_home.record(tmp_path, dagster.pid, URL)
-    with pytest.raises(SetupError, match=rf"serves .* already, at {URL}.*end that one, or set another DAGSTER_HOME"):
+    with (
+        served_home.serving(tmp_path, dagster.pid, URL),
+        pytest.raises(SetupError, match=rf"serves .* already, at {URL}.*end that one, or set another DAGSTER_HOME"),
+    ):
         served_home.take_over(tmp_path)
     assert dagster.poll() is None
 
 
 def test_once_it_has_ended_the_home_is_free(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
-    served_home.record(tmp_path, dagster.pid, URL)
-    served_home.forget(tmp_path)
+    with served_home.serving(tmp_path, dagster.pid, URL):
+        pass
     assert served_home.take_over(tmp_path) == ""
     assert dagster.poll() is None
 
 
 def test_another_process_that_has_its_number_now_is_left_alone(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
-    served_home.record(tmp_path, dagster.pid, URL)
-    killed(tmp_path)
+    killed(tmp_path, dagster.pid)
     record = tmp_path / "dev.serving"
     keeper, served, url = record.read_text().splitlines()
     record.write_text("\n".join((keeper, f"{served}1", url)))

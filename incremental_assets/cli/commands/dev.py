@@ -17,7 +17,7 @@ from urllib.error import URLError
 from incremental_assets.cli.answer import Answer, Note
 from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.opening import configured_or_demo, dagster_home, opened
-from incremental_assets.cli.served_home import end_group, forget, record, take_over
+from incremental_assets.cli.served_home import end_group, serving, take_over
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError, SetupError
 from incremental_assets.core.extras import UI
@@ -48,7 +48,7 @@ def run(config: Path | None, port: int) -> Answer:
 
 def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None:
     """Serve Dagster until Ctrl-C. Raises SetupError where it does not start, or ends by itself."""
-    with running_dagster(port, log, configuration.path.parent) as process, _serving(log.parent, process.pid, url):
+    with running_dagster(port, log, configuration.path.parent) as process, serving(log.parent, process.pid, url):
         _wait_until_ready(process, url, log)
         _say(
             f"Dagster is up: {url}\n  configuration {configuration.path}\n  log           {log}\n"
@@ -59,16 +59,6 @@ def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None
         if process.poll() is not None:
             raise SetupError(f"Dagster ended by itself: {_last_line(log)}; see {log}")
         _say("ending …")
-
-
-@contextmanager
-def _serving(home: Path, dagster: int, url: str) -> Iterator[None]:
-    """The home is this command's while the block runs."""
-    record(home, dagster, url)
-    try:
-        yield
-    finally:
-        forget(home)
 
 
 def _look(configuration: Configuration) -> None:
