@@ -19,6 +19,7 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
+from incremental_assets.core.planning.reading import Reading
 from incremental_assets.core.words import agreeing, counted
 
 _NAMED = 2
@@ -99,7 +100,7 @@ def _row(each: Preview) -> tuple[Cell | str, ...]:
         str(each.spec.id),
         does,
         "" if rows is None else f"~{rows:,}",
-        "" if plan is None else _window(short(plan.reading.window.lower), short(plan.reading.window.upper)),
+        "" if plan is None else _window(plan.reading),
         _served(each),
         "" if decision is None or each.error is not None else stated(*_guarantee(each)[:2]),
         each.schema.outcome if each.schema and each.error is None else "",
@@ -108,7 +109,10 @@ def _row(each: Preview) -> tuple[Cell | str, ...]:
     )
 
 
-def _window(lower: str, upper: str) -> str:
+def _window(reading: Reading) -> str:
+    if reading.behind:
+        return f"behind {reading.behind}"
+    lower, upper = short(reading.window.lower), short(reading.window.upper)
     return f"from {lower or 'the beginning'}{f' to before {upper}' if upper else ''}"
 
 
@@ -119,7 +123,7 @@ def _served(each: Preview) -> str:
     if plan.reading.finds_differing:
         copy = each.files.layout.live if each.files else None
         return "hashed on both sides" + (f" ({copy:,} in the copy)" if copy else "") + ", read where it differs"
-    if plan.reading.is_of_changes:
+    if plan.reading.behind:
         return "read from the log"
     if plan.reading.window.lower is None:
         return "read whole"

@@ -10,10 +10,15 @@ import pytest
 
 from incremental_assets.adapters.checkpoints import schema
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.cli import previews
+from incremental_assets.cli.answer import Grid
 from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.foresight.preview import Preview
+from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 from tests.cli.conftest import CONFIG, Call, Outside, Probe
+from tests.core.test_log_capture import SPEC, loaded, to_read
 from tests.fakes import FakeLake
 from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, ORDERS_SHAPE, monday, order, tuesday
 
@@ -407,3 +412,12 @@ def test_a_comparison_is_told_with_when_it_is_due_and_how_much_is_hashed(
     assert changed.startswith(
         "'status' is added to the copy; rows that landed before are compared, and read where the source has a value there"
     )
+
+
+def test_a_table_that_is_read_from_the_log_is_read_behind_its_position() -> None:
+    def window(state: State | None) -> str:
+        grid = previews.answer([Preview(SPEC, to_read(state))], []).shown[0]
+        assert isinstance(grid, Grid)
+        return str(grid.rows[0][grid.columns.index("window")])
+
+    assert (window(None), window(loaded())) == ("from the beginning", "behind 0/90")

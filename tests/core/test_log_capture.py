@@ -89,12 +89,7 @@ def test_its_state_comes_back_from_its_document() -> None:
 
 def test_changes_are_read_behind_the_position_with_the_snapshot_that_still_counts() -> None:
     plan = to_read(loaded())
-    assert (of_log(plan).begin, of_log(plan).join, plan.reading.is_of_changes, plan.overwrites) == (
-        0x90,
-        JOIN,
-        True,
-        False,
-    )
+    assert (of_log(plan).begin, of_log(plan).join, plan.reading.behind, plan.overwrites) == (0x90, JOIN, "0/90", False)
     assert plan.reading.promise.guarantee is Guarantee.SETTLED
     assert plan.reading.promise.reason == "every transaction that the source's log has up to 0/100"
     state = LOG.landed(plan, Read(2, Shown(0x200)))

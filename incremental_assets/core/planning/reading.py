@@ -50,9 +50,9 @@ class Reading:
         return None
 
     @property
-    def is_of_changes(self) -> bool:
-        """Whether it is of changes that a log tells, rather than of rows that the source has."""
-        return False
+    def behind(self) -> str:
+        """The place in a log behind which its changes are read, in the log's own words; empty where rows are read."""
+        return ""
 
     @property
     def settled_at(self) -> CursorValue | None:

@@ -70,9 +70,9 @@ class LoggedProbe(SqlProbe):
 
     def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """Of changes nobody knows how many come before they are decoded."""
-        asked = [plan for plan in plans if not plan.reading.is_of_changes]
+        asked = [plan for plan in plans if not plan.reading.behind]
         told = iter(super().foresee(asked) if asked else ())
-        return tuple(_FROM_LOG if plan.reading.is_of_changes else next(told) for plan in plans)
+        return tuple(_FROM_LOG if plan.reading.behind else next(told) for plan in plans)
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """Of a table that is read from the log: since the last sync, where the log has gone on."""

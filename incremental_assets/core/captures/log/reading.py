@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from incremental_assets.core.captures.database.reading import DatabaseReading
+from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.captures.log.position import Join
 from incremental_assets.core.planning.plan import SyncPlan
 
@@ -27,9 +28,9 @@ class LogReading(DatabaseReading):
         return self.begin is None
 
     @property
-    def is_of_changes(self) -> bool:
-        """Whether it is not."""
-        return self.begin is not None
+    def behind(self) -> str:
+        """Where the changes begin, as the server writes it."""
+        return "" if self.begin is None else lsn_text(self.begin)
 
 
 class LogSnapshot(Protocol):
