@@ -26,13 +26,14 @@ def take_over(home: Path) -> str:
         served_by, served = ProcessIdentity.parse(keeper), ProcessIdentity.parse(dagster)
     except (FileNotFoundError, ValueError):
         return ""
-    if not served_by.is_gone:
+    # A power cut ends it as well, and leaves the record.
+    if not (served_by.is_gone or served_by.is_of_another_boot):
         raise SetupError(
             f"`incremental-assets dev` ({served_by}) serves {home} already, at {url}: a second daemon would start its runs again; "
-            f"end that one, or set another DAGSTER_HOME"
+            f"end that one, or set another DAGSTER_HOME; if it has ended, as one in another container may have, remove {home / _RECORD}"
         )
     (home / _RECORD).unlink(missing_ok=True)
-    if served.is_gone:
+    if served.is_gone or served.is_of_another_boot:
         return ""
     end_group(served.pid)
     return f"a `dev` that was killed had left Dagster running ({served}); it was ended"

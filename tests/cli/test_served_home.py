@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -80,6 +81,34 @@ def test_another_process_that_has_its_number_now_is_left_alone(tmp_path: Path, d
     keeper, served, url = record.read_text().splitlines()
     record.write_text("\n".join((keeper, f"{served}1", url)))
     assert served_home.take_over(tmp_path) == ""
+    assert dagster.poll() is None
+
+
+def test_one_that_the_machine_has_ended_with_itself_serves_no_home(
+    tmp_path: Path, dagster: subprocess.Popen[str]
+) -> None:
+    served_home.record(tmp_path, dagster.pid, URL)
+    record = tmp_path / "dev.serving"
+    keeper, served, url = record.read_text().splitlines()
+    before = (replace(ProcessIdentity.parse(each), machine="another boot/pid:[1]").text for each in (keeper, served))
+    record.write_text("\n".join((*before, url)))
+    assert served_home.take_over(tmp_path) == ""
+    assert not record.exists()
+    # The process that has its number now is another one.
+    assert dagster.poll() is None
+
+
+def test_one_of_another_host_is_not_known_to_have_ended(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
+    served_home.record(tmp_path, dagster.pid, URL)
+    record = tmp_path / "dev.serving"
+    keeper, served, url = record.read_text().splitlines()
+    before = (
+        replace(ProcessIdentity.parse(each), host="elsewhere", machine="elsewhere").text for each in (keeper, served)
+    )
+    record.write_text("\n".join((*before, url)))
+    with pytest.raises(SetupError, match=rf"on elsewhere.*if it has ended, .* remove {record}"):
+        served_home.take_over(tmp_path)
+    assert record.exists()
     assert dagster.poll() is None
 
 
