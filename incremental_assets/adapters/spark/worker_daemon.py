@@ -33,8 +33,8 @@ MODULES = (
     "incremental_assets.adapters.delta.direct.load_task",
 )
 """What a task of a sync runs, and no more: a worker that lacks one of them says so to the task that needs it."""
-_LOOKS_EVERY = 120.0
-"""Seconds. Spark ends a worker that has had nothing to do for one minute."""
+_LOOKS_EVERY = 15.0
+"""Seconds. A daemon without a worker has had nothing to do for a minute already: so long Spark keeps a worker."""
 
 
 def take_the_installed_pyspark(path: list[str]) -> None:
