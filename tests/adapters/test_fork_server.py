@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -39,3 +40,9 @@ def test_a_request_for_which_there_is_no_process_left_is_refused_and_the_server_
         assert (open_files(), server.clients, server.is_there) == (before, {}, True)
     server.close()
     os.close(folder)
+
+
+@pytest.mark.parametrize(("told", "ended"), [(0, 0), (3, 3), (137, -9), (143, -15), (130, -2), (128, 128), (255, 255)])
+def test_who_waits_for_a_fork_ends_as_it_has_ended(told: int, ended: int) -> None:
+    program = f"from incremental_assets.adapters.fork_server.runs import _end_as; _end_as({told})"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == ended

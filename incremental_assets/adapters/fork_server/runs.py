@@ -28,6 +28,7 @@ _SPAWNED = re.compile(
 )
 _MARK = "--multiprocessing-fork"
 _KILLED = 128
+"""A process that a signal has ended is told as this and the signal's number."""
 
 
 def begin_as_forks() -> None:
@@ -80,8 +81,9 @@ def _inherited() -> list[int]:
 
 def _end_as(code: int) -> NoReturn:
     """End as the fork has ended, by a signal if it was one: Dagster says of which."""
-    if code > _KILLED:
+    number = code - _KILLED
+    if number in signal.valid_signals():
         with suppress(OSError):  # SIGKILL has no handler
-            signal.signal(code - _KILLED, signal.SIG_DFL)
-        os.kill(os.getpid(), code - _KILLED)
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
     sys.exit(code)
