@@ -47,6 +47,15 @@ def killed(home: Path, dagster: int) -> None:
     (home / "dev.serving").write_text("\n".join((identity, *rest)))
 
 
+def recorded(home: Path, dagster: int, keeper: ProcessIdentity) -> Path:
+    """What a command that was killed has left there, of the machine of this keeper."""
+    killed(home, dagster)
+    record = home / "dev.serving"
+    *_, url = record.read_text().splitlines()
+    record.write_text(f"{keeper.text}\n{replace(keeper, pid=dagster).text}\n{url}")
+    return record
+
+
 def test_what_a_killed_one_has_left_running_is_ended_and_told(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
     killed(tmp_path, dagster.pid)
     (daemon,) = psutil.Process(dagster.pid).children()
@@ -87,11 +96,7 @@ def test_another_process_that_has_its_number_now_is_left_alone(tmp_path: Path, d
 def test_one_that_the_machine_has_ended_with_itself_serves_no_home(
     tmp_path: Path, dagster: subprocess.Popen[str]
 ) -> None:
-    served_home.record(tmp_path, dagster.pid, URL)
-    record = tmp_path / "dev.serving"
-    keeper, served, url = record.read_text().splitlines()
-    before = (replace(ProcessIdentity.parse(each), machine="another boot/pid:[1]").text for each in (keeper, served))
-    record.write_text("\n".join((*before, url)))
+    record = recorded(tmp_path, dagster.pid, replace(ProcessIdentity.here(), machine="another boot/pid:[1]"))
     assert served_home.take_over(tmp_path) == ""
     assert not record.exists()
     # The process that has its number now is another one.
@@ -99,13 +104,7 @@ def test_one_that_the_machine_has_ended_with_itself_serves_no_home(
 
 
 def test_one_of_another_host_is_not_known_to_have_ended(tmp_path: Path, dagster: subprocess.Popen[str]) -> None:
-    served_home.record(tmp_path, dagster.pid, URL)
-    record = tmp_path / "dev.serving"
-    keeper, served, url = record.read_text().splitlines()
-    before = (
-        replace(ProcessIdentity.parse(each), host="elsewhere", machine="elsewhere").text for each in (keeper, served)
-    )
-    record.write_text("\n".join((*before, url)))
+    record = recorded(tmp_path, dagster.pid, replace(ProcessIdentity.here(), host="elsewhere", machine="elsewhere"))
     with pytest.raises(SetupError, match=rf"on elsewhere.*if it has ended, .* remove {record}"):
         served_home.take_over(tmp_path)
     assert record.exists()

@@ -28,7 +28,7 @@ _SPAWNED = re.compile(
 )
 _MARK = "--multiprocessing-fork"
 _KILLED = 128
-"""A process that a signal has ended is told as this and the signal's number."""
+"""The status of a process that a signal has ended is this and the number of the signal."""
 
 
 def begin_as_forks() -> None:
