@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -147,3 +148,26 @@ def test_segments_go_when_every_table_has_landed_them(open_shop: Open, monkeypat
 
 def test_a_table_that_is_behind_lands_segment_by_segment(open_shop: Open, monkeypatch: Patch) -> None:
     segments_that_land_one_by_one(open_shop(ORDERS, ITEMS), monkeypatch)
+
+
+def a_publication_that_is_altered_while_a_load_begins(shop: LoggedShop, patch: Patch) -> None:
+    kept, late = source_log.record, shop.stand.shop.connect()
+
+    def altered(*of: Any) -> None:
+        kept(*of)
+        patch.setattr(source_log, "record", kept)
+        shop.execute("ALTER PUBLICATION shop DROP TABLE orders")
+        late.execute("INSERT INTO orders VALUES (1)")
+        shop.execute("ALTER PUBLICATION shop ADD TABLE orders")
+
+    patch.setattr(source_log, "record", altered)
+    assert "the publication shop was altered just now; try again" in shop.refused()
+    late.commit()
+    late.close()
+    shop.land()
+    shop.land()
+    shop.assert_equal()
+
+
+def test_a_publication_that_is_altered_while_a_load_begins_stops_it(open_shop: Open, monkeypatch: Patch) -> None:
+    a_publication_that_is_altered_while_a_load_begins(open_shop(), monkeypatch)

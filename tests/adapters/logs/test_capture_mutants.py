@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from incremental_assets.adapters.logs.postgresql import completing, gathering, start_anew
+from incremental_assets.adapters.logs.postgresql import completing, gathering, source_log, start_anew
 from incremental_assets.adapters.logs.postgresql.gathering import Gathered
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot
 from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest
@@ -45,6 +45,10 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     "what is older than the publication is in the log": (
         lambda patch: patch.setattr(Snapshot, "is_after", lambda *_: True),
         lambda shop, patch: test_capture_joined.a_transaction_that_is_older_than_the_publication(shop(), patch),
+    ),
+    "a table belongs to the publication as it did before": (
+        lambda patch: patch.setattr(source_log, "_joined", lambda *_: ""),
+        lambda shop, patch: test_capture_joined.a_publication_that_is_altered_while_a_load_begins(shop(), patch),
     ),
     "what was decoded is visible": (
         lambda patch: patch.setattr(Snapshot, "hides", lambda *_: []),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,29 @@ def test_a_look_asks_the_same_few_statements_for_any_number_of_tables(
     assert len(asked_for) == 3
     assert found.publication is not None
     assert len(found.publication.members) == 30
+
+
+def test_a_transaction_that_wrote_before_its_table_was_published_is_older_than_the_next_number(
+    stand: LogStand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand.execute("CREATE TABLE orders (id int)")
+    with stand.asked() as asked, stand.connect(autocommit=False) as slow:
+        execute, written = asked.execute, list[int]()
+
+        def between(*of: Any) -> Any:
+            answer = execute(*of)
+            if not written:
+                slow.execute("INSERT INTO orders VALUES (1)")
+                written.append(slow.execute("SELECT pg_current_xact_id()::text::bigint").fetchone()[0])
+                stand.execute("ALTER PUBLICATION p ADD TABLE orders")
+            return answer
+
+        monkeypatch.setattr(asked, "execute", between)
+        found = look(asked, stand.slot)
+        slow.rollback()
+    assert found.publication is not None
+    assert [each.name for each in found.publication.members] == ["orders"]
+    assert found.next_xid > written[0]
 
 
 def test_how_far_behind_the_slot_is_and_what_holds_it(stand: LogStand) -> None:

@@ -15,6 +15,7 @@ from incremental_assets.adapters.logs.postgresql import (
     changed_rows,
     fitness,
     kinds,
+    look,
     reading,
     text_values,
     transactions,
@@ -27,7 +28,7 @@ from incremental_assets.adapters.logs.postgresql.segments.manifest import Manife
 from incremental_assets.adapters.logs.postgresql.transactions import Transactions
 from incremental_assets.adapters.logs.postgresql.tuples import Places
 from incremental_assets.core.errors import IncrementalAssetsError
-from tests.adapters.logs import test_batch, test_changes, test_joining, test_reading, test_types
+from tests.adapters.logs import test_batch, test_changes, test_joining, test_look, test_reading, test_types
 from tests.adapters.logs.stand import LogStand
 from tests.adapters.logs.test_reading import Reader
 from tests.adapters.source import Source
@@ -58,6 +59,23 @@ def _given_up_first(patch: Patch) -> None:
             )
 
     patch.setattr(reading, "_decode", decoded)
+
+
+def _asked_before_alone(patch: Patch) -> None:
+    """Whether the slot is ahead is not asked again for the same position."""
+    check, asked = reading.check_log, set[int | None]()
+
+    def once(found: Any, slot: Any, position: int | None, server: Any) -> None:
+        if position not in asked:
+            asked.add(position)
+            check(found, slot, position, server)
+
+    patch.setattr(reading, "check_log", once)
+
+
+def _numbered_before(patch: Patch) -> None:
+    told = look._publication
+    patch.setattr(look, "_publication", lambda *of: (told(*of)[0], 0))
 
 
 def _by_number(patch: Patch) -> None:
@@ -109,6 +127,28 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
             transactions.Transactions, "end", property(lambda self: self._last, lambda *_: None)
         ),
         lambda stand, folder: test_reading.test_a_second_range_follows_the_first_and_has_none_of_its_changes(
+            _reader(stand, folder)
+        ),
+    ),
+    "nobody asks whether the slot was read by another one meanwhile": (
+        _asked_before_alone,
+        lambda stand, folder: (
+            test_reading.test_a_slot_that_somebody_else_reads_between_the_look_and_the_read_stops_by_name(
+                _reader(stand, folder)
+            )
+        ),
+    ),
+    "the next transaction's number is older than the members": (
+        _numbered_before,
+        lambda stand, _: (
+            test_look.test_a_transaction_that_wrote_before_its_table_was_published_is_older_than_the_next_number(
+                stand, pytest.MonkeyPatch()
+            )
+        ),
+    ),
+    "nobody asks on which schema a table depends": (
+        lambda patch: patch.setattr(look, "_OF_SCHEMA", "NULL"),
+        lambda stand, folder: test_reading.test_a_table_that_was_in_another_schema_for_a_while_has_a_gap(
             _reader(stand, folder)
         ),
     ),

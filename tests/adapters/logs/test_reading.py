@@ -238,6 +238,24 @@ def test_a_slot_that_somebody_else_has_read_stops_by_name(reader: Reader) -> Non
     assert reader.shelf.names() == []
 
 
+def test_a_slot_that_somebody_else_reads_between_the_look_and_the_read_stops_by_name(reader: Reader) -> None:
+    oid = reader.follow("orders", "id int PRIMARY KEY")
+    reader.read()
+    reader.stand.execute("INSERT INTO orders VALUES (1)")
+    before = reader.shelf.standing()
+
+    def taken(moment: str) -> None:
+        if moment == "spool":
+            reader.stand.execute(
+                f"SELECT pg_replication_slot_advance('{reader.stand.slot_name}', pg_current_wal_flush_lsn())"
+            )
+
+    with pytest.raises(SourceRefused, match=r"stands at .*, ahead of .*: another program reads it"):
+        reader.read(taken)
+    assert reader.shelf.standing() == before
+    assert reader.rows(oid) == []
+
+
 def test_a_slot_that_is_gone_stops_by_name(reader: Reader) -> None:
     reader.read()
     reader.stand.execute(f"SELECT pg_drop_replication_slot('{reader.stand.slot_name}')")
@@ -327,6 +345,16 @@ def test_a_slot_that_is_being_read_is_waited_for(reader: Reader) -> None:
             "the publication was altered",
         ),
         (("DROP PUBLICATION p", "CREATE PUBLICATION p FOR TABLE orders"), "the publication was altered or made again"),
+        (
+            (
+                "CREATE TABLE days (id int NOT NULL) PARTITION BY RANGE (id)",
+                "ALTER PUBLICATION p ADD TABLE days",
+                "ALTER TABLE days ATTACH PARTITION orders FOR VALUES FROM (0) TO (9)",
+                "INSERT INTO orders VALUES (1)",
+                "ALTER TABLE days DETACH PARTITION orders",
+            ),
+            "it was removed from the publication for a while, or may have been, as a partition or in another schema",
+        ),
     ],
 )
 def test_what_became_of_the_publication_between_two_looks_is_in_the_segment(
@@ -340,6 +368,27 @@ def test_what_became_of_the_publication_between_two_looks_is_in_the_segment(
     assert manifest.gaps[oid].startswith(words)
     reader.stand.execute("CREATE TABLE other (id int)")
     assert reader.read().manifest is None
+
+
+def test_a_table_that_was_in_another_schema_for_a_while_has_a_gap(reader: Reader) -> None:
+    reader.stand.execute("DROP PUBLICATION p", "CREATE PUBLICATION p FOR TABLES IN SCHEMA public")
+    reader.stand.execute("CREATE TABLE orders (id int PRIMARY KEY)", "CREATE SCHEMA aside")
+    oid = int(reader.stand.value("SELECT 'orders'::regclass::oid::bigint"))
+    reader.followed[oid] = Followed(oid, ("id",))
+    reader.read()
+    # None of these makes a gap: they leave the table where it is.
+    reader.stand.execute("TRUNCATE orders", "VACUUM FULL orders", "GRANT SELECT ON orders TO public")
+    manifest = reader.read().manifest
+    assert manifest is not None
+    assert dict(manifest.gaps) == {}
+    reader.stand.execute(
+        "ALTER TABLE orders SET SCHEMA aside",
+        "INSERT INTO aside.orders VALUES (1)",
+        "ALTER TABLE aside.orders SET SCHEMA public",
+    )
+    manifest = reader.read().manifest
+    assert manifest is not None
+    assert "in another schema" in manifest.gaps[oid]
 
 
 def test_a_table_that_comes_to_the_publication_is_no_gap(reader: Reader) -> None:

@@ -30,17 +30,29 @@ SELECT pg_is_in_recovery(), current_setting('wal_level'), clock_timestamp(),
        (SELECT p.oid::text || ' ' || p.xmin::text FROM pg_publication AS p WHERE p.pubname = $2),
        pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 """
+# Moved to another schema and back, a table leaves a publication of schemas for a while: the row that says on which schema it depends is another one then.
+_OF_SCHEMA = """
+CASE WHEN s.oid IS NOT NULL THEN (
+    SELECT d.xmin FROM pg_depend AS d
+    WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.objsubid = 0 AND d.refclassid = 'pg_namespace'::regclass
+) END"""
+# As a partition, a table is published by its root, if the publication says so: what it counts as inherited is written to its columns and taken back.
+_BY_ROOT = """
+CASE WHEN p.pubviaroot THEN (
+    SELECT md5(string_agg(a.xmin::text, ' ' ORDER BY a.attnum)) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0
+) END"""
 _BY_TABLE = "LEFT JOIN pg_publication_rel AS r ON r.prpubid = p.oid AND r.prrelid = c.oid"
 _BY_SCHEMA = f"{_BY_TABLE} LEFT JOIN pg_publication_namespace AS s ON s.pnpubid = p.oid AND s.pnnspid = n.oid"
 _MEMBERS = """
-SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relreplident::text, concat_ws(' ', r.oid, r.xmin, {schema}),
+SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relreplident::text, concat_ws(' ', r.oid, r.xmin, {schema}, {root}),
        coalesce(to_jsonb(r) ->> 'prqual' IS NOT NULL, false), coalesce(to_jsonb(r) ->> 'prattrs' IS NOT NULL, false),
        ARRAY(SELECT a.attname::text FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
              WHERE i.indrelid = c.oid AND CASE c.relreplident WHEN 'i' THEN i.indisreplident ELSE i.indisprimary AND c.relreplident = 'd' END
              ORDER BY a.attnum),
        ARRAY(SELECT a.attname::text FROM pg_attribute AS a
              WHERE a.attrelid = c.oid AND NOT a.attisdropped AND (a.attgenerated = 'v' OR a.attgenerated = 's' AND to_jsonb(p) ->> 'pubgencols' IS DISTINCT FROM 's')
-             ORDER BY a.attnum)
+             ORDER BY a.attnum),
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 FROM pg_publication AS p JOIN pg_publication_tables AS t ON t.pubname = p.pubname
 JOIN pg_namespace AS n ON n.nspname = t.schemaname JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.tablename
 {joins}
@@ -157,6 +169,7 @@ def look(asked: Asked, slot: Slot) -> Look:
     """Two statements."""
     row = asked.execute(_SOURCE, (slot.name, slot.publication)).fetchone() or ()
     _, wal_level, at, flushed, timeline, system, slot_facts, database, publication, joined, xmax = row
+    found, next_xid = (None, 0) if publication is None else _publication(asked, slot, json.loads(publication), joined)
     return Look(
         at=at,
         wal_level=wal_level,
@@ -164,8 +177,8 @@ def look(asked: Asked, slot: Slot) -> Look:
         server=Server(system, timeline or ""),
         database=database,
         slot=None if slot_facts is None else _slot(json.loads(slot_facts)),
-        publication=None if publication is None else _publication(asked, slot, json.loads(publication), joined),
-        next_xid=xmax,
+        publication=found,
+        next_xid=max(xmax, next_xid),
     )
 
 
@@ -189,19 +202,22 @@ def _slot(facts: Mapping[str, Any]) -> SlotState:
     )
 
 
-def _publication(asked: Asked, slot: Slot, facts: Mapping[str, Any], joined: str) -> Publication:
+def _publication(asked: Asked, slot: Slot, facts: Mapping[str, Any], joined: str) -> tuple[Publication, int]:
+    """With the number of the next transaction when its members were told: one that had begun before may have written a member that was none yet."""
     by_schema = asked.connection.info.server_version >= _WITH_SCHEMAS
     statement = _MEMBERS.format(
-        schema="s.oid" if by_schema else "NULL::oid", joins=_BY_SCHEMA if by_schema else _BY_TABLE
+        schema=f"s.oid, {_OF_SCHEMA}" if by_schema else "NULL::oid",
+        root=_BY_ROOT,
+        joins=_BY_SCHEMA if by_schema else _BY_TABLE,
     )
+    rows = asked.execute(statement, (slot.publication,)).fetchall()
     members = tuple(
         Member(
             oid, schema, name, Identity(identity), joined_by, filtered, narrowed, tuple(identifying), tuple(computed)
         )
-        for oid, schema, name, identity, joined_by, filtered, narrowed, identifying, computed in asked.execute(
-            statement, (slot.publication,)
-        )
+        for oid, schema, name, identity, joined_by, filtered, narrowed, identifying, computed, _ in rows
     )
     kinds = ("insert", "update", "delete", "truncate")
     unpublished = tuple(kind for kind in kinds if not facts.get(f"pub{kind}"))
-    return Publication(joined, unpublished, bool(facts.get("pubviaroot")), members)
+    found = Publication(joined, unpublished, bool(facts.get("pubviaroot")), members)
+    return found, rows[0][-1] if rows else 0

@@ -36,5 +36,7 @@ def gaps(before: Membership | None, now: Membership) -> dict[int, str]:
         if oid not in now.tables:
             found[oid] = f"it was removed from the publication, {_AGAIN}"
         elif now.tables[oid] != joined:
-            found[oid] = f"it was removed from the publication for a while, {_AGAIN}"
+            found[oid] = (
+                f"it was removed from the publication for a while, or may have been, as a partition or in another schema, {_AGAIN}"
+            )
     return found

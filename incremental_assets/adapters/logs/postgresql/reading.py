@@ -102,6 +102,8 @@ def _range(asked: Asked, log: Log, ahead: _Ahead, moment: Moment, *, binary: boo
     moment("spool")
     with Spool(log.scratch) as spool, _segment(log) as segment:
         log.transport(asked, log.slot, upto, spool, binary=binary)
+        # Between the look and the read another one may have taken from the slot what was not read here.
+        check_log(look(asked, log.slot), log.slot, before.position, before.server)
         kinds = kinds_of(asked, types_in(spool, ahead.followed))
         fits = all(kind.binary for kind in kinds.values())
         if binary and not fits:

@@ -122,7 +122,12 @@ class SourceLog:
             joined = f"{found.publication.joined if found.publication else ''}/{member.joined}"
             wanted = Following(member.oid, spec.key, spec.shape.left_out, joined, found.next_xid)
             followers = known.follow(wanted)
-            position = self._read_on(asked, followers).standing.position
+            read = self._read_on(asked, followers)
+            if _joined(read.look, self._member(spec, read.look)[0]) != joined:
+                raise SourceUnreachable(
+                    f"{spec.id}: the publication {self.slot.publication} was altered just now; try again"
+                )
+            position = read.standing.position
             following = followers.tables[member.oid]
             try:
                 return Begun(position, following, self._passed(position))
@@ -248,3 +253,10 @@ def _of(spec: TableSpec, error: IncrementalAssetsError) -> IncrementalAssetsErro
 def _one(asked: Asked, sql: str) -> str:
     ((value,),) = asked.execute(sql)
     return str(value)
+def _joined(found: Look, member: Member | None) -> str:
+    """How a table belongs to the publication; it does so without a break for as long as that is the same."""
+    if found.publication is None or member is None:
+        return ""
+    return f"{found.publication.joined}/{member.joined}"
+
+
