@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from incremental_assets import load
 from incremental_assets.core.config.rules import grid_mistakes
 from incremental_assets.core.config.table_document import TimePartitions
 from tests.core.mistakes import FILE, in_table, only_problem
@@ -303,6 +304,29 @@ def test_the_log_is_read_of_postgresql_alone_and_into_a_lake_of_this_machine(tmp
     )
     problem = only_problem(tmp_path, text.replace("lake: ./lake", "lake: s3a://bucket/lake"))
     assert problem.cure.startswith("the log is read into a lake on a disk of this machine, and this one is in a store")
+
+
+A_LOG = """\
+    dialect: postgresql
+    host: db.example.com
+    database: {0}
+    user: reader
+    log: {{slot: {1}}}
+    tables: [{{table: public.a, capture: log}}]
+"""
+
+
+def test_two_sources_do_not_share_a_slot(tmp_path: Path) -> None:
+    text = FILE + A_LOG.format("shop", "both") + "  stock: #!\n" + A_LOG.format("stock", "both")
+    problem = only_problem(tmp_path, text)
+    assert problem.text == "stock"
+    assert problem.cure.startswith("the replication slot both is that of shop already")
+
+
+def test_slots_of_their_own_are_no_mistake(tmp_path: Path) -> None:
+    text = FILE + A_LOG.format("shop", "one") + "  stock:\n" + A_LOG.format("stock", "two")
+    (tmp_path / "sources.yaml").write_text(text)
+    assert [source.log.slot for source in load(tmp_path / "sources.yaml").sources] == ["one", "two"]
 
 
 @pytest.mark.parametrize(("snippet", "text", "cure"), TABLE_MISTAKES)

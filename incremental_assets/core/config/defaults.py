@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.core.config import document as written
-from incremental_assets.core.config import table_document
+from incremental_assets.core.config import log_rules, table_document
 from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
 from incremental_assets.core.config.contracts import contract_of
 from incremental_assets.core.config.dialects import facts_of
@@ -100,7 +100,7 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
 
 
 def _log(document: written.LogDocument, source: str) -> LogTerms:
-    slot = document.slot or f"incremental_assets_{source.lower()}"
+    slot = log_rules.slot_of(document, source)
     return LogTerms(slot, document.publication or slot, document.max_slot_lag or LogTerms().max_slot_lag)
 
 

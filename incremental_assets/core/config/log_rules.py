@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from incremental_assets.core.config.dialects import facts_of, logged
+from incremental_assets.core.config.document import LogDocument, SourceDocument
 from incremental_assets.core.config.table_document import TableDocument
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model.paths import is_local
@@ -24,6 +25,23 @@ _CURES = {
     "schema_changes": "by the log a table whose columns change is loaded again, by a person; remove `{0}`",
     "rename": "by the log a table whose columns change is loaded again, by a person; remove `{0}`",
 }
+
+
+def slot_of(log: LogDocument, source: str) -> str:
+    """The replication slot, by the source's name where none is written."""
+    return log.slot or f"incremental_assets_{source.lower()}"
+
+
+def slot_mistakes(sources: Mapping[str, SourceDocument]) -> Iterator[Mistake]:
+    """Of the sources that are read from a log: what one takes from a slot, another one does not find there."""
+    held: dict[tuple[str, str, str], str] = {}
+    for name, source in sources.items():
+        slot = slot_of(source.log, name)
+        if (other := held.setdefault((str(source.host), str(source.port), slot), name)) != name:
+            yield (
+                (name,),
+                f"the replication slot {slot} is that of {other} already, and each would take changes from the other; write another one: `log: {{slot: …}}`",
+            )
 
 
 def lake_mistakes(table: TableDocument, lake: str) -> Iterator[Mistake]:

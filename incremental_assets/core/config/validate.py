@@ -53,6 +53,11 @@ class CheckedSource:
     lines: Mapping[str, int]
     """The lines of the keys that are REFERABLE."""
 
+    @property
+    def reads_log(self) -> bool:
+        """Whether a table of it is read from its log."""
+        return any(table.document.capture is not None for table in self.tables)
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -116,6 +121,7 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
     for source in sources:
         for table in source.tables:
             run.add(table.path, log_rules.lake_mistakes(table.document, settings.lake))
+    run.add(("sources",), log_rules.slot_mistakes({each.name: each.document for each in sources if each.reads_log}))
     if ignores_case(resolved_lake(settings.lake, folder)):
         _refuse_twins(run, sources)
     return Checked(settings, sources)
