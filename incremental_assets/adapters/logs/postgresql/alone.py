@@ -11,6 +11,7 @@ from pathlib import Path
 
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.errors import LakeRefused, SourceUnreachable
+from incremental_assets.core.interruption import this_process
 
 _FILE = "lock"
 _POLL_SECONDS = 0.05
@@ -34,6 +35,7 @@ def _wait(descriptor: int, folder: Path, patience: float) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            this_process.refuse(folder.name)
             if time.monotonic() > until:
                 raise SourceUnreachable(
                     f"another run reads the log into {folder} for longer than {patience:.0f} seconds; try again when it has ended"

@@ -29,6 +29,7 @@ from incremental_assets.core.captures.log.position import Join, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log
 from incremental_assets.core.config.settings import LOG, LogTerms
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import TableSpec
@@ -144,6 +145,7 @@ class LoggedSource:
                     frame = partial(getattr, taken, "frame")
                     yield Read(taken.rows, taken.rejected, taken.parts, begun.position, joined.join, frame)
                     return
+            this_process.refuse(plan.spec.id)
             if time.monotonic() > until:
                 raise self._held_up(plan)
             time.sleep(_AGAIN_SECONDS)

@@ -17,6 +17,7 @@ from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import place_of
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
+from incremental_assets.core.interruption import this_process
 
 _NO_SENDER = "permission denied to start WAL sender"
 
@@ -26,7 +27,7 @@ def opened(address: Address) -> Iterator[Asked]:
     """A session for questions and for the log by SQL. Raises SourceUnreachable, SourceRefused."""
     with explained(address):
         connection = Patient.connect(**driver_arguments(address))  # type: ignore[arg-type]
-        with connection:
+        with connection, this_process.cancelling(connection.abort):
             connection.autocommit = True
             connection.patience = (address.statement_timeout + address.socket_timeout).total_seconds()
             greet(connection, address)

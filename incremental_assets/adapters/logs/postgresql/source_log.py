@@ -41,6 +41,7 @@ from incremental_assets.core.errors import (
     SourceRefused,
     SourceUnreachable,
 )
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.table import TableSpec
 
@@ -143,6 +144,7 @@ class SourceLog:
             written = _one(asked, _WRITTEN)
             shown = Snapshot.of(visible, written)
             if not shown.is_after(begun.following.next_xid) or shown.hides(begun.passed):
+                this_process.refuse(self.terms.slot)
                 return None
             until = time.monotonic() + self.patience
             while not shown.is_durable(lsn_of(_one(asked, _FLUSHED))):

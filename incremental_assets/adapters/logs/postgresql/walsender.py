@@ -28,6 +28,7 @@ from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Spool
 from incremental_assets.adapters.logs.postgresql.transactions import BEGIN, COMMIT
 from incremental_assets.core.errors import SourceRefused, StageBroken
+from incremental_assets.core.interruption import this_process
 
 _MESSAGE, _KEEPALIVE = ord("w"), ord("k")
 _BEFORE_BYTES = 25
@@ -100,6 +101,7 @@ def _wait(wire: PGconn, patience: float) -> None:
     """Until something comes. The server says how far it has come when it is asked."""
     until = time.monotonic() + patience
     while time.monotonic() < until:
+        this_process.refuse("the stream of the log")
         if select.select([wire.socket], [], [], _ASK_SECONDS)[0]:
             wire.consume_input()
             return
@@ -132,6 +134,7 @@ def _freed(asked: Asked, slot: Slot) -> None:
     while asked.execute(
         "SELECT FROM pg_replication_slots AS s WHERE s.slot_name = $1 AND s.active", (slot.name,)
     ).fetchall():
+        this_process.refuse(slot.name)
         if time.monotonic() > until:
             raise psycopg.errors.ObjectInUse(f"the session that has read the replication slot {slot.name} does not end")
         time.sleep(_ASK_SECONDS)
