@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from incremental_assets.adapters.logs.postgresql.batch import BASE, Batch, latest, versions
 from incremental_assets.adapters.logs.postgresql.changes import (
+    CHANGE,
     CODES,
+    ORDINAL,
     OWN,
     UNSENT,
     Change,
@@ -175,3 +177,14 @@ def test_a_value_that_was_not_sent_is_found_on_a_real_server_also_under_an_earli
     rows = {row["id"]: row for row in latest(later, ("id",)).rows.to_pylist()}
     assert (rows[3]["big"], rows[3][BASE], rows[3][UNSENT]) == (None, {"id": 1}, bytes([0b01000000]))
     assert (rows[2]["big"], rows[2][BASE], rows[1][OPERATION]) == (None, {"id": 2}, "gone")
+
+
+def test_changes_of_more_than_two_gibibytes_are_one_batch() -> None:
+    big = pa.array(["x" * 2**20])
+    own = {name: pa.nulls(1, OWN.field(name).type) for name in OWN.names}
+    one = pa.table(
+        {**own, CHANGE: change_column(np.array([CODES[Change.UPDATE]])), ORDINAL: [2], "id": [1], "n": [1], "big": big}
+    )
+    assert latest(pa.concat_tables([one] * 2100), ("id",)).rows.select(COLUMNS).to_pylist() == [
+        {"id": 1, "n": 1, "big": "x" * 2**20}
+    ]

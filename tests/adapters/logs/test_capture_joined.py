@@ -13,6 +13,7 @@ import pytest
 from incremental_assets.adapters.logs.postgresql import gathering, source_log
 from incremental_assets.adapters.logs.postgresql.source_log import Begun, Joined, SourceLog
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import Mode
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 
 ITEMS = "items (id int PRIMARY KEY)"
@@ -148,6 +149,38 @@ def test_segments_go_when_every_table_has_landed_them(open_shop: Open, monkeypat
 
 def test_a_table_that_is_behind_lands_segment_by_segment(open_shop: Open, monkeypatch: Patch) -> None:
     segments_that_land_one_by_one(open_shop(ORDERS, ITEMS), monkeypatch)
+
+
+def transactions_of_one_range_that_land_one_by_one(shop: LoggedShop, patch: Patch) -> None:
+    shop.land()
+    shop.execute(
+        "INSERT INTO orders VALUES (1)", "INSERT INTO orders VALUES (2), (3)", "DELETE FROM orders WHERE id = 2"
+    )
+    patch.setattr(gathering, "MOST_CHANGES", 1)
+    found = []
+    for _ in range(2):
+        shop.land()
+        found.append([row[0] for row in shop.stand.copy("orders", "id")])
+    assert found == [[1, 2, 3], [1, 3]]
+    assert len(shop.shelf().names()) == 2
+    shop.execute("INSERT INTO orders VALUES (4)")
+    shop.land()
+    shop.assert_equal()
+
+
+def test_a_range_that_is_more_than_a_batch_lands_in_whole_transactions(open_shop: Open, monkeypatch: Patch) -> None:
+    transactions_of_one_range_that_land_one_by_one(open_shop(), monkeypatch)
+
+
+def test_a_transaction_that_is_more_than_can_land_at_once_is_named(open_shop: Open, monkeypatch: Patch) -> None:
+    shop = open_shop()
+    shop.land()
+    shop.execute("INSERT INTO orders VALUES (1), (2)")
+    monkeypatch.setattr(gathering, "MOST_BYTES", 1)
+    monkeypatch.setattr(gathering, "MOST_BYTES_AT_ONCE", 1)
+    assert "one transaction has changed 0 MiB of it, more than can be landed at once" in shop.refused()
+    shop.land(mode=Mode.FULL_REFRESH)
+    shop.assert_equal()
 
 
 def a_publication_that_is_altered_while_a_load_begins(shop: LoggedShop, patch: Patch) -> None:

@@ -104,7 +104,10 @@ def _numbered(changes: pa.Table, key: Sequence[str]) -> Offsets:
 
 def _filled(changes: pa.Table, key: Sequence[str], lines: _Lines, kept: Offsets) -> pa.Table:
     columns = [name for name in changes.column_names if name not in OWN.names]
-    found = changes.take(pa.array(kept))
+    # They are in order, and a filter copies no more than a chunk at a time, whatever there is in all.
+    wanted = np.zeros(len(changes), bool)
+    wanted[kept] = True
+    found = changes.filter(pa.array(wanted))
     if changes.column(UNSENT).null_count == len(changes):
         return found.append_column(BASE, pa.nulls(len(kept), _base_type(changes, key)))
     unsent = unsent_places(changes, len(columns))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from incremental_assets.adapters.logs.postgresql.changes import LSN
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot, not_shown
 from incremental_assets.adapters.logs.postgresql.segments.manifest import Piece
 from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
@@ -18,12 +21,15 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
 MOST_CHANGES = 2_000_000
-"""A batch ends with the segment in which it has as many."""
+MOST_BYTES = 2**30
+"""A batch ends with the transaction in which it has as many of either, and the next sync goes on from there."""
+MOST_BYTES_AT_ONCE = 2**32
+"""Of one transaction, which is not landed in parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Changes in their order; None where there is none. `end`: the position behind the last segment that was looked into."""
+    """Changes in their order; None where there is none. `end`: the position behind the last commit that is among them, or that was looked at."""
 
     changes: pa.Table | None
     end: int
@@ -31,21 +37,45 @@ class Gathered:
 
 def gathered(shelf: Shelf, plan: SyncPlan) -> Gathered:
     """Raises LakeRefused where a segment is missing or damaged, SourceRefused where changes are, SchemaChanged where they have other columns."""
-    reading = of_log(plan)
-    begin, snapshot = reading.begin or 0, _snapshot(reading.join)
+    begin = of_log(plan).begin or 0
     standing = shelf.standing()
     found: list[pa.Table] = []
+    count = size = 0
+    for rows in _rows(shelf, plan, begin):
+        found.append(rows)
+        count, size = count + len(rows), size + rows.nbytes
+        if count >= MOST_CHANGES or size >= MOST_BYTES:
+            last = rows.column(LSN)[-1].as_py()
+            whole = [before for each in found if len(before := each.filter(pc.less(each.column(LSN), last)))]
+            if whole:
+                # Where that commit begins all before it are over, so that it is the position between the two.
+                return Gathered(_together(plan.spec, whole), last)
+            _check_size(plan, size)
+    return Gathered(_together(plan.spec, found), max(begin, standing.position if standing else 0))
+
+
+def _rows(shelf: Shelf, plan: SyncPlan, begin: int) -> Iterator[pa.Table]:
+    """The changes behind the position that the copy lacks, some thousands at a time."""
+    reading = of_log(plan)
+    snapshot = _snapshot(reading.join)
     for manifest in shelf.after(begin):
         if reading.number in manifest.gaps:
             raise SourceRefused(f"{plan.spec.id}: {manifest.gaps[reading.number]}")
         for piece in manifest.pieces:
             if piece.oid == reading.number:
                 _check_columns(plan.spec, piece)
-        rows = shelf.rows(manifest, reading.number)
-        found += rows if snapshot is None else (not_shown(each, snapshot) for each in rows)
-        if sum(map(len, found)) >= MOST_CHANGES:
-            return Gathered(_together(plan.spec, found), manifest.end)
-    return Gathered(_together(plan.spec, found), max(begin, standing.position if standing else 0))
+        for rows in shelf.rows(manifest, reading.number):
+            behind = rows.filter(pc.greater_equal(rows.column(LSN), begin))
+            lacking = behind if snapshot is None else not_shown(behind, snapshot)
+            if len(lacking):
+                yield lacking
+
+
+def _check_size(plan: SyncPlan, size: int) -> None:
+    if size > MOST_BYTES_AT_ONCE:
+        raise SourceRefused(
+            f"{plan.spec.id}: one transaction has changed {size >> 20:,} MiB of it, more than can be landed at once; load the table again with {full_refresh(plan.spec)}"
+        )
 
 
 def _snapshot(join: Join | None) -> Snapshot | None:
@@ -53,11 +83,10 @@ def _snapshot(join: Join | None) -> Snapshot | None:
 
 
 def _together(spec: TableSpec, found: list[pa.Table]) -> pa.Table | None:
-    some = [rows for rows in found if len(rows)]
-    if not some:
+    if not found:
         return None
-    own = [name for name in some[0].column_names if name not in spec.shape.names]
-    return pa.concat_tables([rows.select([*own, *spec.shape.names]) for rows in some]).unify_dictionaries()
+    own = [name for name in found[0].column_names if name not in spec.shape.names]
+    return pa.concat_tables([rows.select([*own, *spec.shape.names]) for rows in found]).unify_dictionaries()
 
 
 def _check_columns(spec: TableSpec, piece: Piece) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,6 +112,14 @@ def read_file(folder: Path, written: Written) -> pa.Table:
     """The rows of a file, if it is the one that was written. Raises LakeRefused."""
     check_file(folder, written)
     return pq.read_table(folder / written.name, use_threads=False)
+
+
+def read_groups(folder: Path, written: Written) -> Iterator[pa.Table]:
+    """The same, some thousands at a time: a file may have more than fits into memory."""
+    check_file(folder, written)
+    with pq.ParquetFile(folder / written.name) as file:
+        for group in range(file.num_row_groups):
+            yield file.read_row_group(group, use_threads=False)
 
 
 def check_file(folder: Path, written: Written) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from incremental_assets.adapters.logs.postgresql.segments.files import RESTORE, read_file
+from incremental_assets.adapters.logs.postgresql.segments.files import RESTORE, read_file, read_groups
 from incremental_assets.adapters.logs.postgresql.segments.manifest import (
     FILE,
     Manifest,
@@ -110,7 +110,7 @@ class Shelf:
         """The changes of a table, a table for each layout, in order. Raises LakeRefused where a file is not as it was written."""
         for piece in manifest.pieces:
             if piece.oid == oid:
-                yield read_file(self.segments / manifest.name, piece.file)
+                yield from read_groups(self.segments / manifest.name, piece.file)
 
     def transactions(self, manifest: Manifest) -> pa.Table:
         """Numbers, commits and sizes of its transactions. Raises LakeRefused likewise."""
