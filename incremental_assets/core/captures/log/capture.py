@@ -19,7 +19,7 @@ from incremental_assets.core.captures.log.position import NOWHERE, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log, shown_by_log
 from incremental_assets.core.errors import SchemaChanged, SelectionError, SourceExchanged
 from incremental_assets.core.model.cures import full_refresh, reset
-from incremental_assets.core.model.definition import alterations, told
+from incremental_assets.core.model.definition import COLUMN, alterations, told
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -53,6 +53,7 @@ class LogCapture(DatabaseCapture):
             if found.behind is not None:
                 raise found.behind
             _check_same(spec, at, found, layout)
+            _check_shown(spec, state)
             if found.flushed <= begin:
                 reason = f"the log has nothing behind {lsn_text(begin)}"
                 return NothingToDo(reason, *_promise(begin), None, None, warnings=found.warnings)
@@ -144,14 +145,27 @@ def _check_same(spec: TableSpec, at: LogPosition, found: LogSeen, layout: str) -
         )
 
 
-def _rewritten(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+def _check_shown(spec: TableSpec, state: State | None) -> None:
+    """Raises SchemaChanged where values that are stored show as others, such as a label of an enum that has another name."""
+    means = _altered(spec, state, COLUMN)
+    if means:
+        raise SchemaChanged(
+            f"{spec.id}: {told(means)}, and no log tells that of rows that did not change; load the table again with {full_refresh(spec)}"
+        )
+
+
+def _altered(spec: TableSpec, state: State | None, kind: str) -> tuple[str, ...]:
     if state is None or state.definition is None or spec.shape.facts is None:
         return ()
-    means = alterations(state.definition, [fact for fact in spec.shape.facts if fact.name.startswith(_FILE)])
+    return alterations(state.definition, [fact for fact in spec.shape.facts if fact.name.startswith(kind)])
+
+
+def _rewritten(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    means = _altered(spec, state, _FILE)
     if not means:
         return ()
     sentence = (
         f"{told(means)} since the last sync, of which the log tells TRUNCATE alone: after that, and after VACUUM FULL or CLUSTER, the copy is right; "
-        f"after an ALTER TABLE that computes values anew, load the table again with {full_refresh(spec)}"
+        f"after an ALTER TABLE that computes values anew, or that had it UNLOGGED for a while, load the table again with {full_refresh(spec)}"
     )
     return (sentence,)
