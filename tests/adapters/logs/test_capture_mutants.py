@@ -10,6 +10,7 @@ import pytest
 from incremental_assets.adapters.logs.postgresql import completing, gathering, source_log, start_anew
 from incremental_assets.adapters.logs.postgresql.gathering import Gathered
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot
+from incremental_assets.adapters.logs.postgresql.segments import shelf
 from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest
 from incremental_assets.core.captures.log import capture
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -37,6 +38,15 @@ def _to_the_end(patch: Patch) -> None:
     patch.setattr("incremental_assets.adapters.logs.postgresql.logged.gathered", to_the_end)
 
 
+def _whatever_ends_behind(self: shelf.Shelf, position: int) -> list[Manifest]:
+    return [each for each in map(self.manifest, self.names()) if each.end > position]
+
+
+def _of_nobody(patch: Patch) -> None:
+    """Which tables are published when a log begins anew is not looked at."""
+    patch.setattr(start_anew.Membership, "of", classmethod(lambda cls, found: cls(found.joined, {})))
+
+
 VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     "a snapshot shows all that is younger than it": (
         lambda patch: patch.setattr(Snapshot, "shows", lambda _, xids: np.ones(len(xids), bool)),
@@ -45,6 +55,22 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     "what is older than the publication is in the log": (
         lambda patch: patch.setattr(Snapshot, "is_after", lambda *_: True),
         lambda shop, patch: test_capture_joined.a_transaction_that_is_older_than_the_publication(shop(), patch),
+    ),
+    "a part of a range is the whole of it": (
+        _to_the_end,
+        lambda shop, patch: test_capture_joined.transactions_of_one_range_that_land_one_by_one(shop(), patch),
+    ),
+    "segments of any server are one log": (
+        lambda patch: patch.setattr(shelf.Shelf, "after", _whatever_ends_behind),
+        lambda shop, _: test_capture_refused.test_segments_of_another_server_are_none_of_the_one_that_was_loaded_from(
+            shop
+        ),
+    ),
+    "a log that begins anew says so of tables with a record alone": (
+        _of_nobody,
+        lambda shop, _: (
+            test_capture_refused.test_a_copy_that_is_taken_back_to_before_the_log_began_anew_is_loaded_again(shop, "")
+        ),
     ),
     "a table belongs to the publication as it did before": (
         lambda patch: patch.setattr(source_log, "_joined", lambda *_: ""),

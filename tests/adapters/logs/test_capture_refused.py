@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from incremental_assets.adapters.logs.postgresql.changes import LSN, XID
+from incremental_assets.adapters.logs.postgresql.segments.manifest import name_of
+from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
 from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.upkeep.rollback import roll_back
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 
 
@@ -87,6 +96,87 @@ def test_a_segment_that_was_altered_stops_the_table_and_a_load_goes_on_from_the_
     shop.assert_equal("orders", "items")
 
 
+@pytest.mark.acceptance
+@pytest.mark.parametrize("damaged", ["segments/{last}/manifest.json", "standing.json", "followed.json"])
+def test_what_cannot_be_read_of_the_segments_stops_the_table_and_a_load_begins_anew(
+    open_shop: Open, damaged: str
+) -> None:
+    shop = open_shop(ORDERS, "items (id int PRIMARY KEY)")
+    shop.land("orders")
+    shop.land("items")
+    shop.execute("INSERT INTO orders VALUES (1)", "INSERT INTO items VALUES (1)")
+    shop.land("orders")
+    shop.land("orders")
+    (shop.shelf().folder / damaged.format(last=shop.shelf().names()[-1])).write_text("{")
+    shop.execute("INSERT INTO orders VALUES (2)")
+    assert "load the tables that have not landed it yet again with" in shop.refused("orders")
+    shop.land("orders", mode=Mode.FULL_REFRESH)
+    shop.execute("INSERT INTO orders VALUES (3)")
+    shop.land("orders")
+    assert "with `incremental-assets sync" in shop.refused("items")
+    shop.land("items", mode=Mode.FULL_REFRESH)
+    shop.execute("INSERT INTO items VALUES (3)")
+    shop.land("items")
+    shop.assert_equal("orders", "items")
+
+
+def test_segments_of_another_server_are_none_of_the_one_that_was_loaded_from(open_shop: Open) -> None:
+    shop = landed(open_shop)
+    shop.execute("INSERT INTO orders VALUES (77, 'lost', 1, NULL)")
+    shop.land()
+    shop.execute("DELETE FROM orders WHERE id = 77")
+    as_of_another_server(shop.shelf())
+    assert "another database cluster answers" in shop.refused()
+    shop.land(mode=Mode.FULL_REFRESH)
+    shop.execute("INSERT INTO orders VALUES (78, 'new', 1, NULL)")
+    shop.land()
+    shop.assert_equal()
+
+
+def as_of_another_server(shelf: Shelf) -> None:
+    """The last segment is of one whose log, and whose transactions, have come further."""
+    folder = shelf.segments / shelf.names()[-1]
+    found = json.loads((folder / "manifest.json").read_text())
+    for piece in found["pieces"]:
+        path = folder / piece["file"]["name"]
+        rows = pq.read_table(path)
+        for name, value in ((XID, 2_000_000), (LSN, found["standing"]["position"] + (1 << 39))):
+            rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array([value] * len(rows)))
+        pq.write_table(rows, path)
+        piece["file"] |= {"bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    found["standing"]["server"]["system"] = "1"
+    found["standing"]["position"] += 1 << 40
+    (folder / "manifest.json").write_text(json.dumps(found))
+    name = name_of(found["standing"]["number"], found["standing"]["position"])
+    folder.rename(shelf.segments / name)
+    (shelf.folder / "standing.json").unlink(missing_ok=True)
+    kept = shelf.folder / "followed.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text()) | {"last": name}))
+
+
+@pytest.mark.parametrize("lost", ["", "followed.json"])
+def test_a_copy_that_is_taken_back_to_before_the_log_began_anew_is_loaded_again(open_shop: Open, lost: str) -> None:
+    shop = open_shop()
+    shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 3) AS n")
+    before = shop.land().run_id
+    shop.execute("DELETE FROM orders WHERE id = 1")
+    shop.land()
+    shop.execute("DELETE FROM orders WHERE id = 3")
+    remove(shop.shelf().folder / lost)
+    assert "has no record of it" in shop.refused()
+    shop.land(mode=Mode.FULL_REFRESH)
+    with shop.stand.runtime() as runtime:
+        roll_back(shop.stand.spec("orders"), before, "back", runtime.ports("shop"))
+    assert len(shop.stand.copy("orders")) == 3
+    shop.execute("INSERT INTO orders VALUES (78, 'new', 1, NULL)")
+    assert "what changed in between is in none; load it again with" in shop.refused()
+    assert_loaded_again(shop)
+
+
+def remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
 def test_a_table_that_was_out_of_the_publication_for_a_while_is_loaded_again(open_shop: Open) -> None:
     shop = landed(open_shop)
     shop.execute("ALTER PUBLICATION shop DROP TABLE orders", "DELETE FROM orders WHERE id = 1")
@@ -113,6 +203,22 @@ def test_other_columns_stop_the_table_until_it_is_loaded_again(open_shop: Open, 
         "load the table again with `incremental-assets sync --select shop.public.orders --full-refresh`"
         in shop.refused()
     )
+    assert_loaded_again(shop)
+
+
+def test_a_label_that_has_another_name_stops_the_table_until_it_is_loaded_again(open_shop: Open) -> None:
+    shop = open_shop(f"{ORDERS[:-1]}, mood text)")
+    shop.execute(
+        "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+        "ALTER TABLE orders ALTER COLUMN mood TYPE mood USING mood::mood",
+        "INSERT INTO orders SELECT n, 'new', n, NULL, 'sad' FROM generate_series(1, 3) AS n",
+    )
+    shop.land()
+    shop.execute("ALTER TYPE mood ADD VALUE 'glad'", "UPDATE orders SET mood = 'glad' WHERE id = 1")
+    shop.land()
+    shop.assert_equal()
+    shop.execute("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'", "UPDATE orders SET status = 'x' WHERE id = 1")
+    assert "what 'mood' shows is defined anew, and no log tells that of rows that did not change" in shop.refused()
     assert_loaded_again(shop)
 
 

@@ -508,6 +508,15 @@ def test_segments_that_all_have_landed_go_when_they_are_old_enough(three: tuple[
         reader.rows(oid, first.end)
 
 
+def test_a_segment_that_cannot_be_read_goes_as_well(three: tuple[Reader, int]) -> None:
+    reader, _ = three
+    first, second, third = reader.shelf.after(0)
+    (reader.shelf.segments / first.name / FILE).write_text("{")
+    now = datetime.now(UTC) + timedelta(seconds=1)
+    assert reader.shelf.prune(second.end, timedelta(), now) == (first.name, second.name)
+    assert reader.shelf.names() == [third.name]
+
+
 def test_a_table_that_has_landed_a_segment_needs_none_of_an_empty_range_behind_it(reader: Reader) -> None:
     oid = reader.follow("orders", "id int PRIMARY KEY")
     reader.read()

@@ -74,6 +74,12 @@ def record_in(folder: Path) -> Record:
         raise LakeRefused(f"{path} does not say which tables are read from the log; {RESTORE}") from None
 
 
+def forget(folder: Path) -> Record:
+    """What was kept cannot be read: nobody is followed."""
+    (folder / _FILE).unlink()
+    return Record()
+
+
 def record(folder: Path, before: Record, now: Record) -> None:
     """Keep it, where it is another one."""
     if before == now:

@@ -15,7 +15,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.logs.postgresql.alone import alone
 from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_table
-from incremental_assets.adapters.logs.postgresql.following import Following, Record, record, record_in
+from incremental_assets.adapters.logs.postgresql.following import Following, Record, forget, record, record_in
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot
 from incremental_assets.adapters.logs.postgresql.look import Holder, Look, Member, holders, look
 from incremental_assets.adapters.logs.postgresql.missing import missing_sql
@@ -116,11 +116,8 @@ class SourceLog:
             member, why = self._member(spec, found)
             if member is None or why:
                 raise SourceRefused(f"{spec.id}: {why}")
-            standing = self.shelf.standing()
-            known, is_whole = record_in(self.folder), self._is_whole()
-            if not is_whole or (standing is not None and _refusal(found, self.slot, standing) is not None):
-                known = start_anew(self.shelf, known, found, standing)
-            joined = f"{found.publication.joined if found.publication else ''}/{member.joined}"
+            known = self._gone_on(found)
+            joined = _joined(found, member)
             wanted = Following(member.oid, spec.key, spec.shape.left_out, joined, found.next_xid)
             followers = known.follow(wanted)
             read = self._read_on(asked, followers)
@@ -144,10 +141,10 @@ class SourceLog:
             written = _one(asked, _WRITTEN)
             shown = Snapshot.of(visible, written)
             if not shown.is_after(begun.following.next_xid) or shown.hides(begun.passed):
-                this_process.refuse(self.terms.slot)
                 return None
             until = time.monotonic() + self.patience
             while not shown.is_durable(lsn_of(_one(asked, _FLUSHED))):
+                this_process.refuse(self.terms.slot)
                 if time.monotonic() > until:
                     raise SourceUnreachable(f"the source does not write its log to disk up to {written}; try again")
                 time.sleep(_POLL_SECONDS)
@@ -172,6 +169,23 @@ class SourceLog:
             self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
             return found
 
+    def _gone_on(self, found: Look) -> Record:
+        """Which tables are followed, from where the log was left, or anew where that cannot be gone on from."""
+        try:
+            known = record_in(self.folder)
+        except LakeRefused:
+            known = forget(self.folder)
+        try:
+            standing = self.shelf.standing()
+        except LakeRefused:
+            standing = None
+        if standing is None:
+            return start_anew(self.shelf, known, found, (self.shelf.last_number(), 0))
+        # Without a record what was read had no changes of the tables that it named.
+        if known.tables and self._is_whole() and _refusal(found, self.slot, standing) is None:
+            return known
+        return start_anew(self.shelf, known, found, (standing.number, standing.position))
+
     def _recorded(self) -> Record:
         """Which tables are followed. Raises LakeRefused where the last segment that was there is no more."""
         found = record_in(self.folder)
@@ -192,10 +206,13 @@ class SourceLog:
         return found
 
     def _passed(self, position: int) -> Offsets:
+        segments = [self.shelf.manifest(name) for name in self.shelf.names()]
+        # Another server numbers others so.
+        server = segments[-1].standing.server if segments else None
         found = [
-            np.array(self.shelf.transactions(manifest).column("xid"))
-            for name in self.shelf.names()
-            if (manifest := self.shelf.manifest(name)).end <= position
+            np.array(self.shelf.transactions(each).column("xid"))
+            for each in segments
+            if each.end <= position and each.standing.server == server
         ]
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
@@ -248,13 +265,6 @@ def _refusal(found: Look, slot: Slot, standing: Standing | None) -> IncrementalA
     return None
 
 
-def _of(spec: TableSpec, error: IncrementalAssetsError) -> IncrementalAssetsError:
-    return type(error)(f"{spec.id}: {error}")
-
-
-def _one(asked: Asked, sql: str) -> str:
-    ((value,),) = asked.execute(sql)
-    return str(value)
 def _joined(found: Look, member: Member | None) -> str:
     """How a table belongs to the publication; it does so without a break for as long as that is the same."""
     if found.publication is None or member is None:
@@ -262,3 +272,10 @@ def _joined(found: Look, member: Member | None) -> str:
     return f"{found.publication.joined}/{member.joined}"
 
 
+def _of(spec: TableSpec, error: IncrementalAssetsError) -> IncrementalAssetsError:
+    return type(error)(f"{spec.id}: {error}")
+
+
+def _one(asked: Asked, sql: str) -> str:
+    ((value,),) = asked.execute(sql)
+    return str(value)

@@ -14,22 +14,26 @@ from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.model.cures import LOAD_AGAIN
 
 
-def start_anew(shelf: Shelf, known: Record, found: Look, before: Standing | None) -> Record:
-    """From where the slot is. Nothing of an earlier segment is needed from then on."""
+def start_anew(shelf: Shelf, known: Record, found: Look, before: tuple[int, int]) -> Record:
+    """From where the slot is; `before`: the number and the position of what was read last. Nothing of an earlier segment is needed from then on."""
     if found.slot is None or found.publication is None:
         raise ValueError("a log was looked at that has not been checked")
-    left, begin = before.position if before else 0, found.slot.confirmed
+    (number, left), begin = before, found.slot.confirmed
     why = (
         f"the log was left at {lsn_text(left)} and goes on at {lsn_text(begin)}, from a new replication slot or as segments were lost: what changed in between is in "
         f"none; load it again with {LOAD_AGAIN}"
     )
-    after = Standing((before.number if before else 0) + 1, begin, found.server, Membership.of(found.publication))
+    after = Standing(number + 1, begin, found.server, Membership.of(found.publication))
     names, segment = shelf.names(), shelf.begin()
     try:
         transactions, pieces = segment.files()
-        follows, gaps = names[-1] if names else "", dict.fromkeys(known.tables, why)
+        # Also of tables whose record was lost: a copy may be taken back to before this.
+        gaps = dict.fromkeys({*known.tables, *after.membership.tables}, why)
+        follows = names[-1] if names else ""
         manifest = Manifest(left, follows, after, datetime.now(UTC), None, transactions, pieces, gaps)
         segment.finish(manifest)
+        # Also where the segments are removed it is known that the slot is ahead of them.
+        shelf.stand(after)
     finally:
         segment.discard()
     return replace(known, last=manifest.name)

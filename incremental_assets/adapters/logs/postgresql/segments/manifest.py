@@ -80,7 +80,7 @@ class Manifest:
     @property
     def before(self) -> int:
         """The end of the segment before it: between the two no table was changed."""
-        return int(self.follows.partition("-")[2], 16) if self.follows else 0
+        return end_of(self.follows) if self.follows else 0
 
     @property
     def name(self) -> str:
@@ -112,6 +112,11 @@ class Manifest:
 def name_of(number: int, end: int) -> str:
     """The name of the folder of a segment."""
     return f"{number:010d}-{end:016X}"
+
+
+def end_of(name: str) -> int:
+    """The end of the segment whose folder has this name."""
+    return int(name.partition("-")[2], 16)
 
 
 def standing_text(standing: Standing) -> str:

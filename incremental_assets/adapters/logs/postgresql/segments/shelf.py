@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from incremental_assets.adapters.logs.postgresql.segments.manifest import (
     FILE,
     Manifest,
     Standing,
+    end_of,
     standing_from,
     standing_text,
 )
@@ -77,6 +78,11 @@ class Shelf:
             return last or beside
         return beside if beside.number > last.number else last
 
+    def last_number(self) -> int:
+        """Of the segments, by the name of the last one, which need not be readable; 0 where there is none."""
+        names = self.names()
+        return int(names[-1].partition("-")[0]) if names else 0
+
     def stand(self, standing: Standing) -> None:
         """Record a position without a segment: before the first range, and behind one that was empty."""
         own_folder(self.folder)
@@ -89,25 +95,28 @@ class Shelf:
         sync_folder(self.folder)
 
     def after(self, position: int) -> Iterator[Manifest]:
-        """The segments that end behind a position, in order, each as soon as it is known to follow the one before. Raises LakeRefused where one is missing."""
-        before: Manifest | None = None
-        for name in self.names():
-            found = self.manifest(name)
-            if before is not None and found.follows != before.name:
+        """The segments that end behind a position, in order. Raises LakeRefused where one is missing."""
+        found: list[Manifest] = []
+        # From the last one back: a log that began anew may have lower places than the one before it, whose segments are none of this one.
+        for name in reversed(self.names()):
+            if found and found[-1].follows != name:
                 raise LakeRefused(
-                    f"{self.segments / found.follows} is missing, a range of the log up to {lsn_text(found.begin)}; {RESTORE}"
+                    f"{self.segments / found[-1].follows} is missing, a range of the log up to {lsn_text(found[-1].begin)}; {RESTORE}"
                 )
-            if before is None and position < found.before:
+            manifest = self.manifest(name)
+            if manifest.end <= position:
+                break
+            found.append(manifest)
+        else:
+            if found and position < found[-1].before:
                 raise LakeRefused(
-                    f"the log from {lsn_text(position)} to {lsn_text(found.before)} is no more in {self.segments}: the table has not landed it while it was kept; "
+                    f"the log from {lsn_text(position)} to {lsn_text(found[-1].before)} is no more in {self.segments}: the table has not landed it while it was kept; "
                     f"load it again with {LOAD_AGAIN}"
                 )
-            before = found
-            if found.end > position:
-                yield found
+        yield from reversed(found)
 
     def rows(self, manifest: Manifest, oid: int) -> Iterator[pa.Table]:
-        """The changes of a table, a table for each layout, in order. Raises LakeRefused where a file is not as it was written."""
+        """The changes of a table, some thousands of one layout at a time, in order. Raises LakeRefused where a file is not as it was written."""
         for piece in manifest.pieces:
             if piece.oid == oid:
                 yield from read_groups(self.segments / manifest.name, piece.file)
@@ -121,8 +130,9 @@ class Shelf:
         self._finish_removing()
         removed = []
         for name in self.names()[:-1]:
-            found = self.manifest(name)
-            if found.end > landed or now - found.read_at < keep:
+            # By its name and its folder: one that cannot be read goes as well.
+            written = datetime.fromtimestamp((self.segments / name).stat().st_mtime, UTC)
+            if end_of(name) > landed or now - written < keep:
                 break
             # Under another name first: what is removed in part is no segment.
             (self.segments / name).rename(self.segments / f"{_GOING}{name}")
