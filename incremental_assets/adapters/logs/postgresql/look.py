@@ -203,7 +203,7 @@ def _slot(facts: Mapping[str, Any]) -> SlotState:
 
 
 def _publication(asked: Asked, slot: Slot, facts: Mapping[str, Any], joined: str) -> tuple[Publication, int]:
-    """With the number of the next transaction when its members were told: one that had begun before may have written a member that was none yet."""
+    """With the number of the next transaction when its members were read: one that had begun before may have written a member that was none yet."""
     by_schema = asked.connection.info.server_version >= _WITH_SCHEMAS
     statement = _MEMBERS.format(
         schema=f"s.oid, {_OF_SCHEMA}" if by_schema else "NULL::oid",
