@@ -73,9 +73,9 @@ class Following:
 
     def _moved(self, specs: Sequence[TableSpec]) -> list[TableSpec] | None:
         """The tables that have moved within the run's last partition. None where the sensor has more to do than to ask for a sync: it has the partitions, and the errors."""
-        positions = self.ports.checkpoints.positions()
-        looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
         try:
+            positions = self.ports.checkpoints.positions()
+            looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
             moved, stopped, _ = look_over(specs, positions, self.ports.probe.observe(looks))
             is_over = bool(stopped) or not all(map(self._is_within, moved))
         except IncrementalAssetsError:

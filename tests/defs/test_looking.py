@@ -22,6 +22,7 @@ from incremental_assets.defs.looking import at_once, looks
 from incremental_assets.defs.sensors import sync_tags
 from tests.defs.studio import Studio, opened
 from tests.defs.watch import Watch, settle
+from tests.fakes import FakeCheckpoints, FakeProbe
 from tests.scenario import monday, order
 
 THREADS = {"use_threads": True, "num_workers": 4}
@@ -163,6 +164,24 @@ def test_a_run_follows_its_source_until_the_next_tick(fast: Studio, clock: Clock
     events = [event for event in fast.world.checkpoints.memory.events if event.run_id == result.run_id]
     assert [each.report.rows.inserted for each in events if each.kind is EventKind.LANDED and each.report] == [1, 1]
     assert len(fast.announced()) - before == 2
+
+
+@pytest.mark.parametrize(
+    ("away", "question"),
+    [pytest.param(FakeProbe, "observe", id="source"), pytest.param(FakeCheckpoints, "positions", id="checkpoints")],
+)
+def test_a_run_whose_look_fails_leaves_what_comes_to_the_sensor(
+    fast: Studio, clock: Clock, monkeypatch: pytest.MonkeyPatch, away: type, question: str
+) -> None:
+    monday(fast.world.database).abort()
+    settle(fast)
+
+    def fails(*_: object) -> None:
+        raise SourceUnreachable("shop: nobody answers")
+
+    clock.meanwhile = lambda: monkeypatch.setattr(away, question, fails)
+    assert fast.run("2024-01-01", mode="sync", follows=str(clock.now + 4.5)).success
+    assert len(clock.slept) == 1
 
 
 def test_a_run_that_nobody_asked_to_follow_ends(fast: Studio, clock: Clock) -> None:
