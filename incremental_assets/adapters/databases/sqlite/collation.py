@@ -47,13 +47,23 @@ def column_collations(sql: str, columns: Sequence[str]) -> Mapping[str, str]:
         alone.close()
 
 
-def collation_key(spec: TableSpec, stored: Mapping[str, Stored]) -> str | None:
-    """One text of a row's key, by the names of its columns, equal where the library takes them for equal; None where a part is NULL."""
-    of = spec.collation_key.of if spec.collation_key else ()
-    if any(stored[column.name] is None for column in of):
+def collation_key(spec: TableSpec, names: Sequence[str]) -> Callable[[Sequence[Stored]], str | None] | None:
+    """Makes one text of the key of a row with columns of these names, equal where the library takes keys for equal, and None where a part is NULL.
+
+    None for a table that has no collation key. It is asked once for a read, and what it returns for each row.
+    """
+    column = spec.collation_key
+    if column is None:
         return None
-    parts = [_folded(column.collation.split(" "), stored[column.name]) for column in of]
-    return parts[0] if len(parts) == 1 else ",".join(f"{len(part)}:{part}" for part in parts)
+    of = [(names.index(each.name), each.collation.split(" ")) for each in column.of]
+
+    def key(stored: Sequence[Stored]) -> str | None:
+        if any(stored[place] is None for place, _ in of):
+            return None
+        parts = [_folded(words, stored[place]) for place, words in of]
+        return parts[0] if len(parts) == 1 else ",".join(f"{len(part)}:{part}" for part in parts)
+
+    return key
 
 
 def _folded(words: Sequence[str], value: Stored) -> str:

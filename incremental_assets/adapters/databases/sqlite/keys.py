@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from incremental_assets.adapters.databases.local_rows import Unfit, key_texts
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.row_texts import row_text
 from incremental_assets.adapters.databases.sqlite.collation import collation_key
 from incremental_assets.adapters.databases.sqlite.sql import identifier, names
-from incremental_assets.adapters.databases.sqlite.types import converters
+from incremental_assets.adapters.databases.sqlite.types import Stored, converters
 from incremental_assets.core.model.collation_key import NAME
 from incremental_assets.core.model.table import TableSpec
 
 
 def read_keys(connection: sqlite3.Connection, spec: TableSpec) -> ReadKeys:
     """All of a table's keys, in one statement: a file is read faster than it is asked."""
-    if spec.collation_key is not None:
-        return ReadKeys.collated(dict(_collated(connection, spec)))
+    key = collation_key(spec, spec.named_key)
+    if key is not None:
+        return ReadKeys.collated(dict(_collated(connection, spec, key)))
     columns = spec.key_columns
     stored = connection.execute(f"SELECT {names(spec.key)} FROM {identifier(spec.id.name)}")
     return ReadKeys.of(spec, key_texts(columns, converters(columns), stored))
 
 
-def _collated(connection: sqlite3.Connection, spec: TableSpec) -> Iterator[tuple[str, str]]:
+def _collated(
+    connection: sqlite3.Connection, spec: TableSpec, collated: Callable[[Sequence[Stored]], str | None]
+) -> Iterator[tuple[str, str]]:
     """The text by which each key is told apart, and that of the key as it is written."""
     columns, by_name = spec.key_columns, {column.name: column for column in spec.columns}
     each, told_by = converters(columns), [by_name[name] for name in spec.key]
@@ -36,5 +39,5 @@ def _collated(connection: sqlite3.Connection, spec: TableSpec) -> Iterator[tuple
         except Unfit:
             continue
         found = dict(zip(spec.named_key, values, strict=True))
-        found[NAME] = collation_key(spec, dict(zip(spec.named_key, key, strict=True)))
+        found[NAME] = collated(key)
         yield row_text(told_by, [found[name] for name in spec.key]), row_text(columns, values)

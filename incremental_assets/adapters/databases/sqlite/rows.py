@@ -36,8 +36,10 @@ class Row:
 def read_rows(connection: sqlite3.Connection, spec: TableSpec, condition: Condition) -> Iterator[Row]:
     """The rows that fulfil a condition, one by one."""
     each, spellings = converters(spec.source_columns), Spellings.of(connection, spec)
+    key = collation_key(spec, [column.name for column in spec.source_columns])
     for at, *stored in connection.execute(select(spec, condition), condition.values):
         row = _row(spec, at, stored, each)
+        row = _keyed(row, key(stored)) if key else row
         yield _ranked(spec, row, spellings) if spellings else row
 
 
@@ -73,10 +75,11 @@ def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], each: Sequence[Any]
             values.append(None)
             if not column:
                 column, reason = spec.shape.names[place], f"{error}, as {spec.columns[place].source_type} holds"
-    if spec.collation_key is None:
-        return Row(at, tuple(values), tuple(stored), column, reason)
-    key = collation_key(spec, dict(zip(spec.shape.names, stored, strict=False)))
-    return Row(at, (*values, key), (*stored, key), column, reason)
+    return Row(at, tuple(values), tuple(stored), column, reason)
+
+
+def _keyed(row: Row, key: str | None) -> Row:
+    return Row(row.cursor, (*row.values, key), (*row.stored, key), row.column, row.reason)
 
 
 def _ranked(spec: TableSpec, row: Row, spellings: Spellings) -> Row:
