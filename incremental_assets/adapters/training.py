@@ -21,8 +21,9 @@ from incremental_assets.adapters.spark.expressions import quoted
 from incremental_assets.adapters.spark.jars import verified_jars
 from incremental_assets.adapters.spark.session import SparkSettings, Work, open_session
 from incremental_assets.adapters.spark.staged import FLAGS
+from incremental_assets.core.captures.capture import Read
 from incremental_assets.core.captures.database.bound import Bound
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -94,7 +95,7 @@ class Table:
         planned, shown = self._plan(mode), self._shown(rows)
         stage = ParquetStage(self.lake, lambda: self.session)
         batch = stage.write(planned, shown)
-        state = landed_state(planned, Shown(shown.rows, shown.highest, None))
+        state = landed_state(planned, Read(shown.rows, shown))
         self._lake().apply(planned, batch, state)
         stage.discard(SPEC.id, batch.batch_id)
         self.previous = state

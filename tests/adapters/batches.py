@@ -15,7 +15,7 @@ from incremental_assets.adapters.delta.staging.stage import ParquetStage
 from incremental_assets.adapters.spark.own_names import OPERATION
 from incremental_assets.adapters.spark.staged import FLAGS
 from incremental_assets.core.captures.database.bound import Bound
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.reading import DatabaseReading
 from incremental_assets.core.captures.database.settled_bound import Settled
 from incremental_assets.core.model.batch import Batch
@@ -28,6 +28,7 @@ from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strate
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.planning.target import Commit
+from tests.snapshots import as_read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -153,7 +154,7 @@ class Desk:
 
     def apply(self, plan: SyncPlan, batch: Batch, shown: LiteralSnapshot) -> Commit:
         """One commit; its state is what the next plan goes on from."""
-        state = landed_state(plan, Shown(shown.rows, shown.highest, None))
+        state = landed_state(plan, as_read(shown.rows, shown.highest, None))
         commit = self.lake.apply(plan, batch, state)
         self.previous = state
         return commit

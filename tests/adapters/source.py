@@ -16,7 +16,7 @@ from incremental_assets.adapters.databases.postgresql.connect import driver_argu
 from incremental_assets.adapters.databases.postgresql.greeting import greet
 from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.probe import SqlProbe
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType
@@ -25,6 +25,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.snapshots import as_read
 
 READER = "plain_reader"
 """A login without any privilege but those that a test grants."""
@@ -92,7 +93,7 @@ def synced(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> Stat
     """The state after a sync that landed all that its snapshot showed."""
     decision = planned(probe, spec, state)
     with probe.snapshot(decision) as snapshot:
-        return landed_state(decision, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
+        return landed_state(decision, as_read(snapshot.rows, snapshot.highest, snapshot.fingerprint))
 
 
 def synced_when_settled(probe: SqlProbe, spec: TableSpec) -> State:

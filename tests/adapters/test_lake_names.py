@@ -7,10 +7,11 @@ import math
 import pytest
 
 from incremental_assets.adapters.delta.lake import DeltaLake
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.errors import NameRefused
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import ORDERS, Desk, table
+from tests.snapshots import as_read
 
 
 def test_a_key_that_is_called_as_a_variable_of_the_environment_is_itself(desk: Desk) -> None:
@@ -73,7 +74,7 @@ def test_columns_that_delta_cannot_hold_are_refused_by_name(desk: Desk, ddl: str
         desk.lake.apply(
             plan,
             desk.stage.write(desk.plan(ORDERS), desk.show(ORDERS, [(1, "a", 1)])),
-            landed_state(plan, Shown(1, None, None)),
+            landed_state(plan, as_read(1, None, None)),
         )
     assert desk.lake.inspect(spec, None) is None
 

@@ -10,12 +10,13 @@ import pytest
 
 from incremental_assets.adapters.delta import lake
 from incremental_assets.adapters.spark.manifest import record
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.paths import staging_path
 from incremental_assets.core.planning.plan import CommitIds
 from tests.adapters.batches import APP, EVENTS, ORDERS, Desk
+from tests.snapshots import as_read
 
 
 @pytest.mark.parametrize("there", [2, 9], ids=["others written along", "others left alone"])
@@ -32,7 +33,7 @@ def test_a_batch_that_holds_a_row_twice_does_not_add_up(
         record(str(file.parent))
     monkeypatch.setattr(lake, "check_rows", lambda *_: None)
     with pytest.raises(CommitMissing, match="holds 2 rows of a batch of 1"):
-        desk.lake.apply(plan, batch, landed_state(plan, Shown(1, None, None)))
+        desk.lake.apply(plan, batch, landed_state(plan, as_read(1, None, None)))
 
 
 def test_one_sequence_commits_once(desk: Desk) -> None:
@@ -44,7 +45,7 @@ def test_one_sequence_commits_once(desk: Desk) -> None:
     again = replace(plan, commit_ids=CommitIds(APP, plan.commit_ids.seq, "another"))
     late = desk.stage.write(again, desk.show(EVENTS, [(3, "c", 30)]))
     with pytest.raises(CommitMissing, match="does not hold the batch"):
-        desk.lake.apply(again, late, landed_state(plan, Shown(1, None, None)))
+        desk.lake.apply(again, late, landed_state(plan, as_read(1, None, None)))
     assert desk.rows(EVENTS) == [(1, "a", 10), (2, "b", 20)]
 
 
@@ -56,7 +57,7 @@ def test_a_fence_makes_a_sleeping_run_commit_nothing(desk: Desk) -> None:
     desk.lake.fence(EVENTS, fence, desk.previous)
     assert desk.lake.find(EVENTS, batch.batch_id) is None
     with pytest.raises(CommitMissing):
-        desk.lake.apply(asleep, batch, landed_state(asleep, Shown(1, None, None)))
+        desk.lake.apply(asleep, batch, landed_state(asleep, as_read(1, None, None)))
     found = desk.lake.inspect(EVENTS, None)
     assert found is not None
     assert (found.seq, found.foreign, found.state) == (fence.seq, "", desk.previous)

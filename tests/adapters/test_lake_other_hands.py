@@ -11,12 +11,13 @@ from deltalake.schema import PrimitiveType
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.transaction_log import open_log
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import APP, EVENTS, ORDERS, Desk
+from tests.snapshots import as_read
 
 
 def test_rows_changed_by_another_hand_are_noticed(desk: Desk) -> None:
@@ -77,7 +78,7 @@ def test_a_hand_that_reaches_in_between_inspection_and_commit_stops_the_commit(d
     batch = desk.stage.write(plan, desk.show(EVENTS, [(2, "b", 20)]))
     desk.other_hand("DELETE", EVENTS)
     with pytest.raises(TargetChanged, match="by another writer while this sync ran"):
-        lake.apply(plan, batch, landed_state(plan, Shown(1, None, None)))
+        lake.apply(plan, batch, landed_state(plan, as_read(1, None, None)))
     assert desk.rows(EVENTS) == [(1, "a", 10)]
 
 

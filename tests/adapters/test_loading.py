@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.adapters.delta import file_size
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.errors import CommitMissing, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import APP, EVENTS, ORDERS, Desk, Row, table
+from tests.snapshots import as_read
 
 if TYPE_CHECKING:
     pass
@@ -98,7 +99,7 @@ def test_a_position_that_wakes_behind_another_load_is_not_given(desk: Desk) -> N
     other, rows = load(desk, ORDERS, ROWS[:1])
     desk.apply(other, rows, desk.show(ORDERS, ROWS[:1]))
     with pytest.raises(CommitMissing):
-        desk.lake.apply(plan, batch, landed_state(plan, Shown(3, None, None)))
+        desk.lake.apply(plan, batch, landed_state(plan, as_read(3, None, None)))
     assert desk.rows(ORDERS) == ROWS[:1]
 
 
@@ -107,7 +108,7 @@ def test_rows_that_another_hand_changed_before_they_had_a_position_get_none(desk
     batch = lake.load(plan, desk.show(ORDERS, ROWS))
     desk.sql("DELETE FROM {t} WHERE id = 2", ORDERS)
     with pytest.raises(TargetChanged, match="changed by another writer while this sync ran"):
-        lake.apply(plan, batch, landed_state(plan, Shown(3, None, None)))
+        lake.apply(plan, batch, landed_state(plan, as_read(3, None, None)))
 
 
 def test_a_load_is_cut_into_files_by_the_bytes_of_the_source(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

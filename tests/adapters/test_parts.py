@@ -10,7 +10,7 @@ import pytest
 from incremental_assets.adapters.databases.observe import parts
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.session import Session
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
@@ -18,6 +18,7 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced, synced_when_settled
+from tests.snapshots import as_read
 
 COLUMNS = "id bigint, updated_at timestamptz NOT NULL DEFAULT now()"
 YEARS = (
@@ -45,7 +46,7 @@ def test_an_attached_partition_is_read_from_its_first_row_on(source: Source) -> 
     assert [told for told in second.warnings if "joined the table" in told]
     with probe.snapshot(second) as snapshot:
         assert snapshot.rows == 5
-        after = landed_state(second, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
+        after = landed_state(second, as_read(snapshot.rows, snapshot.highest, snapshot.fingerprint))
     assert after.position.members is not None
     assert len(after.position.members) == 2
     quiet = plan(spec, Request("run"), after, CommitIds("app", 1, "b"), observe(probe, spec, after))
@@ -157,7 +158,7 @@ def test_a_partition_that_is_attached_while_a_sync_reads_is_read_by_the_next_one
             reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
             reader.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.handle.snapshot_id}'")  # type: ignore[arg-type]
             assert len(reader.execute(query.sql).fetchall()) == snapshot.rows == 3  # type: ignore[arg-type]
-        landed = landed_state(decision, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
+        landed = landed_state(decision, as_read(snapshot.rows, snapshot.highest, snapshot.fingerprint))
     with probe.snapshot(decision) as late:
         assert late.rows == 3
         assert late.fingerprint == landed.position.fingerprint

@@ -16,7 +16,7 @@ from incremental_assets.adapters.databases.postgresql.rows.reader import JdbcRea
 from incremental_assets.adapters.databases.spark_source import SparkSnapshot, SparkSource
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.staging.stage import ParquetStage
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -31,6 +31,7 @@ from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.syncing.reading import read
 from tests.adapters.reading import loaded
 from tests.adapters.source import READER, Source, planned
+from tests.snapshots import as_read
 from tests.spark_jobs import jobs
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Copy:
         plan = self.plan(spec)
         with self.reader.snapshot(plan) as snapshot:
             batch = self.stage.write(plan, snapshot if self.by == "task" else replace(snapshot, parts=None))
-            self.previous = landed_state(plan, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
+            self.previous = landed_state(plan, as_read(snapshot.rows, snapshot.highest, snapshot.fingerprint))
         return self.lake.apply(plan, batch, self.previous)
 
 
@@ -338,7 +339,7 @@ def test_a_first_load_goes_straight_into_files_of_the_target_in_parts_of_one_sna
         source.execute("INSERT INTO orders VALUES (0, 0)")
         shown = snapshot if copy.by == "task" else replace(snapshot, parts=None)
         batch = copy.lake.load(plan, shown)
-        state = landed_state(plan, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
+        state = landed_state(plan, as_read(snapshot.rows, snapshot.highest, snapshot.fingerprint))
     assert (batch.rows, batch.in_target) == (30_000, True)
     assert copy.lake.apply(plan, batch, state).rows.inserted == 30_000
     whole = (Window(None, None),)

@@ -10,10 +10,11 @@ from psycopg import Connection
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.settled.visible import first_unread
 from incremental_assets.adapters.databases.probe import SqlProbe
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
 from tests.adapters.source import UPDATED, Source, planned
+from tests.snapshots import as_read
 
 ORDERS = "CREATE TABLE orders (id bigint PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now())"
 
@@ -45,7 +46,7 @@ def read(source: Source, probe: SqlProbe, spec: TableSpec, state: State | None) 
             rows = sorted(int(row[0]) for row in reader.execute(query.sql).fetchall())  # type: ignore[arg-type]
         assert len(rows) == snapshot.rows, "the source counts what is read"
         return rows, landed_state(
-            decision, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
+            decision, as_read(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
         )
 
 

@@ -12,7 +12,7 @@ from incremental_assets.adapters.databases.postgresql.advice.foresight import fo
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.transaction_number import wide
 from incremental_assets.adapters.databases.probe import SqlProbe
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -23,6 +23,7 @@ from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
 from tests.adapters.source import Source, observe, planned
+from tests.snapshots import as_read
 
 ORDERS = "CREATE TABLE orders (id bigint PRIMARY KEY, note text)"
 XMIN = Cursor("xmin", CursorType.INTEGER, by_transaction=True)
@@ -57,7 +58,7 @@ def read(source: Source, probe: SqlProbe, spec: TableSpec, state: State | None) 
     with probe.snapshot(decision) as snapshot:
         found = rows_of(source, decision, snapshot.handle)
         assert len(found) == snapshot.rows, "the source counts what is read"
-        shown = Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
+        shown = as_read(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
         return [int(row[0]) for row in found], landed_state(decision, shown)
 
 

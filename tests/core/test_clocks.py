@@ -7,7 +7,7 @@ import pytest
 
 from incremental_assets.core.captures.database.bound import GUARD, Bound
 from incremental_assets.core.captures.database.clock_steps import put_back
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.database.position import DatabasePosition, Settling
 from incremental_assets.core.captures.database.settled_bound import settle
@@ -26,6 +26,7 @@ from incremental_assets.core.upkeep.reset import reset_table
 from tests.core.plans import placed
 from tests.fakes import Killed, World
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders
+from tests.snapshots import as_read
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 SHOP = SourceIdentity.of(1, 1000, system="7001", database="shop")
@@ -164,7 +165,7 @@ def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:
     assert any(
         "the source's clock was put back: rows stamped since 2024-01-31 11:59:00Z" in each for each in found.warnings
     )
-    after = landed_state(found, Shown(0, None, None))
+    after = landed_state(found, as_read(0, None, None))
     assert after.position.put_back == PutBack(NOON - seconds(60), NOON + seconds(10), proven=True)
     assert after.position.coverage == (Window(None, stamp(NOON - seconds(62))),)
     assert after.position.reading == ClockReading(NOON - seconds(50), NOON - seconds(50), host(110))
@@ -195,7 +196,7 @@ def test_a_backfill_leaves_the_watermark_and_what_is_known_of_the_clock_to_the_n
     kept = state(watermark=stamp(NOON - GUARD), clock=NOON)
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), Mode.BACKFILL)
     assert isinstance(found, SyncPlan)
-    after = landed_state(found, Shown(0, None, None))
+    after = landed_state(found, as_read(0, None, None))
     assert (after.position.watermark, after.position.reading, after.position.put_back) == (
         kept.position.watermark,
         kept.position.reading,

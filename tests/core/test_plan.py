@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.position import Settling
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
@@ -16,6 +16,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from tests.core.plans import NOON, REFRESH, SYNC, backfill, landed, marks, moment, nothing, number, planned, seen
 from tests.scenario import countries, orders
+from tests.snapshots import as_read
 
 # --- the window and the watermark --------------------------------------------------------------------
 
@@ -59,7 +60,7 @@ def test_start_is_never_read_below_not_even_by_lookback() -> None:
 def test_start_is_never_read_below_although_the_source_has_not_settled_that_far() -> None:
     spec = orders(start="2024-01-31T10:00:00Z")
     first = planned(spec, None, seen(oldest=NOON - timedelta(hours=5)))
-    state = landed_state(first, Shown(1, moment("11:00:00"), None))
+    state = landed_state(first, as_read(1, moment("11:00:00"), None))
     assert planned(spec, state, seen()).reading.window.lower == moment("10:00:00")
 
 
@@ -182,7 +183,7 @@ def test_a_full_refresh_starts_from_start_and_may_take_the_watermark_back() -> N
     )
     found = planned(spec, state, seen(), REFRESH)
     assert (found.reading.window.lower, found.reading.new_watermark) == (moment("08:00:00"), moment("11:59:58"))
-    after = landed_state(found, Shown(5, moment("10:00:00"), None))
+    after = landed_state(found, as_read(5, moment("10:00:00"), None))
     assert (after.position.max_cursor_read, after.position.coverage) == (
         moment("10:00:00"),
         (Window(moment("08:00:00"), moment("11:59:58")),),
@@ -194,7 +195,7 @@ def test_a_full_refresh_takes_on_new_terms_and_forgets_the_old_cursors_values() 
     state = landed(
         orders(), moment("11:00:00"), max_cursor_read=moment("11:00:00"), coverage=(Window(None, moment("11:00:00")),)
     )
-    after = landed_state(planned(spec, state, seen(highest=40), REFRESH), Shown(5, number(40), None))
+    after = landed_state(planned(spec, state, seen(highest=40), REFRESH), as_read(5, number(40), None))
     assert (after.terms, after.position.watermark, after.position.max_cursor_read) == (
         spec.terms,
         number(41),
@@ -207,7 +208,7 @@ def test_a_backfill_reads_its_window_and_leaves_all_that_the_next_sync_goes_by_a
     waiting = marks(moment("11:00:00"))
     state = landed(spec, moment("11:00:00"), fingerprint=waiting, max_cursor_read=moment("10:59:00"))
     found = planned(spec, state, seen(), backfill("08:00:00", "09:00:00"))
-    after = landed_state(found, Shown(5, moment("08:59:00"), marks(None)))
+    after = landed_state(found, as_read(5, moment("08:59:00"), marks(None)))
     assert found.reading.window == Window(moment("08:00:00"), moment("09:00:00"))
     assert (after.position.watermark, after.position.fingerprint, after.clock) == (
         moment("11:00:00"),
@@ -221,7 +222,7 @@ def test_a_backfill_reads_its_window_and_leaves_all_that_the_next_sync_goes_by_a
 def test_a_backfill_before_the_first_sync_leaves_the_whole_table_to_it() -> None:
     spec = orders(Strategy.APPEND)
     after = landed_state(
-        planned(spec, None, seen(), backfill("08:00:00", "09:00:00")), Shown(5, moment("08:59:00"), marks(None))
+        planned(spec, None, seen(), backfill("08:00:00", "09:00:00")), as_read(5, moment("08:59:00"), marks(None))
     )
     assert (after.position.watermark, after.position.max_cursor_read) == (None, moment("08:59:00"))
     assert planned(spec, after, seen()).reading.window == Window(None, None)
@@ -232,7 +233,7 @@ def test_a_backfill_of_todays_window_covers_only_what_has_settled() -> None:
     found = planned(
         spec, landed(spec, moment("08:00:00")), seen(oldest=NOON - timedelta(hours=1)), backfill("10:00:00", "23:00:00")
     )
-    assert landed_state(found, Shown(5, moment("11:59:59"), None)).position.coverage == (
+    assert landed_state(found, as_read(5, moment("11:59:59"), None)).position.coverage == (
         Window(moment("10:00:00"), moment("10:59:58")),
     )
 

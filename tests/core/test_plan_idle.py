@@ -2,13 +2,14 @@
 
 from datetime import timedelta
 
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.position import Settling
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from tests.core.plans import NOON, landed, marks, moment, nothing, number, planned, seen
 from tests.scenario import orders
+from tests.snapshots import as_read
 
 
 def test_an_equal_fingerprint_means_nothing_to_do_and_the_watermark_moves_to_the_bound() -> None:
@@ -25,7 +26,7 @@ def test_what_settled_while_nothing_moved_is_covered_without_a_gap() -> None:
     assert found.state is not None
     assert found.state.position.coverage == (Window(None, moment("11:59:58")),)
     following = planned(spec, found.state, seen(NOON + timedelta(hours=1)))
-    assert landed_state(following, Shown(1, None, None)).position.coverage == (Window(None, moment("12:59:58")),)
+    assert landed_state(following, as_read(1, None, None)).position.coverage == (Window(None, moment("12:59:58")),)
 
 
 def test_nothing_is_recorded_while_even_the_bound_stands_still() -> None:

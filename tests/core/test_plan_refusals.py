@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.model.guarantee import Guarantee
@@ -14,6 +14,7 @@ from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.plan import Request
 from tests.core.plans import NOON, REFRESH, SYNC, backfill, landed, moment, nothing, planned, seen
 from tests.scenario import countries, orders
+from tests.snapshots import as_read
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_a_run_on_another_timeline_is_a_best_effort() -> None:
 def test_a_full_refresh_accepts_the_new_source_and_keeps_its_identity() -> None:
     other = SourceIdentity.of(1, 3, system="7002", database="shop")
     after = landed_state(
-        planned(orders(), landed(orders(), moment("11:00:00")), seen(identity=other), REFRESH), Shown(1, None, None)
+        planned(orders(), landed(orders(), moment("11:00:00")), seen(identity=other), REFRESH), as_read(1, None, None)
     )
     assert after.identity == other
 

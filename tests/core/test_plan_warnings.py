@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from tests.core.plans import NOON, REFRESH, SHOP, backfill, landed, marks, moment, nothing, number, planned, seen
 from tests.scenario import countries, orders
+from tests.snapshots import as_read
 
 # --- the source ------------------------------------------------------------------------------------------------
 
@@ -72,7 +73,7 @@ def test_a_source_that_does_not_say_which_database_it_is_is_told_and_what_was_kn
     bound = replace(seen().bound, identity=None)
     found = planned(orders(), state, replace(seen(), bound=bound))
     assert "does not say which database it is" in found.warnings[0]
-    assert landed_state(found, Shown(1, None, None)).identity == state.identity
+    assert landed_state(found, as_read(1, None, None)).identity == state.identity
 
 
 # --- rows that were never read ------------------------------------------------------------------------------
@@ -82,10 +83,11 @@ def test_a_source_that_does_not_say_which_database_it_is_is_told_and_what_was_kn
 def test_a_start_in_the_future_is_told_and_its_correction_reads_all_that_was_asked_for(seq: int) -> None:
     typed, meant = orders(start="2062-01-01T00:00:00Z"), orders(start="2024-01-31T10:00:00Z")
     first = planned(typed, None, seen())
-    state = landed_state(first, Shown(0, None, marks(first.reading.fingerprint_lower)))
+    state = landed_state(first, as_read(0, None, marks(first.reading.fingerprint_lower)))
     if seq == 2:
         state = landed_state(
-            planned(typed, state, seen(fingerprint=marks(None))), Shown(0, None, marks(first.reading.fingerprint_lower))
+            planned(typed, state, seen(fingerprint=marks(None))),
+            as_read(0, None, marks(first.reading.fingerprint_lower)),
         )
     assert (first.reading.new_watermark, state.position.watermark, state.position.coverage) == (None, None, ())
     (told,) = first.warnings
@@ -103,7 +105,7 @@ def test_a_start_above_the_highest_number_is_told_and_its_correction_reads_all_t
     typed, meant = orders(cursor="id", start="1000"), orders(cursor="id", start="1")
     first = planned(typed, None, seen(highest=2))
     assert (first.reading.new_watermark, ["`start` is 1000" in told for told in first.warnings]) == (None, [True])
-    state = landed_state(first, Shown(0, None, marks(number(1000))))
+    state = landed_state(first, as_read(0, None, marks(number(1000))))
     later = seen(NOON + timedelta(minutes=1), highest=3, fingerprint=state.position.fingerprint)
     idle = nothing(typed, state, later)
     assert (idle.state and idle.state.position.watermark, ["`start` is 1000" in told for told in idle.warnings]) == (
@@ -129,13 +131,13 @@ def test_every_hole_that_a_backfill_leaves_below_the_watermark_is_told() -> None
     spec = orders(start="2024-01-31T06:00:00Z")
     state = landed(spec, moment("10:30:00"), coverage=(Window(moment("10:00:00"), moment("10:30:00")),))
     part = landed_state(
-        planned(spec, state, seen(), backfill("06:00:00", "08:00:00")), Shown(5, moment("07:59:00"), None)
+        planned(spec, state, seen(), backfill("06:00:00", "08:00:00")), as_read(5, moment("07:59:00"), None)
     )
     (told,) = planned(spec, part, seen()).warnings
     assert "is from 2024-01-31T08:00:00Z to below 2024-01-31T10:00:00Z were never read" in told
 
     more = landed_state(
-        planned(spec, state, seen(), backfill("07:00:00", "08:00:00")), Shown(5, moment("07:59:00"), None)
+        planned(spec, state, seen(), backfill("07:00:00", "08:00:00")), as_read(5, moment("07:59:00"), None)
     )
     (told,) = planned(spec, more, seen()).warnings
     assert (
@@ -144,7 +146,7 @@ def test_every_hole_that_a_backfill_leaves_below_the_watermark_is_told() -> None
     )
 
     rest = landed_state(
-        planned(spec, part, seen(), backfill("08:00:00", "10:00:00")), Shown(5, moment("09:59:00"), None)
+        planned(spec, part, seen(), backfill("08:00:00", "10:00:00")), as_read(5, moment("09:59:00"), None)
     )
     assert planned(spec, rest, seen()).warnings == ()
 

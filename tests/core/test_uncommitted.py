@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from incremental_assets.core.captures.database.bound import Bound
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.database.windows import settling
 from incremental_assets.core.captures.planner import plan
@@ -20,6 +20,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy
 from tests.scenario import countries, orders
+from tests.snapshots import as_read
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 SPEC = orders()
@@ -47,7 +48,7 @@ def decided(minutes: int, state: State | None, uncommitted: CursorValue | None =
 
 
 def landed(minutes: int, state: State | None = None, uncommitted: CursorValue | None = None) -> State:
-    return landed_state(decided(minutes, state, uncommitted), Shown(1, None, None, None, ""))
+    return landed_state(decided(minutes, state, uncommitted), as_read(1, None, None, None, ""))
 
 
 def test_the_watermark_stops_at_the_smallest_stamp_that_is_written_and_not_committed() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.captures.database.bound import Bound, LocalTime
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.local_readings import lowest_reading
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.database.position import DatabasePosition
@@ -28,6 +28,7 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from tests.core.plans import placed
 from tests.scenario import COUNTRIES, ORDERS, countries, orders
+from tests.snapshots import as_read
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 ZONES = ["UTC", "America/New_York", "Europe/Paris", "Asia/Tokyo", "Pacific/Apia", "Australia/Lord_Howe"]
@@ -85,7 +86,7 @@ def test_to_the_west_the_read_begins_by_the_hours_lower_and_says_so() -> None:
     assert found.reading.settled.guarantee is Guarantee.BEST_EFFORT
     assert "read in UTC and now is in America/New_York" in found.reading.settled.reason
     assert [told for told in found.warnings if "went from 2024-01-31T11:59:58 to 2024-01-31T06:59:58" in told]
-    after = landed_state(found, Shown(1, None, None))
+    after = landed_state(found, as_read(1, None, None))
     assert after.position.zones == ("America/New_York", "UTC")
     again = planned(spec(), placed(after, fingerprint=None), bound("America/New_York", NOON + timedelta(minutes=2)))
     assert (str(again.reading.window.lower), again.warnings[:1]) == ("2024-01-31T07:00:58", found.warnings[:1])
@@ -99,7 +100,7 @@ def test_to_the_east_old_sessions_keep_the_watermark_back() -> None:
         "2024-01-31T11:59:58",
         "2024-01-31T12:00:58",
     )
-    assert landed_state(found, Shown(1, None, None)).position.zones == ("Asia/Tokyo", "UTC")
+    assert landed_state(found, as_read(1, None, None)).position.zones == ("Asia/Tokyo", "UTC")
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,14 @@ import pyarrow as pa
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
 from incremental_assets_experimental.rowwise.row_dialect import Row
+from tests.snapshots import as_read
 
 Answer = list[Row] | Callable[[str], list[Row]]
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?")
@@ -96,4 +97,4 @@ def synced(address: Address, spec: TableSpec, state: State | None = None) -> tup
         parts = dialect_of(address.dialect).reader(address).parts(decision, seen)
         assert parts is not None
         rows = pa.concat_tables(batch for part in parts for batch in part.batches())
-    return rows, landed_state(decision, Shown(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible))
+    return rows, landed_state(decision, as_read(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible))

@@ -20,7 +20,7 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable, TableMissing
@@ -34,6 +34,7 @@ from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy
+from tests.snapshots import as_read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,7 +137,7 @@ def synced(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> tupl
     decision = planned(probe, spec, state)
     with probe.snapshot(decision) as seen:
         return seen.rows, landed_state(
-            decision, Shown(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible)
+            decision, as_read(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible)
         )
 
 

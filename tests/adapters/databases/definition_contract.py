@@ -11,13 +11,14 @@ from typing import Any
 
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.read_places import ReadPlaces
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.differences.comparing import rows_to_read
 from incremental_assets.core.model.key_parts import everywhere
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 from tests.adapters.databases.contract import WHOLE, World, decided, spec_of, synced
+from tests.snapshots import as_read
 from tests.waiting import until
 
 
@@ -86,6 +87,6 @@ def _compared(probe: SqlProbe, spec: TableSpec, before: _Landed) -> object:
     if not any("was altered in the source" in warning for warning in plan.warnings):
         return "not told"
     with probe.compared(plan, lambda source: rows_to_read(spec, before.copy, source)) as seen:
-        state = landed_state(plan, Shown(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible))
+        state = landed_state(plan, as_read(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible))
     again: Any = decided(probe, spec, state)
     return "compared for ever" if isinstance(again, SyncPlan) and again.reading.finds_differing else seen.rows

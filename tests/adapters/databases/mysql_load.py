@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
@@ -26,6 +26,7 @@ from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases.contract import decided, spec_of
 from tests.adapters.databases.mysql_contract import Shop
+from tests.snapshots import as_read
 
 SECONDS, WRITERS = 60, 8
 STAMPED = "timestamp(6) NOT NULL DEFAULT NOW(6) ON UPDATE NOW(6)"
@@ -55,7 +56,7 @@ class Copy:
         with probe.snapshot(decision) as seen:
             read = pq.read_table(seen.handle, columns=["c0", "c1"]).to_pydict()
             self.rows |= dict(zip(read["c0"], read["c1"], strict=True))
-            shown = Shown(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible)
+            shown = as_read(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible)
             self.state = landed_state(decision, shown)
 
 

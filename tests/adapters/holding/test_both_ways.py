@@ -24,7 +24,7 @@ from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.staging.staging import as_text
 from incremental_assets.adapters.spark.arrow_types import required_type
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
@@ -32,6 +32,7 @@ from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableSpec
 from tests.adapters.batches import APP, Desk, Row, table
 from tests.adapters.test_lazy_session import WithoutSql
+from tests.snapshots import as_read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -185,7 +186,7 @@ def test_a_batch_that_holds_rows_begins_no_sql(spark: SparkSession, tmp_path: Pa
     for rows in ([order(1, 10), order(2, -2)], [order(1, -11), order(2, 20)]):
         plan, shown = desk.plan(ORDERS), desk.show(ORDERS, rows)
         batch = desk.stage.write(plan, shown)
-        desk.previous = landed_state(plan, Shown(shown.rows, shown.highest, None))
+        desk.previous = landed_state(plan, as_read(shown.rows, shown.highest, None))
         offline.apply(plan, batch, desk.previous)
     assert sorted(
         (row["id"], row["at"], row["_sync_stale"], row["_sync_resolution"]) for row in desk.quarantined(ORDERS)

@@ -8,7 +8,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from incremental_assets.core.captures.capture import Read
 from incremental_assets.core.captures.database import capture, landed_state, last_read, settled_bound
+from incremental_assets.core.captures.database.snapshot import shown_by
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
@@ -24,9 +26,9 @@ def _ends_below(window: Window, value: Any) -> bool:
 _landed = landed_state.landed_state
 
 
-def _watermark_of_the_rows_seen(decision: SyncPlan, shown: landed_state.Shown) -> State:
-    state = _landed(decision, shown)
-    seen = [value for value in (decision.previous_watermark, shown.highest) if value is not None]
+def _watermark_of_the_rows_seen(decision: SyncPlan, read: Read) -> State:
+    state = _landed(decision, read)
+    seen = [value for value in (decision.previous_watermark, shown_by(read.snapshot).highest) if value is not None]
     return replace(state, position=replace(state.position, watermark=max(seen, default=None)))
 
 

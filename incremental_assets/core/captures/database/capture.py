@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from incremental_assets.core.captures.capture import Observation, Read
-from incremental_assets.core.captures.database.landed_state import Shown, landed_state
+from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation, seen_of
 from incremental_assets.core.captures.database.position import DatabasePosition
 from incremental_assets.core.captures.database.preflight import (
@@ -43,7 +43,8 @@ class DatabaseCapture:
         self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
     ) -> SyncPlan | NothingToDo:
         """Is it the same source, and on the same terms? Then what is read, unless nothing would be new."""
-        seen, bound = seen_of(observation), seen_of(observation).bound
+        seen = seen_of(observation)
+        bound = seen.bound
         check_identity(spec, request, state, bound)
         if request.mode is not Mode.FULL_REFRESH:  # else everything is read again
             check_terms(spec, state)
@@ -86,9 +87,7 @@ class DatabaseCapture:
 
     def landed(self, plan: SyncPlan, read: Read) -> State:
         """By what the snapshot showed."""
-        found = shown_by(read.snapshot)
-        numbers = (read.rows, found.highest, found.fingerprint, found.due, found.visible)
-        return landed_state(plan, Shown(*numbers, read.compared, read.changed))
+        return landed_state(plan, read)
 
     def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
         """Nothing more."""

@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from incremental_assets.core.captures.capture import Read
 from incremental_assets.core.captures.database.last_read import remembered
 from incremental_assets.core.captures.database.position import DatabasePosition, position_of
 from incremental_assets.core.captures.database.reading import of_database
+from incremental_assets.core.captures.database.snapshot import DatabaseSnapshot, shown_by
 from incremental_assets.core.captures.database.stamps import stamps_seen
 from incremental_assets.core.captures.landed import landed
-from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.deletes import KeysCompared
-from incremental_assets.core.model.fingerprint import Fingerprint
-from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the snapshot of a plan showed; see the port `Snapshot`."""
-
-    rows: int
-    highest: CursorValue | None
-    fingerprint: Fingerprint | None
-    due: CursorValue | None = None
-    visible: str = ""
-    compared: KeysCompared | None = None
-    changed: tuple[SchemaChange, ...] = ()
-
-
-def landed_state(plan: SyncPlan, shown: Shown) -> State:
+def landed_state(plan: SyncPlan, read: Read) -> State:
     """The state after this plan has landed, from what its snapshot showed."""
-    position, again = _position(plan, shown), plan.request.mode.reads_again
+    position, again = _position(plan, shown_by(read.snapshot)), plan.request.mode.reads_again
     if again and not (plan.overwrites or plan.reading.is_whole):
         position = _left_there(plan.previous, position)
-    return landed(plan, position, Read(shown.rows, None, shown.compared, shown.changed))
+    return landed(plan, position, read)
 
 
-def _position(plan: SyncPlan, shown: Shown) -> DatabasePosition:
+def _position(plan: SyncPlan, shown: DatabaseSnapshot) -> DatabasePosition:
     """How far it has read."""
     before, reading = position_of(plan.previous), of_database(plan)
     known = (None if plan.overwrites else before.max_cursor_read, shown.highest)
