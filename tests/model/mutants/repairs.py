@@ -70,7 +70,6 @@ MUTANTS = [
         "a rollback keeps the watermark of then",
         "passes over rows that were stamped below it once the clock was put back",
         instead(rollback, "still_settled_since", lambda past, _: past),
-        kept=True,
     ),
     Mutant(
         "what was read again is verified",

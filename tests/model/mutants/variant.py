@@ -23,8 +23,6 @@ class Mutant:
     name: str
     harm: str
     variant: Variant
-    kept: bool = False
-    """Whether only the world of what is kept beside a copy can tell."""
 
 
 def without_the_thought(module: ModuleType, function: str, *changes: tuple[str, str]) -> Variant:
