@@ -52,11 +52,11 @@ def open_logged_reader(inner: Source, source: SourceConfig, where: Address, lake
     from functools import partial
 
     from incremental_assets.adapters.databases.spark_source import SparkSource
-    from incremental_assets.adapters.delta.copied_rows import copied_rows
+    from incremental_assets.adapters.delta.copied_rows import copied_rows, quarantined_rows
 
     if not isinstance(inner, SparkSource):
         raise TypeError("a log is read beside the database that writes it")
-    return _logged(source, where, lake).source(inner, partial(copied_rows, lake))
+    return _logged(source, where, lake).source(inner, partial(copied_rows, lake), partial(quarantined_rows, lake))
 
 
 def _logged(source: SourceConfig, where: Address, lake: str) -> Logged:

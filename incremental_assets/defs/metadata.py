@@ -249,6 +249,7 @@ def _columns_of(
             TableColumnDep(asset_key=source_key(table), column_name=each.name) for each in column.of or (column,)
         ]
         for column in columns
+        if not column.of_log
     }
     schema = TableSchema(columns=[*(_column(column, column.spark_type, key) for column in columns), *own])
     return {"dagster/column_schema": schema, "dagster/column_lineage": TableColumnLineage(lineage)}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.direct.files.columns import Columns
+from incremental_assets.adapters.delta.direct.files.skipping import Among, Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.files.stored_rows import row_groups
+from incremental_assets.adapters.delta.direct.files.unit import Stored
+from incremental_assets.adapters.delta.direct.matching.replacing import reaches
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
@@ -17,7 +20,7 @@ from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.cures import full_refresh
-from incremental_assets.core.model.paths import table_path
+from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import TableSpec
 
 
@@ -32,7 +35,10 @@ def copied_rows(lake: str, spec: TableSpec, names: Sequence[str], keys: pa.Table
     try:
         with explained(spec.id, lake):
             state = log_cache.at(path, log.version)
-            found = [_with_keys(rows, keys) for rows in _stored(path, state, schema, types)]
+            table = Columns.of(state)
+            columns = [table.stored(name, types[name]) for name in names]
+            within = _within(dict(zip(names, columns, strict=True)), keys)
+            found = [_with_keys(rows, keys) for rows in _stored(path, state, schema, columns, within)]
     except NotDirect as error:
         raise TargetChanged(
             f"{spec.id}: changes of the log go on from rows of the copy, which cannot be read as it is now ({error}); load it again with {full_refresh(spec)}"
@@ -40,15 +46,44 @@ def copied_rows(lake: str, spec: TableSpec, names: Sequence[str], keys: pa.Table
     return pa.concat_tables([schema.empty_table(), *found])
 
 
-def _stored(path: str, state: LogState, schema: pa.Schema, types: Mapping[str, str]) -> Iterator[pa.Table]:
+def quarantined_rows(lake: str, spec: TableSpec, names: Sequence[str]) -> pa.Table:
+    """These columns of all rows in its quarantine, as texts; one that it does not have is NULL. Raises TargetChanged likewise."""
+    path, schema = quarantine_path(lake, spec.id), pa.schema([pa.field(name, pa.string()) for name in names])
+    log = open_log(path)
+    if log is None:
+        return schema.empty_table()
+    try:
+        with explained(spec.id, lake):
+            state = log_cache.at(path, log.version)
+            table = Columns.of(state)
+            there = [name for name in names if any(field["name"].lower() == name.lower() for field in table.fields)]
+            columns = [table.stored(name, "string") for name in there]
+            found = [*_stored(path, state, pa.schema([schema.field(name) for name in there]), columns, ())]
+    except NotDirect as error:
+        raise TargetChanged(
+            f"{spec.id}: what could not land is needed to tell what a change left as it was, and its quarantine cannot be read as it is now ({error}); load the table again with {full_refresh(spec)}"
+        ) from None
+    return pa.concat_tables([schema.empty_table(), *found], promote_options="default")
+
+
+def _stored(
+    path: str, state: LogState, schema: pa.Schema, columns: Sequence[Stored], within: Sequence[Reach | Among]
+) -> Iterator[pa.Table]:
     if why := eligible.refused_to_read(state):
         raise NotDirect(why)
-    table = Columns.of(state)
-    columns = [table.stored(name, types[name]) for name in schema.names]
     for add in state.files.values():
-        with row_groups(path, add, ()) as groups:
+        if not file_may_hold(add.get("stats"), within):
+            continue
+        with row_groups(path, add, within) as groups:
             for group in groups:
                 yield pa.table(group.columns(columns), schema=schema).filter(pa.array(group.alive))
+
+
+def _within(columns: dict[str, Stored], keys: pa.Table | None) -> tuple[Reach | Among, ...]:
+    """Where in the copy rows with these keys may lie."""
+    if keys is None:
+        return ()
+    return reaches([columns[name] for name in keys.column_names], list(keys.columns))
 
 
 def _with_keys(rows: pa.Table, keys: pa.Table | None) -> pa.Table:

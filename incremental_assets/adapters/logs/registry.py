@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from incremental_assets.core.ports import Source
 
     CopyRows = Callable[[TableSpec, Sequence[str], pa.Table | None], pa.Table]
+    Quarantined = Callable[[TableSpec, Sequence[str]], pa.Table]
 
 
 class Logged(Protocol):
@@ -28,8 +29,8 @@ class Logged(Protocol):
     def probe(self, source: str) -> SqlProbe:
         """Light queries to it, and to its log."""
 
-    def source(self, inner: SparkSource, copy: CopyRows) -> Source:
-        """The same, read for real; `copy` gives some columns of a copy's rows: of those with some keys, or of all."""
+    def source(self, inner: SparkSource, copy: CopyRows, quarantined: Quarantined) -> Source:
+        """The same, read for real; `copy` gives some columns of a copy's rows: of those with some keys, or of all; `quarantined` those of its quarantine, as texts."""
 
 
 def logged(address: Address, terms: LogTerms, folder: Path) -> Logged:

@@ -21,6 +21,7 @@ from incremental_assets.core.checks.row_by_row import NAMED, compared
 from incremental_assets.core.checks.undeleted import undeleted
 from incremental_assets.core.checks.unequal import both_sides
 from incremental_assets.core.differences.differing import Differing, differing_now
+from incremental_assets.core.model.change_columns import keeps_changes
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Comparison, Outdated
@@ -34,6 +35,7 @@ from incremental_assets.core.planning.preflight import check_terms
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.words import agreeing, counted
 
+_CHANGES = "the copy has every change that the source's log has, and the source shows none but the last of each row, so that the two are not compared"
 _EMPTY = "there is no row in the source and none in the lake"
 
 
@@ -93,6 +95,8 @@ def _compared(
     position = ports.checkpoints.position(spec.id)
     if position.state is None:
         return Drift("nothing has landed yet", was_compared=False)
+    if keeps_changes(spec):
+        return Drift(_CHANGES, was_compared=False)
     if spec.read_by is None:
         return _whole(spec, position.state, position.target, ports)
     check_terms(spec, position.state)  # a watermark of another cursor bounds no window of this one

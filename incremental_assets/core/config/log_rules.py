@@ -61,10 +61,10 @@ def mistakes(table: TableDocument, strategy: Strategy, dialect: str) -> Iterator
             f"the log is read of {', '.join(logged())}, and this source is {dialect}; remove `capture`, and write a cursor or `compare: {{every: 1h}}`",
         )
         return
-    if strategy is not Strategy.UPSERT:
+    if strategy not in (Strategy.UPSERT, Strategy.APPEND):
         yield (
             ("strategy",),
-            f"a copy by the log has one row per key, and this is `{strategy}`; write upsert, or remove `capture`",
+            f"by the log a copy has one row per key or one per change, and this is `{strategy}`; write upsert or append, or remove `capture`",
         )
     for key, cure in _CURES.items():
         if key in table.model_fields_set:

@@ -21,6 +21,7 @@ from incremental_assets.core.errors import (
     TableMissing,
 )
 from incremental_assets.core.model.alike import alike
+from incremental_assets.core.model.change_columns import with_changes
 from incremental_assets.core.model.collation_key import collated
 from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
@@ -180,16 +181,19 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         capture=config.capture,
     )
     check_names(spec)
-    return _checked_key(collated(spec))
+    return _logged(collated(spec))
 
 
-def _checked_key(spec: TableSpec) -> TableSpec:
-    if spec.capture == LOG and spec.collation_key is not None:
+def _logged(spec: TableSpec) -> TableSpec:
+    """What its capture makes of the table."""
+    if spec.capture != LOG:
+        return spec
+    if spec.collation_key is not None:
         raise SourceRefused(
             f"{spec.id}: the source takes values of its key ({', '.join(spec.named_key)}) for equal that a copy holds differently, and the log does not have what tells them "
             "apart; remove `capture`, and write a cursor or `compare: {every: 1h}`, or name another key"
         )
-    return spec
+    return with_changes(spec) if spec.traits.keeps_versions else spec
 
 
 def _check_readable(shape: TableShape) -> None:
@@ -253,7 +257,8 @@ def _check_key(shape: TableShape, config: TableConfig, cursor: Cursor | None, ke
             "add a primary key or a unique index on columns that are NOT NULL, or choose another cursor"
         )
     if config.capture == LOG:
-        _check_logged(shape, key)
+        # Of changes that are all kept none need be told by a key.
+        _check_logged(shape, key, needed=bool(key) or not traits_of(config.strategy).keeps_versions)
     if config.compares and not _is_enforced(shape, key):
         raise SourceRefused(
             f"{shape.id}: `compare` tells rows by a key of which there is one row each, and the source enforces none on ({', '.join(key)}); "
@@ -265,13 +270,13 @@ def _check_key(shape: TableShape, config: TableConfig, cursor: Cursor | None, ke
         )
 
 
-def _check_logged(shape: TableShape, key: tuple[str, ...]) -> None:
+def _check_logged(shape: TableShape, key: tuple[str, ...], *, needed: bool) -> None:
     if not shape.splits:
         raise SourceRefused(
             f"{shape.id}: by the log plain tables are read, and this is a view, a foreign table, or has partitions or children; remove `capture`, "
             "and write a cursor or `compare: {every: 1h}`"
         )
-    if not _is_enforced(shape, key):
+    if needed and not _is_enforced(shape, key):
         raise SourceRefused(
             f"{shape.id}: by the log a row is identified by a key that cannot repeat, and the source enforces none on ({', '.join(key)}); "
             "add a primary key or a unique index on columns that are NOT NULL"

@@ -28,6 +28,8 @@ def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
     if plan.spec.traits.one_row_per_key and (plan.previous is None or plan.previous.clock is None):
         # After a reset, the way to continue after another writer's changes, the copy may hold several rows of a key: one that is written replaces them.
         return None
+    if plan.reading.comes_once and plan.spec.traits.keeps_versions:
+        return None
     if plan.spec.read_by is None or batch.lower is None:
         return Overlap(None)
     read = plan.previous.position.max_cursor_read if plan.previous else None

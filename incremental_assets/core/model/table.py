@@ -106,6 +106,8 @@ class Column:
     """Why nothing that a copy may hold shows which of its values the source takes for equal, so that it can be no part of a key; empty where something does."""
     of: tuple[Column, ...] = ()
     """Of a collation key the columns that it is made of, see `collation_key.py`; none of any other."""
+    of_log: bool = False
+    """Whether it tells of a change, see `change_columns.py`, and the source has none that is called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,8 +300,8 @@ class TableSpec:
 
     @property
     def source_columns(self) -> tuple[Column, ...]:
-        """The columns without the collation key, which the source computes."""
-        return tuple(column for column in self.columns if not column.of)
+        """The columns that the source's own table has: without the collation key, which is computed, and what its log tells."""
+        return tuple(column for column in self.columns if not (column.of or column.of_log))
 
     @property
     def traits(self) -> Traits:

@@ -45,6 +45,11 @@ class Reading:
         return False
 
     @property
+    def comes_once(self) -> bool:
+        """Whether it has nothing that a sync before it has landed."""
+        return False
+
+    @property
     def new_watermark(self) -> CursorValue | None:
         """Where the watermark goes."""
         return None

@@ -58,7 +58,7 @@ def open_shop(
     name = f"capture_{next(_numbers)}"
     with psycopg.connect(logged.dsn(), autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    yield lambda *tables: LoggedShop.open(logged, name, tmp_path, spark, *(tables or (ORDERS,)))
+    yield lambda *tables, **options: LoggedShop.open(logged, name, tmp_path, spark, *(tables or (ORDERS,)), **options)
     with psycopg.connect(logged.dsn(), autocommit=True) as admin:
         admin.execute(
             "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s", [name]

@@ -41,12 +41,19 @@ class LoggedShop:
 
     @classmethod
     def open(
-        cls, server: EmbeddedPostgres, database: str, folder: Path, spark: SparkSession, *tables: str
+        cls,
+        server: EmbeddedPostgres,
+        database: str,
+        folder: Path,
+        spark: SparkSession,
+        *tables: str,
+        more: str = "",
     ) -> LoggedShop:
-        """Each table by its definition; the first is `orders`."""
+        """Each table by its definition; the first is `orders`. `more`: what is configured of each beside the log."""
         names = [table.split()[0] for table in tables]
         slot = f"{SLOT}_{database}"
-        entries = "\n".join(f"- {{table: public.{name}, capture: log}}" for name in names)
+        terms = f"capture: log, {more}" if more else "capture: log"
+        entries = "\n".join(f"- {{table: public.{name}, {terms}}}" for name in names)
         options = f"unlisted: ignore\nlog: {{slot: {slot}, publication: shop}}"
         shop = Shop.open(server, database, folder, entries, options=options)
         shop.execute(

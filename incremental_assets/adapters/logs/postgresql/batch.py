@@ -85,6 +85,8 @@ def _lines(changes: pa.Table, key: Sequence[str]) -> _Lines:
 
 
 def _numbered(changes: pa.Table, key: Sequence[str]) -> Offsets:
+    if not key:
+        return np.arange(len(changes))
     numbers = np.zeros(len(changes), np.int64)
     for name in key:
         column = changes.column(name).combine_chunks()
@@ -128,6 +130,9 @@ def _filled(changes: pa.Table, key: Sequence[str], lines: _Lines, kept: Offsets)
         )
         left.append(unsent[source, place])
         first = np.where(left[-1], source, first)
+    found = found.set_column(found.schema.get_field_index(UNSENT), UNSENT, unsent_column(left, len(kept)))
+    if not key:
+        return found.append_column(BASE, pa.nulls(len(kept), _base_type(changes, key)))
     # The first change of a row goes on from what the copy has under the key of that moment.
     based = np.where(lines.moved[first], first - 1, first)
     base = pa.StructArray.from_arrays(
@@ -135,7 +140,6 @@ def _filled(changes: pa.Table, key: Sequence[str], lines: _Lines, kept: Offsets)
         fields=list(_base_type(changes, key)),
         mask=pa.array(first < 0),
     )
-    found = found.set_column(found.schema.get_field_index(UNSENT), UNSENT, unsent_column(left, len(kept)))
     return found.append_column(BASE, base)
 
 

@@ -29,10 +29,11 @@ _TAG, _TUPLE = 5, 6
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How a table's rows are read: its columns, and by which of them its rows are identified."""
+    """How a table's rows are read: its columns, by which of them its rows are identified, and whether more than that is wanted of rows that are gone."""
 
     layout: Layout
     key: tuple[str, ...]
+    old_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ def changed(block: Block, messages: Offsets, terms: Terms, kinds: npt.NDArray[np
         values, bad = values_of(block.data, places, kind)
         columns.append(values)
         if bad is not None:
-            # A row that is gone is known by its key alone.
-            counts = not terms.key or column.name in terms.key
+            # A row that is gone is known by its key alone, unless all of it is wanted.
+            counts = not terms.key or terms.old_rows or column.name in terms.key
             rejects.add(column, bad if counts else bad & (rows.codes != CODES[Change.DELETE]))
     rejects.quote(block.data, rows.places, layout)
     unsent = [places.kinds == UNSENT for places in rows.places]
@@ -122,7 +123,7 @@ def _placed(block: Block, messages: Offsets, terms: Terms, kinds: npt.NDArray[np
     places = []
     for place, (early, late) in enumerate(zip(old, new, strict=True)):
         joined = _joined(early, late).take(source)
-        places.append(joined if place in keys else joined.nothing(of_old))
+        places.append(joined if place in keys or terms.old_rows else joined.nothing(of_old))
     return _Rows(messages[order], np.where(of_old, CODES[Change.DELETE], codes[order]).astype(np.int8), of_old, places)
 
 

@@ -29,7 +29,7 @@ NOWHERE = "the log does not have this value, as the change left it as it was, an
 def completed(plan: SyncPlan, batch: Batch, copy: CopyRows) -> pa.Table:
     """The source's columns, the flags of a read, and what each row does. Raises Refused where a truncation would leave nothing."""
     spec = plan.spec
-    rows = _filled(spec, batch.rows, copy)
+    rows = filled(spec, batch.rows, copy)
     late = pa.repeat(pa.scalar(value=False), len(rows))
     flags = {
         REJECT_COLUMN: rows.column(REJECT_COLUMN),
@@ -46,7 +46,7 @@ def completed(plan: SyncPlan, batch: Batch, copy: CopyRows) -> pa.Table:
     return pa.concat_tables([found, _emptied(plan, rows, found.schema, copy)]) if batch.truncated else found
 
 
-def _filled(spec: TableSpec, rows: pa.Table, copy: CopyRows) -> pa.Table:
+def filled(spec: TableSpec, rows: pa.Table, copy: CopyRows) -> pa.Table:
     """With the values that were not sent. A row that the copy does not have is one that could not land, and still cannot."""
     names = [name for name in rows.column_names if name in spec.shape.names]
     unsent = unsent_places(rows, len(names))

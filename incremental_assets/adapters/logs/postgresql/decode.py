@@ -37,6 +37,8 @@ class Followed:
     key: tuple[str, ...] = ()
     left_out: frozenset[str] = frozenset()
     """Columns that are not read."""
+    old_rows: bool = False
+    """Whether rows that are gone are wanted with all that the log has of them, and not by their key alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,9 @@ class Decoder:
             if layout is None:
                 self.left_out += len(found)
                 continue
-            rows = changed_rows.changed(
-                block, found, changed_rows.Terms(layout, self.followed[int(oid)].key), kinds, stamps
-            )
+            followed = self.followed[int(oid)]
+            terms = changed_rows.Terms(layout, followed.key, followed.old_rows)
+            rows = changed_rows.changed(block, found, terms, kinds, stamps)
             self.rejected += len(rows) - rows.column(REJECT_COLUMN).null_count
             yield Changes(layout, rows)
 

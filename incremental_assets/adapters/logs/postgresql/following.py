@@ -25,15 +25,16 @@ class Following:
     joined: str
     next_xid: int
     landed: int = 0
+    old_rows: bool = False
 
     @property
     def followed(self) -> Followed:
         """As the decoder takes it."""
-        return Followed(self.oid, self.key, frozenset(self.left_out))
+        return Followed(self.oid, self.key, frozenset(self.left_out), self.old_rows)
 
     def is_as(self, other: Following) -> bool:
         """Whether the changes that are decoded for both are the same, and none is missing between them."""
-        mine, others = ((each.oid, each.key, each.left_out, each.joined) for each in (self, other))
+        mine, others = ((each.oid, each.key, each.left_out, each.joined, each.old_rows) for each in (self, other))
         return mine == others
 
 
@@ -96,4 +97,4 @@ def record(folder: Path, before: Record, now: Record) -> None:
 def _of(found: Mapping[str, object]) -> Following:
     key, left_out = (tuple(map(str, found[name])) for name in ("key", "left_out"))  # type: ignore[call-overload]
     oid, next_xid, landed = (int(str(found[name])) for name in ("oid", "next_xid", "landed"))
-    return Following(oid, key, left_out, str(found["joined"]), next_xid, landed)
+    return Following(oid, key, left_out, str(found["joined"]), next_xid, landed, found.get("old_rows") is True)

@@ -16,6 +16,7 @@ from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.captures.log.position import Join
 from incremental_assets.core.captures.log.reading import of_log
 from incremental_assets.core.errors import SchemaChanged, SourceRefused
+from incremental_assets.core.model.change_columns import as_in_source
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -85,12 +86,14 @@ def _snapshot(join: Join | None) -> Snapshot | None:
 def _together(spec: TableSpec, found: list[pa.Table]) -> pa.Table | None:
     if not found:
         return None
-    own = [name for name in found[0].column_names if name not in spec.shape.names]
-    return pa.concat_tables([rows.select([*own, *spec.shape.names]) for rows in found]).unify_dictionaries()
+    names = as_in_source(spec).shape.names
+    own = [name for name in found[0].column_names if name not in names]
+    return pa.concat_tables([rows.select([*own, *names]) for rows in found]).unify_dictionaries()
 
 
 def _check_columns(spec: TableSpec, piece: Piece) -> None:
-    was, now = (sorted((each.name, each.spark_type) for each in columns) for columns in (piece.columns, spec.columns))
+    here = as_in_source(spec).columns
+    was, now = (sorted((each.name, each.spark_type) for each in columns) for columns in (piece.columns, here))
     if was != now:
         raise SchemaChanged(
             f"{spec.id}: the log has changes of it with other columns than it has now, and does not tell what ALTER TABLE did to rows that it did not change; "

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import Address, ReadPart
@@ -18,9 +18,11 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.logs.postgresql.batch import latest
 from incremental_assets.adapters.logs.postgresql.completing import CopyRows, completed
+from incremental_assets.adapters.logs.postgresql.every_change import Landed, Quarantined, every_change
 from incremental_assets.adapters.logs.postgresql.gathering import gathered
+from incremental_assets.adapters.logs.postgresql.loaded_part import Origin, loaded_frame, loaded_parts
 from incremental_assets.adapters.logs.postgresql.log_part import LogPart
-from incremental_assets.adapters.logs.postgresql.source_log import SourceLog
+from incremental_assets.adapters.logs.postgresql.source_log import Begun, Joined, SourceLog
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.core.captures.database.observation import DatabaseObservation
@@ -30,6 +32,7 @@ from incremental_assets.core.captures.log.reading import LogReading, of_log
 from incremental_assets.core.config.settings import LOG, LogTerms
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.change_columns import as_in_source
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import TableSpec
@@ -71,7 +74,7 @@ class LoggedProbe(SqlProbe):
 
     def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """Of changes nobody knows how many come before they are decoded."""
-        asked = [plan for plan in plans if not plan.reading.behind]
+        asked = [replace(plan, spec=as_in_source(plan.spec)) for plan in plans if not plan.reading.behind]
         told = iter(super().foresee(asked) if asked else ())
         return tuple(_FROM_LOG if plan.reading.behind else next(told) for plan in plans)
 
@@ -113,10 +116,22 @@ class Read:
         return self.opened()
 
 
+def _of_load(plan: SyncPlan, taken: Snapshot, begun: Begun, joined: Joined) -> Read:
+    origin = Origin(begun.position, plan.reading.clock)
+    return Read(
+        taken.rows,
+        taken.rejected,
+        loaded_parts(taken.parts, plan.spec, origin),
+        begun.position,
+        joined.join,
+        lambda: loaded_frame(taken.frame, plan.spec, origin),
+    )
+
+
 class LoggedSource:
     """Implements `core.ports.Source`."""
 
-    def __init__(self, inner: SparkSource, log: SourceLog, copy: CopyRows) -> None:
+    def __init__(self, inner: SparkSource, log: SourceLog, copy: Landed) -> None:
         self._inner, self._log, self._copy = inner, log, copy
 
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
@@ -139,11 +154,10 @@ class LoggedSource:
         until = time.monotonic() + self._log.patience
         while True:
             with ExitStack() as opened:
-                taken = opened.enter_context(self._inner.snapshot(plan))
+                taken = opened.enter_context(self._inner.snapshot(replace(plan, spec=as_in_source(plan.spec))))
                 joined = self._log.join(begun, taken.visible)
                 if joined is not None:
-                    frame = partial(getattr, taken, "frame")
-                    yield Read(taken.rows, taken.rejected, taken.parts, begun.position, joined.join, frame)
+                    yield _of_load(plan, taken, begun, joined)
                     return
             this_process.refuse(plan.spec.id)
             if time.monotonic() > until:
@@ -160,7 +174,7 @@ class LoggedSource:
         if found.changes is None:
             yield Read(0, 0, (), found.end, join, self._no_frame)
             return
-        rows = completed(plan, latest(found.changes, plan.spec.key), self._copy)
+        rows = self._rows(plan, found.changes)
         path = own_folder(self._log.folder / "scratch") / f"{uuid4().hex}.parquet"
         try:
             pq.write_table(rows, path, compression="zstd", compression_level=1)
@@ -169,6 +183,11 @@ class LoggedSource:
             yield Read(len(rows), rejected, (part,), found.end, join, self._no_frame)
         finally:
             path.unlink(missing_ok=True)
+
+    def _rows(self, plan: SyncPlan, changes: pa.Table) -> pa.Table:
+        if plan.spec.traits.keeps_versions:
+            return every_change(plan.spec, changes, self._copy)
+        return completed(plan, latest(changes, plan.spec.key), self._copy.copy)
 
     def _held_up(self, plan: SyncPlan) -> SourceUnreachable:
         named = "; ".join(f"{each.kind} of {each.what} since {each.since:%H:%M:%S}Z" for each in self._log.holders())
@@ -194,6 +213,6 @@ class Logged:
         """Connects with the first question."""
         return LoggedProbe(self.log.address, source, self.log)
 
-    def source(self, inner: SparkSource, copy: CopyRows) -> LoggedSource:
+    def source(self, inner: SparkSource, copy: CopyRows, quarantined: Quarantined) -> LoggedSource:
         """Tables that have another capture are read as before."""
-        return LoggedSource(inner, self.log, copy)
+        return LoggedSource(inner, self.log, Landed(copy, quarantined))

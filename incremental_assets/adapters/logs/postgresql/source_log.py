@@ -42,6 +42,7 @@ from incremental_assets.core.errors import (
     SourceUnreachable,
 )
 from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.change_columns import as_in_source
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.table import TableSpec
 
@@ -118,7 +119,14 @@ class SourceLog:
                 raise SourceRefused(f"{spec.id}: {why}")
             known = self._gone_on(found)
             joined = _joined(found, member)
-            wanted = Following(member.oid, spec.key, spec.shape.left_out, joined, found.next_xid)
+            wanted = Following(
+                member.oid,
+                spec.key,
+                spec.shape.left_out,
+                joined,
+                found.next_xid,
+                old_rows=spec.traits.keeps_versions,
+            )
             followers = known.follow(wanted)
             read = self._read_on(asked, followers)
             if _joined(read.look, self._member(spec, read.look)[0]) != joined:
@@ -238,7 +246,9 @@ class SourceLog:
     def _member(self, spec: TableSpec, found: Look) -> tuple[Member | None, str]:
         members = found.publication.members if found.publication else ()
         member = next((each for each in members if (each.schema, each.name) == (spec.id.schema, spec.id.name)), None)
-        return member, check_table(member, f"{spec.id.schema}.{spec.id.name}", self.slot, spec.key, spec.shape.names)
+        return member, check_table(
+            member, f"{spec.id.schema}.{spec.id.name}", self.slot, spec.key, as_in_source(spec).shape.names
+        )
 
     def _warnings(self, found: Look) -> tuple[str, ...]:
         if found.kept_bytes <= self.terms.max_slot_lag:

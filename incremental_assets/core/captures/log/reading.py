@@ -28,6 +28,11 @@ class LogReading(DatabaseReading):
         return self.begin is None
 
     @property
+    def comes_once(self) -> bool:
+        """The changes behind a position are none of those before it, and the position is that of the copy."""
+        return True
+
+    @property
     def behind(self) -> str:
         """Where the changes begin, as the server writes it."""
         return "" if self.begin is None else lsn_text(self.begin)
