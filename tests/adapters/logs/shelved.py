@@ -92,6 +92,27 @@ class LoggedShop:
         for name in names or ("orders",):
             self.stand.assert_equal(name)
 
+    def assert_replayed(self) -> None:
+        """The changes of `orders` that the copy has, one after the other, come to the source's table, and each is there once."""
+        rows, places = dict[Any, tuple[Any, ...]](), set[tuple[int, int]]()
+        for lsn, number, op, *row in self.changes():
+            assert (lsn, number) not in places or op == "r"
+            places.add((lsn, number))
+            assert op == "t" or (row[0] in rows) is (op in "ud"), (op, row)
+            if op == "t":
+                rows.clear()
+            elif op == "d":
+                del rows[row[0]]
+            else:
+                rows[row[0]] = tuple(row)
+        assert sorted(rows.values(), key=repr) == self.stand.source("SELECT * FROM orders")
+
+    def changes(self, *names: str) -> list[tuple[Any, ...]]:
+        """The copy of `orders` in the order of its changes: the place of each, its letter, and these columns, or all."""
+        own = ("_commit_lsn", "_change_number", "_op")
+        chosen = names or tuple(column.name for column in self.stand.spec("orders").source_columns)
+        return sorted(self.stand.copy("orders", *own, *chosen), key=lambda row: row[:2])
+
     def at(self, name: str = "orders") -> LogPosition:
         with self.stand.runtime() as runtime:
             state = runtime.checkpoints.position(self.stand._id(name)).state

@@ -15,13 +15,24 @@ from tests.fakes.world import Watched
 STEPS = ("spool", "decode", "write", "finish", "advance", "end")
 
 
-def begun(open_shop: Open) -> LoggedShop:
+KEEPS = {"one row per key": "", "every change": "strategy: append"}
+"""What is configured of the table for each copy."""
+
+
+def begun(open_shop: Open, more: str = "") -> LoggedShop:
     """Ten orders have landed, and others have come, changed and gone since."""
-    shop = open_shop()
+    shop = open_shop(more=more)
     shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 10) AS n")
     shop.land()
     change(shop)
     return shop
+
+
+def assert_all_there(shop: LoggedShop, keeps: str) -> None:
+    if KEEPS[keeps]:
+        shop.assert_replayed()
+    else:
+        shop.assert_equal()
 
 
 def change(shop: LoggedShop) -> None:
@@ -34,8 +45,9 @@ def change(shop: LoggedShop) -> None:
 
 
 @pytest.mark.acceptance
-def test_a_read_of_the_log_that_dies_at_any_step_is_made_good(open_shop: Open) -> None:
-    shop = begun(open_shop)
+@pytest.mark.parametrize("keeps", KEEPS)
+def test_a_read_of_the_log_that_dies_at_any_step_is_made_good(open_shop: Open, keeps: str) -> None:
+    shop = begun(open_shop, KEEPS[keeps])
     for number, step in enumerate(STEPS, 1):
         moments: list[str] = []
         with dying(number, moments), pytest.raises(Died):
@@ -45,10 +57,10 @@ def test_a_read_of_the_log_that_dies_at_any_step_is_made_good(open_shop: Open) -
         assert lsn_of(shop.confirmed()) <= max(shop.read_to(), shop.at().lsn or 0)
         if step in ("finish", "end"):
             shop.land()
-            shop.assert_equal()
+            assert_all_there(shop, keeps)
         change(shop)
     shop.land()
-    shop.assert_equal()
+    assert_all_there(shop, keeps)
     shop.stand.assert_tidy("orders")
 
 
@@ -56,9 +68,10 @@ MOMENTS = ("after snapshot", "before write", "after write", "before apply", "aft
 
 
 @pytest.mark.acceptance
+@pytest.mark.parametrize("keeps", KEEPS)
 @pytest.mark.parametrize("is_load", [False, True], ids=["changes", "load"])
-def test_a_sync_that_dies_at_any_moment_is_made_good(open_shop: Open, *, is_load: bool) -> None:
-    shop = open_shop()
+def test_a_sync_that_dies_at_any_moment_is_made_good(open_shop: Open, keeps: str, *, is_load: bool) -> None:
+    shop = open_shop(more=KEEPS[keeps])
     shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 10) AS n")
     if not is_load:
         shop.land()
@@ -76,16 +89,17 @@ def test_a_sync_that_dies_at_any_moment_is_made_good(open_shop: Open, *, is_load
         change(shop)
         if moment in ("after write", "before discard"):
             shop.land()
-            shop.assert_equal()
+            assert_all_there(shop, keeps)
     shop.land()
-    shop.assert_equal()
+    assert_all_there(shop, keeps)
     shop.stand.assert_tidy("orders")
 
 
-def test_a_source_that_crashes_and_forgets_what_was_given_up_sends_nothing_twice(open_shop: Open) -> None:
-    shop = begun(open_shop)
+@pytest.mark.parametrize("keeps", KEEPS)
+def test_a_source_that_crashes_and_forgets_what_was_given_up_sends_nothing_twice(open_shop: Open, keeps: str) -> None:
+    shop = begun(open_shop, KEEPS[keeps])
     shop.land()
     shop.stand.shop.postgres.restart("immediate")
     change(shop)
     shop.land()
-    shop.assert_equal()
+    assert_all_there(shop, keeps)

@@ -7,15 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from incremental_assets.adapters.logs.postgresql import completing, gathering, source_log, start_anew
+from incremental_assets.adapters.logs.postgresql import completing, every_change, gathering, source_log, start_anew
 from incremental_assets.adapters.logs.postgresql.gathering import Gathered
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot
 from incremental_assets.adapters.logs.postgresql.segments import shelf
 from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest
 from incremental_assets.core.captures.log import capture
 from incremental_assets.core.errors import IncrementalAssetsError
-from tests.adapters.logs import test_capture, test_capture_joined, test_capture_refused
-from tests.adapters.logs.shelved import ORDERS, Open
+from tests.adapters.logs import test_capture, test_capture_joined, test_capture_refused, test_every_change
+from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 
 pytestmark = pytest.mark.acceptance
 
@@ -45,6 +45,16 @@ def _whatever_ends_behind(self: shelf.Shelf, position: int) -> list[Manifest]:
 def _of_nobody(patch: Patch) -> None:
     """Which tables are published when a log begins anew is not looked at."""
     patch.setattr(start_anew.Membership, "of", classmethod(lambda cls, found: cls(found.joined, {})))
+
+
+def _begin_with_the_first(patch: Patch) -> None:
+    """Of the versions of a row the oldest counts as the one before a change."""
+    order = [("_commit_lsn", "ascending")]
+    patch.setattr(every_change, "_newest", lambda rows: rows.sort_by(order))
+
+
+def _every_change(shop: Open, *tables: str) -> LoggedShop:
+    return shop(*tables or (test_every_change.ORDERS,), more=test_every_change.APPEND)
 
 
 VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
@@ -85,6 +95,20 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     "what was not sent is NULL": (
         lambda patch: patch.setattr(completing, "_filled", lambda _, rows, __: rows),
         lambda shop, _: test_capture.test_a_value_that_the_log_does_not_send_is_that_of_the_copy(shop),
+    ),
+    "what was not sent is that of any version": (
+        _begin_with_the_first,
+        lambda shop, _: test_every_change.values_that_were_not_sent(_every_change(shop)),
+    ),
+    "what could not land is no version": (
+        lambda patch: patch.setattr(every_change, "_overtaken", lambda _, last, __: np.zeros(len(last), bool)),
+        lambda shop, _: test_every_change.a_version_that_could_not_land(
+            _every_change(shop, test_every_change.WITH_A_TIME)
+        ),
+    ),
+    "every change of a range is in its first batch": (
+        _to_the_end,
+        lambda shop, patch: test_every_change.in_whole_transactions(_every_change(shop), patch),
     ),
     "a truncation takes nothing out of the copy": (
         lambda patch: patch.setattr(completing, "_emptied", lambda _, rows, schema, __: schema.empty_table()),

@@ -97,12 +97,17 @@ def _last_versions(spec: TableSpec, names: Sequence[str], keys: pa.Table | None,
     """Of each key the row that landed last, unless a later one of it could not: the values of that are not here."""
     more = [name for name in (OP, COMMIT_LSN, CHANGE_NUMBER) if name not in names]
     found = landed.copy(spec, [*names, *more], keys)
-    order = found.sort_by([(COMMIT_LSN, "descending"), (CHANGE_NUMBER, "descending")])
+    order = _newest(found)
     order = order.append_column("place", pa.array(np.arange(len(order))))
     first = order.group_by(list(spec.key)).aggregate([("place", "min")]).column("place_min")
     last = order.drop_columns(["place"]).take(first)
     stays = pc.not_equal(last.column(OP), Op.DELETED.value)
     return last.filter(pc.and_(stays, pa.array(~_overtaken(spec, last, landed)))).select(list(names))
+
+
+def _newest(rows: pa.Table) -> pa.Table:
+    """The newest first."""
+    return rows.sort_by([(COMMIT_LSN, "descending"), (CHANGE_NUMBER, "descending")])
 
 
 def _overtaken(spec: TableSpec, last: pa.Table, landed: Landed) -> npt.NDArray[np.bool_]:
