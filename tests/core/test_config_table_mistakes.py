@@ -18,7 +18,11 @@ LOGGED = "table: public.a\ncapture: log\n"
 
 TABLE_MISTAKES = [
     ("table: public.a\ncapture: binlog #!", "binlog", "did you mean `log`?"),
-    (LOGGED + "strategy: append #!", "append", "a copy by the log has one row per key, and this is `append`"),
+    (
+        LOGGED + "strategy: full_refresh #!",
+        "full_refresh",
+        "by the log a copy has one row per key or one per change, and this is `full_refresh`; write upsert or append",
+    ),
     (LOGGED + CURSOR + " #!", "cursor", "`capture: log` finds every change, and `cursor` does so in another way"),
     (LOGGED + "compare: {every: 1h} #!", "compare", "`compare` does so in another way; remove one of the two"),
     (LOGGED + "lookback: 15m #!", "15m", "`lookback` is for tables with a cursor, this one is read from the log"),

@@ -93,7 +93,7 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
         ),
     ),
     "what was not sent is NULL": (
-        lambda patch: patch.setattr(completing, "_filled", lambda _, rows, __: rows),
+        lambda patch: patch.setattr(completing, "filled", lambda _, rows, __: rows),
         lambda shop, _: test_capture.test_a_value_that_the_log_does_not_send_is_that_of_the_copy(shop),
     ),
     "what was not sent is that of any version": (
