@@ -257,7 +257,7 @@ def _check_key(shape: TableShape, config: TableConfig, cursor: Cursor | None, ke
             "add a primary key or a unique index on columns that are NOT NULL, or choose another cursor"
         )
     if config.capture == LOG:
-        # Of changes that are all kept none need be told by a key.
+        # Changes that are all kept need none.
         _check_logged(shape, key, needed=bool(key) or not traits_of(config.strategy).keeps_versions)
     if config.compares and not _is_enforced(shape, key):
         raise SourceRefused(
