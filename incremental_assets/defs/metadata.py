@@ -26,11 +26,31 @@ from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, History, HistoryRows
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
-from incremental_assets.core.model.verdict import Severity, Verdict
+from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.defs.names import asset_key, source_key
 
 Metadata = Mapping[str, Any]
+
+_MEASURED = {
+    Check.FRESHNESS: ("lag_seconds", "limit_seconds"),
+    Check.DUPLICATES: ("keys_repeated", ""),
+    Check.RECONCILIATION: ("rows_differing", ""),
+    Check.CONTRACT: ("rows_held", ""),
+    Check.CURRENT: ("keys_differing", ""),
+    Check.OVERLAP: ("keys_overlapping", ""),
+}
+"""What a check counts, and its limit; a schema is the same or not, and nothing to plot."""
+_PAGES = {
+    Check.FRESHNESS: "docs/troubleshooting.md",
+    Check.DUPLICATES: "docs/how-to/recover.md",
+    Check.RECONCILIATION: "docs/how-to/recover.md",
+    Check.SCHEMA: "docs/how-to/change-a-schema.md",
+    Check.CONTRACT: "docs/how-to/quarantine.md",
+    Check.CURRENT: "docs/how-to/history.md",
+    Check.OVERLAP: "docs/how-to/history.md",
+}
+"""Of a check that has not passed."""
 
 _TOTALS = frozenset(
     {
@@ -216,16 +236,21 @@ def of_partition(rows: int) -> Metadata:
 
 
 def of_verdict(verdict: Verdict) -> Metadata:
-    """One check: a run over a range records it without a partition, so the window is given here."""
+    """One check: a run over a range records it without a partition, so the window is given here.
+
+    Dagster plots each number over time, so that each has the name of what it counts.
+    """
+    measured, limit = _MEASURED.get(verdict.check, ("", ""))
     entries: dict[str, Any] = {
-        "measured": verdict.measured,
-        "threshold": verdict.threshold,
+        "what_to_do": MetadataValue.md(f"{verdict.cure}. More in `{_PAGES[verdict.check]}`.") if verdict.cure else None,
+        measured: verdict.measured,
+        limit: verdict.threshold,
         "window": str(verdict.window) if verdict.window else None,
         "rows_in_quarantine": verdict.quarantined,
         "drifted_windows": ", ".join(map(str, verdict.drifted)) or None,
         "samples": MetadataValue.json(list(verdict.samples)) if verdict.samples else None,
     }
-    return {key: value for key, value in entries.items() if value is not None}
+    return {key: value for key, value in entries.items() if key and value is not None}
 
 
 def severity_of(verdict: Verdict) -> AssetCheckSeverity:

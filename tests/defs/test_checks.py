@@ -57,8 +57,8 @@ def test_freshness_warns_and_then_fails_by_the_age_of_the_oldest_row_that_has_no
 
     assert (warned.passed, warned.severity) == (False, AssetCheckSeverity.WARN)
     assert (failed.passed, failed.severity) == (False, AssetCheckSeverity.ERROR)
-    assert failed.metadata["measured"].value == 80 * 60
-    assert failed.metadata["threshold"].value == 3600
+    assert failed.metadata["lag_seconds"].value == 80 * 60
+    assert failed.metadata["limit_seconds"].value == 3600
     assert failed.description == "the oldest row that has not landed is 1h 20m old, more than 1h"
 
 
@@ -82,7 +82,7 @@ def test_a_key_that_is_there_twice_fails_and_blocks(studio: Studio) -> None:
 
     assert not found.passed
     assert found.blocking
-    assert found.metadata["measured"].value == 1
+    assert found.metadata["keys_repeated"].value == 1
     assert len(found.metadata["samples"].value) == 1
 
 
@@ -93,7 +93,7 @@ def test_a_row_that_is_missing_and_one_that_differs_are_drift_and_the_window_is_
     found = studio.check("reconciliation")["reconciliation"]
 
     assert (found.passed, found.severity) == (False, AssetCheckSeverity.ERROR)
-    assert found.metadata["measured"].value == 2
+    assert found.metadata["rows_differing"].value == 2
     assert found.metadata["samples"].value == ["1", "2"]
     assert "2024-01-01T00:00:00Z" in str(found.metadata["drifted_windows"].value)
 

@@ -141,7 +141,7 @@ def test_more_drift_than_that_is_left_to_people(tmp_path: Path, instance: Dagste
         each.check_name: each for each in result.get_asset_check_evaluations() if each.asset_key.path[-1] == "orders"
     }
     assert not found["reconciliation"].passed
-    assert found["reconciliation"].metadata["measured"].value == 2
+    assert found["reconciliation"].metadata["rows_differing"].value == 2
     assert not equal(studio)
 
 

@@ -276,7 +276,7 @@ def test_the_checks_of_a_healthy_copy_pass_with_the_counts_of_sql(story: Story) 
     for name, checks in story.healthy.items():
         assert {"reconciliation", "schema"} <= set(checks), name
         assert all(check["success"] for check in checks.values()), checks
-        assert checks["reconciliation"]["measured"] == 0, name
+        assert checks["reconciliation"]["rows_differing"] == 0, name
         assert ("duplicates" in checks) == (KINDS[name].key or name == "heap"), name
 
 
@@ -286,10 +286,13 @@ def test_the_checks_of_a_doctored_copy_fail_with_the_counts_of_sql_and_name_the_
         lacking, doubled = story.counts[name]
         found = checks["reconciliation"]
         untouched = (lacking, doubled) == (0, 0)
-        assert (found["measured"], found["success"]) == (lacking, untouched), (name, found)
+        assert (found["rows_differing"], found["success"]) == (lacking, untouched), (name, found)
         assert found["success"] or found["severity"] == "ERROR", name
         if KINDS[name].key:
-            assert (checks["duplicates"]["measured"], checks["duplicates"]["success"]) == (doubled, doubled == 0), name
+            assert (checks["duplicates"]["keys_repeated"], checks["duplicates"]["success"]) == (
+                doubled,
+                doubled == 0,
+            ), name
     for name, row in (("upsert_timestamp", 7), ("upsert_date", 8), ("append_datetime", 9)):
         query = f"SELECT {KINDS[name].cursor} FROM {name} WHERE id = {row}"
         (at,) = story.sides.moments(story.sides.source(query))

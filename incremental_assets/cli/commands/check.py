@@ -25,6 +25,9 @@ from incremental_assets.core.words import counted
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime
 
+_CURES = 10
+"""Commands that are printed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -65,6 +68,7 @@ def answer(verdicts: Sequence[Verdict], options: Options) -> Answer:
         for verdict in broken
         if verdict.samples
     ]
+    shown += _cures([*errors, *warned])
     unchecked = sum(not verdict.was_checked for verdict in warned)
     has_failed = bool(errors) or (options.is_strict and unchecked > 0)
     summary = _summary(verdicts, errors=len(errors), warnings=len(warned) - unchecked, unchecked=unchecked)
@@ -80,6 +84,17 @@ def _summary(verdicts: Sequence[Verdict], *, errors: int, warnings: int, uncheck
     rest += [f"{unchecked:,} not checked"] if unchecked else []
     passed = len(verdicts) - errors - warnings - unchecked
     return ", ".join([f"{passed:,} of {counted(len(verdicts), 'check')} passed", *rest]) + f" ({tables})"
+
+
+def _cures(broken: Sequence[Verdict]) -> Iterator[Note]:
+    """What to do about the worst; of hundreds the rest is more of the same."""
+    cured = [verdict for verdict in broken if verdict.cure]
+    for verdict in cured[:_CURES]:
+        yield Note(f"{verdict.table} {verdict.check}: {verdict.cure}", wrap=False)
+    if len(cured) > _CURES:
+        yield Note(
+            f"{len(cured) - _CURES:,} more can be put right in these ways; `check --json` has the command for each"
+        )
 
 
 def _grid(verdicts: Sequence[Verdict]) -> Grid:
@@ -122,6 +137,7 @@ def _entry(verdict: Verdict) -> dict[str, Any]:
         "samples": list(verdict.samples),
         "drifted": [bounds(window) for window in verdict.drifted],
         "detail": verdict.detail,
+        "cure": verdict.cure or None,
     }
 
 

@@ -41,6 +41,7 @@ def mended(spec: TableSpec, terms: TableConfig, drift: Drift, mending: Mending, 
     return replace(
         found,
         passed=after.passed,
+        cure=after.cure,
         measured=after.measured,
         drifted=after.drifted,
         samples=after.samples,

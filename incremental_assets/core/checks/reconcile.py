@@ -56,6 +56,8 @@ class Drift:
     samples: tuple[str, ...] = ()
     is_expected: bool = False
     """Whether a sync that is not due yet is known to repair all of it."""
+    cure: str = ""
+    """What to do about it, where another command than for the rest is needed."""
     was_compared: bool = True
     """Whether there was anything to compare; rows that have not settled yet are not."""
     seen: Look | None = field(default=None, repr=False)
@@ -122,7 +124,17 @@ def _of_windows(spec: TableSpec, state: State, seen: Look, ports: Ports, *, is_w
     stayed = undeleted(spec, state, ports) if found.extra else None
     if stayed is not None and not drifted:
         whole = (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), stayed.rows),)
-        return Drift(stayed.detail, stayed.rows, None, verified, looked_at, whole, stayed.samples, stayed.is_expected)
+        return Drift(
+            stayed.detail,
+            stayed.rows,
+            None,
+            verified,
+            looked_at,
+            whole,
+            stayed.samples,
+            stayed.is_expected,
+            cure=stayed.cure,
+        )
     outdated = _outdated(spec, windows, found, seen.found if is_whole else None, ports)
     if outdated.rows:
         detail = (

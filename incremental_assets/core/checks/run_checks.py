@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain
 
 from incremental_assets.core.background import as_they_end
+from incremental_assets.core.checks.cure import with_cure
 from incremental_assets.core.checks.mending import Mending, mended
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember, remember_windows
@@ -106,7 +107,9 @@ def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Po
         ),
         scope.parallel,
     )
-    for verdict in chain(fresh, read):
+    by_id = {spec.id: spec for spec in specs}
+    for found in chain(fresh, read):
+        verdict = with_cure(found, by_id[found.table])
         ports.observer.on_verdict(verdict)
         yield verdict
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from incremental_assets.core.differences.gone import gone_keys
+from incremental_assets.core.model.cures import sync, sync_now
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -22,6 +23,7 @@ class Undeleted:
     rows: int
     detail: str
     samples: tuple[str, ...]
+    cure: str
     is_expected: bool
 
 
@@ -44,5 +46,6 @@ def undeleted(spec: TableSpec, state: State, ports: Ports) -> Undeleted | None:
         rows,
         f"{counted(rows, 'row')} of the copy {agreeing(rows, 'was', 'were')} deleted in the source; {follower} finds {agreeing(rows, 'it', 'them')}",
         tuple(ports.by_key.readable(spec, text) for text in sorted(copy.as_written(frozenset(sorted(gone)[:_NAMED])))),
+        sync_now(spec.id) + " finds them now" if waits else sync(spec.id) + " finds them",
         waits,
     )

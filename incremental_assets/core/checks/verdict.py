@@ -10,6 +10,7 @@ from datetime import datetime
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.comparing import deletes_due
 from incremental_assets.core.captures.registry import capture_of
+from incremental_assets.core.checks.cure import of_schema
 from incremental_assets.core.checks.reconcile import Drift
 from incremental_assets.core.checks.row_by_row import NAMED
 from incremental_assets.core.config.settings import Freshness, TableConfig
@@ -127,6 +128,7 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
         passed=not drift.rows,
         severity=Severity.WARN if drift.is_expected else terms.reconciliation,
         detail=drift.detail,
+        cure=drift.cure,
         measured=drift.rows,
         threshold=0,
         window=drift.checked,
@@ -157,7 +159,8 @@ def schema(spec: TableSpec, found: Difference) -> Verdict:
     stuck = any(not (spec.widens and each.is_wider) for each in found.retyped)
     severity = Severity.ERROR if stuck or not spec.evolve else Severity.WARN
     detail = "; ".join(differences) or f"{counted(len(spec.source_columns), 'column')}, the same on both sides"
-    return Verdict(spec.id, Check.SCHEMA, not differs, severity, detail, measured=differs, threshold=0)
+    cure = of_schema(spec, found) if differs else ""
+    return Verdict(spec.id, Check.SCHEMA, not differs, severity, detail, cure, measured=differs, threshold=0)
 
 
 def contract(spec: TableSpec, held: HeldRows | None) -> Verdict:
@@ -181,7 +184,7 @@ def history(spec: TableSpec, terms: TableConfig, check: Check, found: FaultyKeys
     else:
         wrong = f"{keys} {of} versions that overlap, are empty, or leave a gap"
         right = "no two versions of a key overlap"
-    detail = f"{wrong}; move the history away, so that a new one begins with the copy as it is" if found.keys else right
+    detail = wrong if found.keys else right
     samples = shown(spec, terms, found.samples)
     return Verdict(
         spec.id, check, not found.keys, Severity.ERROR, detail, measured=found.keys, threshold=0, samples=samples

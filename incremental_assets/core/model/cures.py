@@ -8,6 +8,9 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.strategies import Strategy, traits_of
 
+COMMAND = "`incremental-assets "
+"""How each begins."""
+DOCTOR, STATUS = "`incremental-assets doctor`", "`incremental-assets status`"
 RUNS_OF_A_TABLE = "`incremental-assets rollback --select TABLE`"
 """List the runs that a copy can be taken back to; TABLE is left to the reader."""
 BACK_TO_A_RUN = "`incremental-assets rollback --select TABLE --to-run RUN --yes`"
@@ -53,6 +56,11 @@ def sync(table: TableId) -> str:
     return f"`incremental-assets sync --select {_quoted(table)}`"
 
 
+def sync_now(table: TableId) -> str:
+    """Look at once, also where the next look is not due yet."""
+    return f"`incremental-assets sync --select {_quoted(table)} --now`"
+
+
 def take_over(table: TableId) -> str:
     """Make this installation the one that writes a table of the lake."""
     return f"`incremental-assets reset --select {_quoted(table)} --take-over --yes`"
@@ -61,6 +69,11 @@ def take_over(table: TableId) -> str:
 def check(table: TableId) -> str:
     """Compare the copy with its source."""
     return f"`incremental-assets check --select {_quoted(table)}`"
+
+
+def repair(table: TableId) -> str:
+    """Read again what a check has found to differ, by its keys."""
+    return f"`incremental-assets repair --select {_quoted(table)}`"
 
 
 def reset(spec: TableSpec) -> str:
@@ -82,7 +95,7 @@ def differing_again(spec: TableSpec) -> str:
     """Read again what differs in rows that no cursor shows: by their keys where there is one row of each, else everything."""
     if not (spec.read_by is not None and spec.traits.one_row_per_key):
         return f"read everything again with {reset(spec)}"
-    return f"{check(spec.id)} counts them, and `incremental-assets repair --select {_quoted(spec.id)}` reads just these again"
+    return f"{check(spec.id)} counts them, and {repair(spec.id)} reads just these again"
 
 
 def replay(table: TableId) -> str:

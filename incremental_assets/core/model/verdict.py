@@ -45,6 +45,8 @@ class Verdict:
     severity: Severity
     detail: str
     """The result in one sentence."""
+    cure: str = ""
+    """What to do, in one sentence with a command; empty where the check has passed, and where `detail` says it."""
     measured: float | None = None
     threshold: float | None = None
     window: Window | None = None
