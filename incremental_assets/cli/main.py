@@ -43,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     help="TPC-H scale factor; 1 is 8.6 million rows.",
 )
 @click.option(
-    "--source", type=click.Choice(tuple(PLACES)), help=f"The database that is synced.  [default: {next(iter(PLACES))}]"
+    "--source",
+    type=click.Choice(tuple(PLACES)),
+    help=f"The database that is synced; `log` is the default one, read from its log.  [default: {next(iter(PLACES))}]",
 )
 @click.option(
     "--fresh/--keep",

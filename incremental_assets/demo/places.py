@@ -1,4 +1,4 @@
-"""The places of the demo's shop, and the configuration that describes it, by dialect."""
+"""The places of the demo's shops, and the configurations that describe them, by what `demo --source` calls them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ PLACES: Mapping[str, str] = {
     "mariadb": ".demo-mariadb",
     "mysql": ".demo-mysql",
     "sqlite": ".demo-sqlite",
+    "log": ".demo-log",
 }
-"""The name of the shop's folder."""
+"""The name of the shop's folder, by its dialect; `log` is PostgreSQL as it is read from its log."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 IN_CHECKOUT = (_PACKAGE.parent / "pyproject.toml").is_file()
 INSTALLED = Path("incremental-assets-demo")
 """The folder, in the one where the demo is started, of a demo that has no checkout: nobody's data lies among installed packages."""
 
 
-def configuration_of(dialect: str) -> Path:
+def configuration_of(name: str) -> Path:
     """The file that is shipped: the package's own for the first of them."""
-    return _PACKAGE / ("sources.yaml" if dialect == next(iter(PLACES)) else f"demo/{dialect}.yaml")
+    return _PACKAGE / ("sources.yaml" if name == next(iter(PLACES)) else f"demo/{name}.yaml")
+
+
+def shop_in(folder: Path, dialect: str) -> str | None:
+    """The shop of this dialect whose folder has that name; None for a folder that is no demo's."""
+    named = next((name for name, place in PLACES.items() if place == folder.name), None)
+    return named if named == dialect or (named == "log" and dialect == "postgresql") else None
 
 
 def shipped(file: Path) -> Path:

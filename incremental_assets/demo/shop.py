@@ -1,4 +1,4 @@
-"""The demo's shop as the demo needs it, whichever database it is kept in; found by the name of the dialect."""
+"""The demo's shop as the demo needs it, whichever database it is kept in; found by its name in `places`."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ class Shop(Protocol):
         """The row that broke its contract is as it was."""
 
 
-def shop_of(dialect: str, folder: Path) -> Shop:
-    """The shop of that dialect, running or not."""
-    shop: Shop = import_module(f"{__package__}.shop_in_{dialect}").Shop(folder)
+def shop_of(name: str, folder: Path) -> Shop:
+    """The shop of that name, running or not."""
+    shop: Shop = import_module(f"{__package__}.shop_in_{name}").Shop(folder)
     return shop
 
 
 def remove_all(folder: Path) -> None:
     """Every shop that was made in a folder, with what it keeps elsewhere."""
-    for dialect, place in PLACES.items():
+    for name, place in PLACES.items():
         if (folder / place).is_dir():
-            shop_of(dialect, folder / place).remove()
+            shop_of(name, folder / place).remove()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.logs.opening import log_database, log_server
+from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 from tests.conformance import planes
 from tests.conformance.clock import ClockedPostgres, ClockMissing
 from tests.conformance.mart import Marts
@@ -98,6 +100,28 @@ def open_world(world: World, spark: SparkSession) -> OpenWorld:
         return Stand(world, spark)
 
     return open_one
+
+
+@pytest.fixture(scope="session")
+def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """A server whose log is decoded."""
+    with log_server(tmp_path_factory.mktemp("logged")) as server:
+        yield server
+
+
+@pytest.fixture
+def open_shop(
+    logged: EmbeddedPostgres, tmp_path: Path, spark: SparkSession, record_property: Callable[[str, object], None]
+) -> Iterator[Open]:
+    """Opens a shop whose tables are read from the log; its slot goes with it."""
+    with log_database(logged) as name:
+
+        def open_one(*tables: str) -> LoggedShop:
+            shop = LoggedShop.open(logged, name, tmp_path, spark, *(tables or (ORDERS,)))
+            record_property("server", f"PostgreSQL {shop.stand.shop.rows('SHOW server_version')[0][0]}")
+            return shop
+
+        yield open_one
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.conformance.points import Place
 from tests.conformance.stand import Stand
@@ -15,9 +16,13 @@ ROOT = Path(__file__).parents[2]
 
 def killed(desk: Stand, point: Place, table: str, running: str) -> None:
     """A process that came to this point, and no further."""
-    command = [sys.executable, "-m", "tests.conformance.process", str(desk.shop.config), point, table, running]
+    killed_in("tests.conformance.process", desk, point, table, running)
+
+
+def killed_in(module: str, desk: Stand[Any], *arguments: str) -> None:
+    """The same of a module that takes the configuration and these."""
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", module, str(desk.shop.config), *arguments],
         check=False,
         cwd=ROOT,
         env=desk.shop.environment,

@@ -21,6 +21,8 @@ WORST = ("failed", NOT_RUN, "limit", "holds", NOT_HERE)
 _WORDS = {"holds": "holds", "limit": "**limit**", "failed": "**FAILS**", NOT_RUN: "not run", NOT_HERE: "–"}
 MAIN = "PostgreSQL"
 """What a scenario is played on that names no database."""
+BY_LOG = "PostgreSQL's log"
+"""What one is played on whose tables are read from there."""
 _ROOT = Path(__file__).parents[2]
 
 

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import pytest
 
+from tests.conformance.played import BY_LOG
+
 Test = TypeVar("Test", bound=Callable[..., None])
 
 
@@ -17,6 +19,16 @@ def scenario(
 
     def mark(test: Test) -> Test:
         return pytest.mark.scenario(number=number, done=done, holds=holds, bugs=tuple(bugs), long=long)(test)
+
+    return mark
+
+
+def of_log(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
+    """The same of tables that are read from PostgreSQL's log, which have a column of the report. `make test` has their rules in `tests/adapters/logs`."""
+
+    def mark(test: Test) -> Test:
+        told = {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True}
+        return pytest.mark.scenario(**told, database=BY_LOG)(test)
 
     return mark
 

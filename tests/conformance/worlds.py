@@ -19,7 +19,7 @@ import pytest
 
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.conformance.played import NOT_HERE
+from tests.conformance.played import BY_LOG, NOT_HERE
 from tests.shop import PASSWORD, Place, Shop, touching
 
 _numbers = itertools.count(1)
@@ -343,10 +343,13 @@ def _server(dialect: str, port: int, database: str) -> str:
 
 
 ALL = ("postgresql", "mariadb", "mysql", "sqlite")
-"""The databases of the report's columns, in their order."""
+"""The databases that scenarios are played on, in the order of the report's columns."""
 OTHERS = ALL[1:]
 """Where PostgreSQL has scenarios of its own for it."""
-TITLES = {world.title.lower(): world.title for world in (PostgresWorld, MariaWorld, MySQLWorld, SQLiteWorld)}
+TITLES = {world.title.lower(): world.title for world in (PostgresWorld, MariaWorld, MySQLWorld, SQLiteWorld)} | {
+    "log": BY_LOG
+}
+"""The report's columns."""
 
 
 def made(name: str, request: pytest.FixtureRequest, folder: Path) -> World:

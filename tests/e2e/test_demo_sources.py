@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,24 @@ def clone(tmp_path: Path) -> Iterator[Path]:
     remove_all(tmp_path)
 
 
+def demo(clone: Path, name: str, *options: str) -> dict[str, Any]:
+    config = clone / "incremental_assets" / "demo" / f"{name}.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(configuration_of(name), config)
+    command = Path(sys.executable).with_name("incremental-assets")
+    done = subprocess.run(
+        [command, "demo", "--scale", "0.01", "--json", "--config", config, *options],
+        env={**os.environ, "DAGSTER_HOME": str(clone / ".dagster")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    assert len(told["tables"]) == 8
+    return told
+
+
 @pytest.mark.parametrize("dialect", ["sqlite", "mariadb", "mysql"])
 def test_every_table_is_proven_equal_after_either_sync(
     dialect: str, clone: Path, request: pytest.FixtureRequest
@@ -33,19 +52,7 @@ def test_every_table_is_proven_equal_after_either_sync(
     if dialect != "sqlite":
         # Only where there are programs for one.
         assert isinstance(request.getfixturevalue(dialect), EmbeddedMariaDB)
-    config = clone / "incremental_assets" / "demo" / f"{dialect}.yaml"
-    config.parent.mkdir(parents=True)
-    shutil.copy(configuration_of(dialect), config)
-    done = subprocess.run(
-        [Path(sys.executable).with_name("incremental-assets"), "demo", "--scale", "0.01", "--json", "--config", config],
-        env={**os.environ, "DAGSTER_HOME": str(clone / ".dagster")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    tables = json.loads(done.stdout)["tables"]
-    assert len(tables) == 8
+    tables = demo(clone, dialect)["tables"]
     assert all(table["proof"]["equal"] for table in tables)
     by_name = {table["table"].partition(".")[2]: table for table in tables}
     assert {name for name, table in by_name.items() if table["rows"]["deleted"]} == {"orders", "lineitem"}
@@ -55,3 +62,13 @@ def test_every_table_is_proven_equal_after_either_sync(
     assert sum(table["rows"]["read"] for table in tables) < 1_000
     late = {table["table"].partition(".")[2]: table["rows"]["late"] for table in tables if table["rows"]["late"]}
     assert set(late) == ({"orders", "lineitem"} if dialect != "sqlite" else set())
+
+
+def test_the_log_tells_of_a_day_with_its_deletes_and_of_another_one(clone: Path) -> None:
+    for options in ((), ("--keep",)):
+        tables = demo(clone, "log", *options)["tables"]
+        assert all(table["proof"]["equal"] for table in tables)
+        by_name = {table["table"].partition(".")[2]: table for table in tables}
+        assert {name for name, table in by_name.items() if table["rows"]["deleted"]} == {"orders", "lineitem"}
+        assert {table["guarantee"] for table in tables} == {"settled"}
+        assert 0 < sum(table["rows"]["read"] for table in tables) < 1_000

@@ -114,10 +114,14 @@ class Steps:
 
 def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) -> Story:
     seed = site.days() + 1
+    # A table's first load by the log waits for transactions that are open, so that it comes before the late one begins.
+    loaded = _sync(runtime, site, steps, "load") if site.source.reads_log else ()
     with shop.late(seed) as late:
         # The shop opens after the late transaction's stamp: the first sync reads past it, as a watermark by max() would.
         shop.open(seed)
         first = _sync(runtime, site, steps, "first sync")
+        # A copy by the log is the table as of a place in it, at which the late transaction had not committed.
+        before = _prove(runtime, site, first) if site.source.reads_log else ()
         day = shop.live_a_day(seed)
         arrived = late.commit()
     site.remember(seed)
@@ -132,11 +136,17 @@ def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) 
         shop.mend(day)
         mended = _sync(runtime, site, steps, "what broke its contract was fixed", [str(table) for table in held])
     steps.begin("counting on both sides")
-    landed = [spec for spec in specs if all(_of(spec.id, part).error is None for part in (first, second))]
-    proven = demo_proof.prove(runtime, site.source.name, landed)
+    proven = _prove(runtime, site, first, second)
     left = sum(rows.rows for rows in _held(runtime, specs).values())
     steps.done(f"rows and hashes counted by {shop.database} and by Spark")
-    return Story(first, second, held, mended, left, day, arrived, tuple(proven), time.monotonic() - begun)
+    return Story(loaded, first, second, held, mended, left, day, arrived, before, proven, time.monotonic() - begun)
+
+
+def _prove(runtime: Runtime, site: Site, *syncs: tuple[SyncReport, ...]) -> tuple[demo_proof.Proven, ...]:
+    """Of the tables that landed with each of these."""
+    specs = selected(runtime, (f"{site.source.name}.*",)).specs
+    landed = [spec for spec in specs if all(_of(spec.id, each).error is None for each in syncs)]
+    return tuple(demo_proof.prove(runtime, site.source.name, landed))
 
 
 def _held(runtime: Runtime, specs: Sequence[TableSpec]) -> dict[TableId, HeldRows]:

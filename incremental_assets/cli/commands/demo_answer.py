@@ -26,6 +26,8 @@ from incremental_assets.demo.shop import Shop
 class Story:
     """The steps so far, for the answer."""
 
+    loaded: tuple[SyncReport, ...]
+    """What came before the day, where its syncs read the log alone."""
     first: tuple[SyncReport, ...]
     second: tuple[SyncReport, ...]
     held: Mapping[TableId, HeldRows]
@@ -36,6 +38,8 @@ class Story:
     """Rows that contracts hold after that."""
     day: DayReport
     late: tuple[TableDay, ...]
+    before: tuple[demo_proof.Proven, ...]
+    """What was compared after the first sync already."""
     proven: tuple[demo_proof.Proven, ...]
     seconds: float
 
@@ -43,9 +47,9 @@ class Story:
 def answer(story: Story, site: Site, shop: Shop, config: Path) -> Answer:
     """The answer: both syncs, the proof, what was remarkable, and what to look at next."""
     first, second = ({report.table: report for report in part} for part in (story.first, story.second))
-    done = (*story.first, *story.second, *story.mended)
+    done = (*story.loaded, *story.first, *story.second, *story.mended)
     broken = [report for report in done if report.status not in (Status.LANDED, Status.IDLE)]
-    is_equal = bool(story.proven) and all(each.is_equal for each in story.proven) and not story.left
+    is_equal = bool(story.proven) and all(each.is_equal for each in (*story.before, *story.proven)) and not story.left
     tables = [
         {
             **reports.entry(second[each.table]),
@@ -69,7 +73,7 @@ def answer(story: Story, site: Site, shop: Shop, config: Path) -> Answer:
         Note(""),
     ]
     shown += [Note(report.error or f"{report.table}: {report.status}", "bad") for report in broken]
-    shown += _second_sync_notes(story, shop)
+    shown += _notes_of_log(story) if site.source.reads_log else _second_sync_notes(story, shop)
     if is_equal and not broken:
         shown.append(Note(f"{len(story.proven)} tables proven equal in {story.seconds:.0f} s", "good"))
     else:
@@ -112,6 +116,28 @@ def _second_sync_notes(story: Story, shop: Shop) -> list[Shown]:
         if each.history and each.history.rows
     ]
     return notes
+
+
+def _notes_of_log(story: Story) -> list[Shown]:
+    read, held = sum(report.rows.read for report in story.second), sum(each.source.rows for each in story.proven)
+    late = sum(each.inserted + each.updated for each in story.late)
+    gone = ", ".join(
+        f"{each.table.name} ({counted(each.rows.deleted, 'row')})" for each in story.second if each.rows.deleted
+    )
+    return [
+        Note(
+            f"The second sync read {read:,} changes of the log, of tables of {held:,} rows, and no table. {late:,} rows of them were written before the first sync "
+            "and committed after it: they landed with their commit."
+        ),
+        Note(
+            f"What the shop had deleted left the copy of {gone or 'no table'}, as the log tells of it: no keys were compared."
+        ),
+        *(
+            [Note("Both sides were equal after the first sync, too, while that transaction was open.")]
+            if story.before and all(each.is_equal for each in story.before)
+            else []
+        ),
+    ]
 
 
 def _dev(option: str) -> str:

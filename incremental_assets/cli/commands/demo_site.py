@@ -15,7 +15,7 @@ from incremental_assets.adapters.permissions import own_file, own_folder
 from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig
 from incremental_assets.core.errors import Busy, IncrementalAssetsError, Refused, SelectionError
-from incremental_assets.demo.places import PLACES
+from incremental_assets.demo.places import PLACES, shop_in
 from incremental_assets.demo.shop import Shop, shop_of
 
 MARK = ".made-by-demo"
@@ -68,12 +68,16 @@ class Site:
                 )
         return None
 
+    @property
+    def _name(self) -> str:
+        return shop_in(self.folder, self.source.dialect) or self.source.dialect
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other demos from working here until the end of the block; the lock ends with the process. Raises DemoBusy."""
         # Beside the folder, which a demo that starts from scratch removes.
         own_folder(self.folder.parent)
-        file = self.folder.parent / f".demo-{self.source.dialect}.lock"
+        file = self.folder.parent / f".demo-{self._name}.lock"
         # A user who may read a file can lock it.
         own_file(file)
         with file.open("a", encoding="utf-8") as lock:
@@ -85,7 +89,7 @@ class Site:
 
     def shop(self) -> Shop:
         """Its database, running or not."""
-        return shop_of(self.source.dialect, self.folder)
+        return shop_of(self._name, self.folder)
 
     def start(self, shop: Shop) -> str:
         """Its database, up, with what the configuration reads where it reads it. Where it is, for people."""
@@ -139,7 +143,7 @@ class Site:
 
 def _folder_of(source: SourceConfig) -> Path | None:
     folder = _of_file(source) if facts_of(source.dialect).is_file else _of_references(source)
-    return folder if folder is not None and folder.name == PLACES.get(source.dialect) else None
+    return folder if folder is not None and shop_in(folder, source.dialect) else None
 
 
 def _of_file(source: SourceConfig) -> Path | None:

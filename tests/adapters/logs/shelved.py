@@ -73,6 +73,11 @@ class LoggedShop:
             connection.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'".encode())
             connection.execute("SELECT pg_reload_conf()")
 
+    def outside(self, statement: str) -> None:
+        """One that may be in no transaction."""
+        with psycopg.connect(self.stand.shop.postgres.dsn(self.stand.shop.database), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
     def together(self, *statements: str) -> None:
         """In one transaction."""
         with self.stand.shop.connect() as connection:
@@ -137,14 +142,8 @@ class LoggedShop:
 
 
 @contextmanager
-def dying(number: int, moments: list[str]) -> Iterator[None]:
-    """Reads of the log in this block end at the step of this number, by a process that is gone."""
-
-    def moment(name: str) -> None:
-        moments.append(name)
-        if len(moments) == number:
-            raise Died(name)
-
+def at_moments(moment: Callable[[str], None]) -> Iterator[None]:
+    """It is called before each step of a read of the log in this block, with the step's name."""
     original: Callable[..., None] = Logged.__init__
 
     def made(self: Logged, *arguments: Any) -> None:
@@ -155,6 +154,19 @@ def dying(number: int, moments: list[str]) -> Iterator[None]:
         yield
     finally:
         Logged.__init__ = original  # type: ignore[method-assign]
+
+
+@contextmanager
+def dying(number: int, moments: list[str]) -> Iterator[None]:
+    """Reads of the log in this block end at the step of this number, by a process that is gone."""
+
+    def moment(name: str) -> None:
+        moments.append(name)
+        if len(moments) == number:
+            raise Died(name)
+
+    with at_moments(moment):
+        yield
 
 
 Open = Callable[..., LoggedShop]

@@ -9,6 +9,7 @@ import pytest
 from incremental_assets.core.captures.log.lsn import lsn_of
 from incremental_assets.core.ports import Ports
 from tests.adapters.logs.shelved import Died, LoggedShop, Open, dying
+from tests.disks import fill, small_disk
 from tests.fakes import Killed, Process
 from tests.fakes.world import Watched
 
@@ -93,6 +94,23 @@ def test_a_sync_that_dies_at_any_moment_is_made_good(open_shop: Open, keeps: str
     shop.land()
     assert_all_there(shop, keeps)
     shop.stand.assert_tidy("orders")
+
+
+def test_a_disk_that_is_full_is_named_wherever_it_takes_nothing_more(open_shop: Open) -> None:
+    shop = open_shop()
+    folder = shop.shelf().folder
+    with small_disk(folder, 8):
+        fill(folder / "full")
+        assert f"{folder}: a range of the log could not be written there (No space left on device)" in shop.refused()
+        (folder / "full").unlink()
+        shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 10) AS n")
+        shop.land()
+        change(shop)
+        fill(folder / "full")
+        assert f"{folder}: a range of the log could not be written there (No space left on device)" in shop.refused()
+        (folder / "full").unlink()
+        shop.land()
+        shop.assert_equal()
 
 
 @pytest.mark.parametrize("keeps", KEEPS)

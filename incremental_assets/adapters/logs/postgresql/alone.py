@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from incremental_assets.adapters.logs.postgresql.disk import written_to
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.errors import LakeRefused, SourceUnreachable
 from incremental_assets.core.interruption import this_process
@@ -20,8 +21,9 @@ _POLL_SECONDS = 0.05
 @contextmanager
 def alone(folder: Path, patience: float) -> Iterator[None]:
     """A turn at the segments of a source. Raises SourceUnreachable where another one's takes too long, LakeRefused where the disk has no locks."""
-    own_folder(folder)
-    descriptor = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with written_to(folder):
+        own_folder(folder)
+        descriptor = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         _wait(descriptor, folder, patience)
         yield

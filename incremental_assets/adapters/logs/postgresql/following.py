@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from incremental_assets.adapters.logs.postgresql.decode import Followed
+from incremental_assets.adapters.logs.postgresql.disk import written_to
 from incremental_assets.adapters.logs.postgresql.segments.files import RESTORE
 from incremental_assets.adapters.new_file import new_file, sync_folder
 from incremental_assets.core.errors import LakeRefused
@@ -86,12 +87,13 @@ def record(folder: Path, before: Record, now: Record) -> None:
     if before == now:
         return
     fresh = folder / f"{_FILE}.new"
-    fresh.unlink(missing_ok=True)
-    with new_file(fresh) as file:
-        tables = [asdict(each) for each in now.tables.values()]
-        file.write(json.dumps({"last": now.last, "tables": tables}, indent=1).encode())
-    fresh.replace(folder / _FILE)
-    sync_folder(folder)
+    with written_to(folder):
+        fresh.unlink(missing_ok=True)
+        with new_file(fresh) as file:
+            tables = [asdict(each) for each in now.tables.values()]
+            file.write(json.dumps({"last": now.last, "tables": tables}, indent=1).encode())
+        fresh.replace(folder / _FILE)
+        sync_folder(folder)
 
 
 def _of(found: Mapping[str, object]) -> Following:

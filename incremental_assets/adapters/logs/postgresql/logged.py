@@ -18,6 +18,7 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.logs.postgresql.batch import latest
 from incremental_assets.adapters.logs.postgresql.completing import CopyRows, completed
+from incremental_assets.adapters.logs.postgresql.disk import IN_SEGMENTS, written_to
 from incremental_assets.adapters.logs.postgresql.every_change import Landed, Quarantined, every_change
 from incremental_assets.adapters.logs.postgresql.gathering import gathered
 from incremental_assets.adapters.logs.postgresql.loaded_part import Origin, loaded_frame, loaded_parts
@@ -177,7 +178,8 @@ class LoggedSource:
         rows = self._rows(plan, found.changes)
         path = own_folder(self._log.folder / "scratch") / f"{uuid4().hex}.parquet"
         try:
-            pq.write_table(rows, path, compression="zstd", compression_level=1)
+            with written_to(path.parent, IN_SEGMENTS):
+                pq.write_table(rows, path, compression="zstd", compression_level=1)
             rejected = len(rows) - rows.column(REJECT_REASON).null_count
             part = LogPart(str(path), path.stat().st_size)
             yield Read(len(rows), rejected, (part,), found.end, join, self._no_frame)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.logs.postgresql.decode import Decoder, Followed, types_in
-from incremental_assets.adapters.logs.postgresql.disk import written_to
 from incremental_assets.adapters.logs.postgresql.fitness import check_log
 from incremental_assets.adapters.logs.postgresql.kinds import kinds_of
 from incremental_assets.adapters.logs.postgresql.look import Look, Publication, SlotState, look
@@ -100,7 +98,7 @@ def _range(asked: Asked, log: Log, ahead: _Ahead, moment: Moment, *, binary: boo
     """Up to a durable segment, or a durable position where there is nothing for one. Raises NotBinary where the range has to come as texts."""
     before, upto = ahead.before, ahead.look.flushed or 0
     moment("spool")
-    with Spool(log.scratch) as spool, _segment(log) as segment:
+    with Spool(log.scratch) as spool, log.shelf.segment() as segment:
         log.transport(asked, log.slot, upto, spool, binary=binary)
         # Between the look and the read another one may have taken from the slot what was not read here.
         check_log(look(asked, log.slot), log.slot, before.position, before.server)
@@ -128,17 +126,6 @@ def _range(asked: Asked, log: Log, ahead: _Ahead, moment: Moment, *, binary: boo
         moment("finish")
         segment.finish(manifest)
     return Range(ahead.look, after, manifest, decoder.left_out)
-
-
-@contextmanager
-def _segment(log: Log) -> Iterator[Segment]:
-    """One that takes no place where it is not finished."""
-    with written_to(log.shelf.folder):
-        segment = log.shelf.begin()
-        try:
-            yield segment
-        finally:
-            segment.discard()
 
 
 def _decode(spool: Spool, decoder: Decoder, segment: Segment, moment: Moment) -> None:

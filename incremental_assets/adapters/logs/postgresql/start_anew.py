@@ -24,8 +24,8 @@ def start_anew(shelf: Shelf, known: Record, found: Look, before: tuple[int, int]
         f"none; load it again with {LOAD_AGAIN}"
     )
     after = Standing(number + 1, begin, found.server, Membership.of(found.publication))
-    names, segment = shelf.names(), shelf.begin()
-    try:
+    names = shelf.names()
+    with shelf.segment() as segment:
         transactions, pieces = segment.files()
         # Also of tables whose record was lost: a copy may be taken back to before this.
         gaps = dict.fromkeys({*known.tables, *after.membership.tables}, why)
@@ -34,6 +34,4 @@ def start_anew(shelf: Shelf, known: Record, found: Look, before: tuple[int, int]
         segment.finish(manifest)
         # Also where the segments are removed it is known that the slot is ahead of them.
         shelf.stand(after)
-    finally:
-        segment.discard()
     return replace(known, last=manifest.name)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 
+from incremental_assets.adapters.logs.postgresql.disk import written_to
 from incremental_assets.adapters.logs.postgresql.segments.files import RESTORE, read_file, read_groups
 from incremental_assets.adapters.logs.postgresql.segments.manifest import (
     FILE,
@@ -43,10 +44,16 @@ class Shelf:
         """The folder that has one for each segment."""
         return self.folder / "segments"
 
-    def begin(self) -> Segment:
-        """A segment to be written."""
-        own_folder(self.segments)
-        return Segment(self.segments)
+    @contextmanager
+    def segment(self) -> Iterator[Segment]:
+        """One to be written, which takes no place where it is not finished. Raises LakeRefused."""
+        with written_to(self.folder):
+            own_folder(self.segments)
+            segment = Segment(self.segments)
+            try:
+                yield segment
+            finally:
+                segment.discard()
 
     def names(self) -> list[str]:
         """Of the segments, in their order."""
@@ -85,14 +92,15 @@ class Shelf:
 
     def stand(self, standing: Standing) -> None:
         """Record a position without a segment: before the first range, and behind one that was empty."""
-        own_folder(self.folder)
         path = self.folder / _STANDING
         fresh = path.with_suffix(".new")
-        fresh.unlink(missing_ok=True)
-        with new_file(fresh) as file:
-            file.write(standing_text(standing).encode())
-        fresh.replace(path)
-        sync_folder(self.folder)
+        with written_to(self.folder):
+            own_folder(self.folder)
+            fresh.unlink(missing_ok=True)
+            with new_file(fresh) as file:
+                file.write(standing_text(standing).encode())
+            fresh.replace(path)
+            sync_folder(self.folder)
 
     def after(self, position: int) -> Iterator[Manifest]:
         """The segments that end behind a position, in order. Raises LakeRefused where one is missing."""

@@ -1,0 +1,132 @@
+"""T74: tables that are read from the log are altered, rewritten and called what they may be called."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.core.planning.plan import Mode
+from tests.adapters.logs.shelved import Open
+from tests.conformance.scenario import of_log
+
+ALTERED = {
+    "a column is added": "ALTER TABLE orders ADD COLUMN more int DEFAULT 7",
+    "dropped": "ALTER TABLE orders DROP COLUMN note",
+    "renamed": "ALTER TABLE orders RENAME COLUMN note TO remark",
+    "of another type": "ALTER TABLE orders ALTER COLUMN total TYPE text",
+    "dropped and made anew": "ALTER TABLE orders DROP COLUMN note, ADD COLUMN note text",
+}
+
+
+@of_log(
+    "T74",
+    f"Between two changes of one transaction, of which none and then some have been read: {', '.join(ALTERED)}",
+    holds="the table stops with a sentence that asks for a load, the copy stays as it is, and the load goes on from there: both sides are equal",
+)
+@pytest.mark.parametrize("altered", ALTERED)
+@pytest.mark.parametrize("after", [False, True], ids=["before its last change", "after it"])
+def test_a_table_that_is_altered_in_mid_stream(open_shop: Open, altered: str, *, after: bool) -> None:
+    shop = open_shop()
+    shop.execute("INSERT INTO orders SELECT n, 'new', n, 'note' FROM generate_series(1, 9) AS n")
+    shop.land()
+    before = shop.stand.copy("orders")
+    shop.together(
+        "UPDATE orders SET status = 'before' WHERE id < 4",
+        "DELETE FROM orders WHERE id = 9",
+        ALTERED[altered],
+        *(() if after else ("UPDATE orders SET status = 'after' WHERE id < 3",)),
+    )
+    for _ in range(2):
+        assert "--full-refresh" in shop.refused()
+        assert shop.stand.copy("orders") == before
+    shop.land(mode=Mode.FULL_REFRESH)
+    shop.assert_equal()
+    shop.execute("UPDATE orders SET status = 'on' WHERE id > 5", "DELETE FROM orders WHERE id = 1")
+    shop.land()
+    shop.assert_equal()
+
+
+@of_log(
+    "T74",
+    "The table is rewritten by VACUUM FULL and by CLUSTER, gets an index, another replication identity and back, is analysed, and changes its owner and comment, rows changing between",
+    holds="every sync lands what has changed, and both sides are equal after each",
+)
+def test_a_table_that_is_rewritten(open_shop: Open) -> None:
+    shop = open_shop()
+    shop.execute("INSERT INTO orders SELECT n, 'new', n, repeat('x', 5000) FROM generate_series(1, 50) AS n")
+    shop.land()
+    for statement in (
+        "VACUUM FULL orders",
+        "CLUSTER orders USING orders_pkey",
+        "CREATE INDEX ON orders (status)",
+        "ALTER TABLE orders REPLICA IDENTITY FULL",
+        "ANALYZE orders",
+        "ALTER TABLE orders REPLICA IDENTITY DEFAULT",
+        "COMMENT ON TABLE orders IS 'of the shop'",
+    ):
+        shop.execute("UPDATE orders SET total = total + 1 WHERE id % 3 = 0")
+        shop.outside(statement)
+        shop.execute(
+            "DELETE FROM orders WHERE id = (SELECT max(id) FROM orders)", "UPDATE orders SET status = 'on' WHERE id < 9"
+        )
+        shop.land()
+        shop.assert_equal()
+
+
+@of_log(
+    "T74",
+    "Columns are called by words of SQL, with quotes, dots, blanks, backticks, umlauts and 63 characters, and as the product calls its own in the log's files",
+    holds="inserts, updates, deletes and values that are not sent land as in any table",
+)
+def test_columns_of_any_name(open_shop: Open) -> None:
+    names = (
+        "select",
+        'a "quoted" one',
+        "a.b",
+        " blank ",
+        "`tick`",
+        "größe",
+        "x" * 63,
+        "_order",
+        "_op",
+        "change",
+        "lsn",
+    )
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    columns = ", ".join(f"{name} text" for name in quoted)
+    shop = open_shop(f"orders (id int PRIMARY KEY, {columns})")
+    values = ", ".join("repeat(md5(n::text), 200)" for _ in names)
+    shop.execute(f"INSERT INTO orders SELECT n, {values} FROM generate_series(1, 5) AS n")
+    shop.land()
+    shop.execute(
+        *(
+            f"UPDATE orders SET {name} = 'of {number}' WHERE id = {number % 4 + 1}"
+            for number, name in enumerate(quoted)
+        ),
+        "DELETE FROM orders WHERE id = 5",
+        f"INSERT INTO orders SELECT n, {values} FROM generate_series(6, 7) AS n",
+    )
+    shop.land()
+    shop.assert_equal()
+
+
+@of_log(
+    "T74",
+    "The table is dropped and made anew under its name; a table of another one's name takes its place by renaming",
+    holds="it stops with a sentence that says that another table has its name, and the copy stays as it is",
+)
+@pytest.mark.parametrize("renamed", [False, True], ids=["made anew", "renamed"])
+def test_another_table_under_the_name(open_shop: Open, *, renamed: bool) -> None:
+    shop = open_shop()
+    shop.execute("INSERT INTO orders VALUES (1)")
+    shop.land()
+    columns = "(id int PRIMARY KEY, status text, total numeric(10,2), note text)"
+    shop.execute(f"CREATE TABLE other {columns}", "INSERT INTO other VALUES (2)")
+    shop.execute("ALTER TABLE orders RENAME TO before" if renamed else "DROP TABLE orders")
+    shop.execute("ALTER TABLE other RENAME TO orders", "ALTER PUBLICATION shop ADD TABLE orders")
+    for _ in range(2):
+        assert "another table has its name" in shop.refused()
+    assert [row[0] for row in shop.stand.copy("orders")] == [1]
+    shop.land(mode=Mode.FULL_REFRESH)
+    shop.execute("INSERT INTO orders VALUES (3)")
+    shop.land()
+    shop.assert_equal()
