@@ -30,6 +30,7 @@ from incremental_assets.core.foresight.pending import later_keys
 from incremental_assets.core.model.history import History, HistoryRows
 from incremental_assets.core.model.partition import CURRENT
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
@@ -67,6 +68,8 @@ class _Told:
 
     assets: set[AssetKey] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
+    verified: dict[TableId, Verified] = field(default_factory=dict)
+    """What checks had found when the first table landed; of all tables, as it is one query."""
 
 
 def sync_assets(view: View) -> list[AssetsDefinition]:
@@ -115,6 +118,8 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
                     spec = specs[report.table]
                     if report.status is Status.LANDED:
                         context.log.info(_line(report))
+                        if not landed:
+                            told.verified.update(ports.checkpoints.verified())
                     if _is_empty(context, report, spec, ports):
                         context.log.info("%s: there are no rows, and so no partitions to announce", report.table)
                     else:
@@ -190,7 +195,8 @@ def _results(
             context.log.warning("%s: %s", report.table, sentence)
         state = ports.checkpoints.position(spec.id).state
         due = capture_of(spec).next_look(spec, state)
-        left = metadata.Left(ports.reader.rows(spec), held, ports.quarantine.unfit(spec), due)
+        verified = known.through if (known := told.verified.get(spec.id)) else None
+        left = metadata.Left(ports.reader.rows(spec), held, ports.quarantine.unfit(spec), due, verified)
         entries = metadata.of_report(report, spec, left)
         yield from _materialized(context, asset_key(report.table), entries, told)
     elif report.status is Status.IDLE:

@@ -137,19 +137,21 @@ class Left:
     held: HeldRows | None = None
     unfit: UnfitRows | None = None
     next_look: datetime | None = None
+    verified: str | None = None
+    """Up to where a reconciliation has found it equal to its source."""
 
 
 _UNKNOWN = Left()
 
 
 def of_report(report: SyncReport, spec: TableSpec, left: Left = _UNKNOWN) -> Metadata:
-    """One sync of one table, in numbers that plot and texts that explain."""
+    """One sync of one table, in numbers that plot and texts that explain. Dagster shows them in this order: how fresh, how sure, then what was done."""
     entries: dict[str, Any] = {
-        "mode": str(report.mode),
-        "strategy": str(report.strategy),
-        "window": str(report.window) if report.window else None,
+        "lag_seconds": None if report.lag is None else round(report.lag, 3),
         "guarantee": report.promise or None,
         "guarantee_reason": report.guarantee_reason or None,
+        "verified_through": left.verified,
+        "window": str(report.window) if report.window else None,
         "previous_watermark": _text(report.previous_watermark),
         "new_watermark": _text(report.new_watermark),
         "settled": _text(report.settled),
@@ -162,7 +164,8 @@ def of_report(report: SyncReport, spec: TableSpec, left: Left = _UNKNOWN) -> Met
         "rows_quarantined": report.rows.quarantined,
         "delta_version": report.target_version,
         "sequence": report.seq,
-        "lag_seconds": None if report.lag is None else round(report.lag, 3),
+        "mode": str(report.mode),
+        "strategy": str(report.strategy),
         "seconds": round(report.seconds, 3),
         "schema_changes": MetadataValue.md("\n".join(f"* {change}" for change in report.schema_changes))
         if report.schema_changes

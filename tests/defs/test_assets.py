@@ -269,11 +269,23 @@ def test_everything_that_a_run_knows_is_in_its_metadata(studio: Studio) -> None:
         "rows_unfit",
     }  # fmt: skip
     assert expected <= set(metadata)
+    assert list(metadata)[:2] == ["lag_seconds", "guarantee"], (
+        "the page of an asset begins with how fresh and how sure it is"
+    )
     assert metadata["guarantee"] == "settled"
     assert "transaction 102" in metadata["guarantee_reason"]
     assert metadata["dagster/row_count"] == 4
     assert metadata["lag_seconds"] == 11 * 60 + 2
     assert (metadata["rows_unfit"], "unfit" in metadata, "next_look" in metadata) == (0, False, False)
+
+
+def test_a_landing_says_up_to_where_the_copy_was_verified(studio: Studio) -> None:
+    monday(studio.world.database)
+    assert "verified_through" not in told(studio.run("2024-01-01", mode="sync"))
+    studio.check("reconciliation")
+    order(studio.world.database, "grace", studio.world.database.stamp())
+    found = told(studio.run("2024-01-01", mode="sync"))["verified_through"]
+    assert found == studio.runtime.checkpoints.verified()[ORDERS].through
 
 
 def test_rows_that_cannot_land_are_in_the_metadata_until_they_are_gone(
