@@ -148,7 +148,7 @@ def test_a_disk_that_is_full(open_shop: Open) -> None:
         assert str(folder) in shop.refused("orders")
         (folder / "full").unlink()
         shop.execute(
-            "INSERT INTO orders SELECT n, 'much', 1, (SELECT string_agg(md5(n::text || m), '') FROM generate_series(1, 40) AS m) FROM generate_series(1001, 13000) AS n",
+            "INSERT INTO orders SELECT n, 'much', 1, (SELECT string_agg(md5(n::text || m), '') FROM generate_series(1, 40) AS m) FROM generate_series(20001, 32000) AS n",
         )
         for _ in range(2):
             assert str(folder) in shop.refused("orders")
