@@ -21,7 +21,7 @@ from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.defs.assets import MODE_TAG, NOW_TAG, SHRINK_TAG, sync_assets
+from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.build import views
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.jobs import sync_jobs
@@ -31,6 +31,8 @@ from incremental_assets.defs.partitions import Scheme, offer
 from incremental_assets.defs.repair import TABLES, repair_job, repair_op
 from incremental_assets.defs.sensors import run_requests
 from incremental_assets.defs.tables import View
+from incremental_assets.defs.tags import MODE_TAG, NOW_TAG, SHRINK_TAG
+from incremental_assets.defs.told import CatchUp, Told, catch_up
 from incremental_assets.resources.creation import alone, opened
 from incremental_assets.resources.migrations import read_once
 
@@ -87,6 +89,14 @@ class DagsterRuns:
                 error = self._execute(launch, instance, request.run_id)
                 ends |= {table: _of(table, error) for table in map(self.view.table_of, keys)}
         return [self._report(found.spec, request, ends.get(found.spec.id, "")) for found in moving]
+
+    def show(self, specs: Sequence[TableSpec]) -> None:
+        """Announce what of these tables has landed and Dagster does not show: of a run that was killed, or before this home was made."""
+        schemes = {known.id: known.scheme for known in self.view.tables}
+        known = [spec for spec in specs if spec.id in schemes]
+        ports, positions = self._runtime.ports(self.view.name), self._runtime.checkpoints.positions()
+        with dagster_instance() as instance:
+            catch_up(Told(instance), CatchUp.of_tick(instance, ports), known, schemes, positions)
 
     def read_again(self, spec: TableSpec, keys: Sequence[str], request: Request, backfill: str) -> SyncReport:
         """One run on contiguous partitions of one table; `backfill` names what it is a part of."""

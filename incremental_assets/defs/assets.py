@@ -48,15 +48,9 @@ from incremental_assets.defs.names import asset_key, plain, pool, source_key
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
+from incremental_assets.defs.tags import FIRST_TAG, MODE_TAG, NOW_TAG, SHRINK_TAG
+from incremental_assets.defs.telling import Telling
 from incremental_assets.defs.verdicts import report_light_checks
-
-MODE_TAG = "mode"
-"""`sync`: continue from the watermark. `full_refresh`: read everything again. Absent: the windows of the run's partitions."""
-SHRINK_TAG = "allow_shrink"
-FIRST_TAG = "first_partition"
-"""Of a sync: it is requested for its last partition, and announces those from this one on with it."""
-NOW_TAG = "looks_now"
-"""`true`: a table that is read whole may have lost most of its rows."""
 
 _MET = (Status.LANDED, Status.FAILED, Status.REFUSED)
 """The sync has observed the table, so its columns may have changed."""
@@ -113,6 +107,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
             runtime.expect_full_reads(spec.id for spec in chosen if capture_of(spec).is_whole)
             ports = runtime.ports(view.name)
             specs, landed = {spec.id: spec for spec in chosen}, dict[TableId, TableSpec]()
+            telling = Telling.begun(context, scheme, chosen, ports)
             with listening(_reports(context, view, scheme, chosen, ports)) as reports:
                 for report in reports:
                     spec = specs[report.table]
@@ -126,6 +121,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
                         # Before the run's own, of which the newest has its totals: an asset's page shows what came last.
                         _announce_later_partitions(context, scheme, report, spec)
                         yield from _results(context, report, spec, ports, told)
+                    telling.after(report, spec)
                     if report.status in _MET:
                         report_light_checks(context.instance, spec, terms_of(view.config, spec.id), ports)
                     if report.status is Status.LANDED:

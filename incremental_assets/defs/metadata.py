@@ -27,7 +27,7 @@ from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FRO
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
-from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.defs.names import asset_key, source_key
 
 Metadata = Mapping[str, Any]
@@ -196,6 +196,14 @@ def of_report(report: SyncReport, spec: TableSpec, left: Left = _UNKNOWN) -> Met
 def of_any_partition(entries: Metadata, newest: str) -> Metadata:
     """The metadata of one of several partitions of a run: what the run did stands at the `newest` alone, as people add it up."""
     return {**{name: value for name, value in entries.items() if not _is_total(name)}, "run_totals_at": newest}
+
+
+def of_landed(spec: TableSpec, seq: int, report: SyncReport | None, rows: int | None) -> Metadata:
+    """What is said of a partition that had landed before it was announced: without what a run did, which is not known, or stands at another partition."""
+    known = of_report(report, spec) if report is not None and report.status in (Status.LANDED, Status.IDLE) else {}
+    entries = {name: value for name, value in known.items() if not _is_total(name)}
+    entries |= {"sequence": seq, "dagster/row_count": rows}
+    return {name: value for name, value in entries.items() if value is not None}
 
 
 def totals(entries: Metadata) -> Metadata:

@@ -6,6 +6,7 @@ failed run too, and would never run it again; the checkpoint table knows what ha
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from dagster import (
@@ -23,20 +24,21 @@ from dagster import (
 from incremental_assets.core.config.resolve import gone
 from incremental_assets.core.errors import IncrementalAssetsError, sentence
 from incremental_assets.core.foresight.pending import Blocked, Pending, new_keys, partition_keys
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.words import agreeing, counted
-from incremental_assets.defs.assets import FIRST_TAG, MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.following import asked_to_follow
 from incremental_assets.defs.in_flight import in_flight
 from incremental_assets.defs.jobs import Jobs
 from incremental_assets.defs.looking import looks
 from incremental_assets.defs.names import plain
-from incremental_assets.defs.opened import opened
+from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
+from incremental_assets.defs.tags import FIRST_TAG, MODE_TAG
 from incremental_assets.defs.tick import Memory, Tick, look
+from incremental_assets.defs.told import CatchUp, Told, catch_up, fingerprint
 from incremental_assets.defs.verdicts import evaluation
 
 SOURCE_TAG = "incremental_assets/source"
@@ -83,11 +85,13 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
     try:
         resolved = runtime.specs(view.name)
         defined = {known.id for known in view.tables}
-        seen = look(view.config, [spec for spec in resolved.specs if spec.id in defined], runtime, memory, now)
+        specs = [spec for spec in resolved.specs if spec.id in defined]
+        seen = look(view.config, specs, runtime, memory, now)
     except IncrementalAssetsError as error:
         failed = memory.failed(str(error), view.config.every, now)
         return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write()), True
     new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
+    seen, shown = _told(context, view, specs, seen, runtime)
     requests, dynamic, without = run_requests(view, jobs, seen.moved, context.instance, now)
     met = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
     stopped = (
@@ -96,6 +100,8 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
         *(Blocked(problem.table, str(problem.error)) for problem in resolved.problems),
         *(Blocked(table, str(gone(table))) for table in sorted(defined - met)),
     )
+    for said in shown:
+        context.log.info("%s", said)
     if requests:
         # A tick that requests runs has no reason to show.
         for each in stopped:
@@ -108,6 +114,25 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
         asset_events=[evaluation(verdict) for verdict in seen.verdicts],
     )
     return result, bool(requests or dynamic or seen.verdicts)
+
+
+def _told(
+    context: SensorEvaluationContext, view: View, specs: Sequence[TableSpec], seen: Tick, runtime: Opened
+) -> tuple[Tick, list[str]]:
+    """Announce what has landed and Dagster does not show; of a table that moved its run does. Nothing is asked while nothing lands."""
+    schemes = {known.id: known.scheme for known in view.tables}
+    landed = fingerprint({spec.id: schemes[spec.id] for spec in specs}, seen.positions)
+    if seen.memory.told == landed:
+        return seen, []
+    moved = {each.spec.id for each in seen.moved}
+    catching = CatchUp.of_tick(context.instance, runtime.ports(view.name))
+    told = Told(context.instance)
+    sentences, is_all = catch_up(
+        told, catching, [spec for spec in specs if spec.id not in moved], schemes, seen.positions
+    )
+    # A run of those that moved is yet to come, and what it lands is another fingerprint.
+    is_all = is_all and not told.behind({table: schemes[table] for table in moved}, seen.positions)
+    return replace(seen, memory=replace(seen.memory, told=landed if is_all else "")), sentences
 
 
 def _skipped(reason: str) -> SensorResult:

@@ -48,6 +48,8 @@ class Memory:
     told_at: float = 0.0
     vouched: Mapping[str, int] = field(default_factory=dict)
     """The version, for each copy whose log grew without a sync, up to which no other writer has changed its rows."""
+    told: str = ""
+    """The fingerprint of all that had landed when Dagster was last seen to show it."""
 
     @classmethod
     def read(cls, text: str | None) -> Memory:
@@ -66,6 +68,7 @@ class Memory:
                 stale,
                 float(document["told_at"]),
                 {str(table): int(version) for table, version in document.get("vouched", {}).items()},
+                str(document.get("told", "")),
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             return cls()
@@ -81,6 +84,7 @@ class Memory:
             "stale": dict(self.stale),
             "told_at": self.told_at,
             "vouched": dict(self.vouched),
+            "told": self.told,
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -99,6 +103,8 @@ class Tick:
     waiting: tuple[str, ...] = ()
     stopped: tuple[Blocked, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    positions: Mapping[TableId, Checkpoint] = field(default_factory=dict)
+    """What has landed, by the checkpoint table."""
 
 
 def delay(every: timedelta, times: int) -> float:
@@ -123,11 +129,12 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     verdicts = _fresh(source, looks, busy, observations, probe)
     verdicts_told, stale, told_at = _worth_telling(verdicts, memory, now)
     return Tick(
-        memory=Memory(waiting=waiting, stale=stale, told_at=told_at, vouched=vouched),
+        memory=Memory(waiting=waiting, stale=stale, told_at=told_at, vouched=vouched, told=memory.told),
         moved=asked,
         waiting=tuple(sorted(table for table in waiting if table not in names)),
         stopped=stopped,
         verdicts=verdicts_told,
+        positions=positions,
     )
 
 

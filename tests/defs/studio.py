@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dagster import (
@@ -110,10 +111,11 @@ class Studio:
         mode: str = "",
         check: bool = False,
         follows: str = "",
+        tags: Mapping[str, str] = MappingProxyType({}),
     ) -> ExecuteInProcessResult:
-        """One run over a range of partitions, as the sensor or a backfill starts it."""
+        """One run over a range of partitions, as the sensor or a backfill starts it; `tags`: those of a request, in place of all that."""
         more = {name: value for name, value in {"mode": mode, FOLLOWS_TAG: follows}.items() if value}
-        tags = dict(zip(RANGE_TAGS, (first, last or first), strict=True)) | more
+        tags = dict(zip(RANGE_TAGS, (first, last or first), strict=True)) | more | tags
         assets = [*self.view.external(), *sync_assets(self.view), *check_assets(self.view)]
         selection = AssetSelection.assets(*(AssetKey([each.source, each.schema, each.name]) for each in tables))
         return materialize(

@@ -24,7 +24,7 @@ from dagster_postgres.event_log import PostgresEventLogStorage
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from incremental_assets.defs.announcing import announce
+from incremental_assets.defs.announcing import announce, announce_without_run
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.defs.studio import Studio, opened
@@ -156,6 +156,35 @@ def test_in_postgresql_too_a_month_takes_as_many_statements_as_a_day(
         assert ours == said(told(instance, by_dagster, DAYS, statements))
         assert len(statements) >= 2 * len(DAYS), "what is counted is no statement of Dagster's"
         assert instance.get_materialized_partitions(KEY) == {*DAYS, "2024-02-01"}
+
+
+def test_partitions_that_no_run_announces_are_told_as_dagster_tells_them(
+    kept: DagsterInstance, commits: list[object]
+) -> None:
+    theirs, ours = AssetKey("theirs"), AssetKey("ours")
+    for day in DAYS:
+        kept.report_runless_asset_event(AssetMaterialization(theirs, partition=day, metadata={"rows": int(day[-2:])}))
+    commits.clear()
+    announce_without_run(kept, ours, {DAYS[0]: {"rows": 1}})
+    of_a_day = len(commits)
+    commits.clear()
+    announce_without_run(kept, ours, {day: {"rows": int(day[-2:])} for day in DAYS[1:]})
+
+    assert len(commits) == of_a_day
+    told = [kept.fetch_materializations(key, limit=1000, ascending=True).records for key in (theirs, ours)]
+    shown = [
+        [
+            (each.partition_key, each.run_id, each.event_log_entry.level, each.event_log_entry.job_name)
+            for each in of_one
+        ]
+        for of_one in told
+    ]
+    assert shown[0] == shown[1]
+    assert [each.asset_materialization.metadata for each in told[0] if each.asset_materialization] == [
+        each.asset_materialization.metadata for each in told[1] if each.asset_materialization
+    ]
+    assert kept.get_materialized_partitions(ours) == {*DAYS}
+    assert {*kept.all_asset_keys()} == {theirs, ours}
 
 
 FIVE_YEARS = """

@@ -79,10 +79,10 @@ def test_a_repair_of_several_partitions_says_what_it_did_at_the_newest_alone(stu
     assert not studio.check("reconciliation")["reconciliation"].passed
     assert execute(studio, "repair__shop__job").success
     assert equal(studio)
-    assert studio.by_partition("mode")["2023-12-01"] == ["repair"]
-    assert studio.by_partition("rows_updated")["2023-12-01"] == [None]
+    assert studio.by_partition("mode")["2023-12-01"] == ["repair", "sync"]
+    assert studio.by_partition("rows_updated")["2023-12-01"] == [None, None]
     assert studio.by_partition("rows_updated")["2024-01-01"][0] == 2
-    assert studio.by_partition("run_totals_at")["2023-12-01"] == ["2024-01-01"]
+    assert studio.by_partition("run_totals_at")["2023-12-01"] == ["2024-01-01", None]
 
 
 def test_without_drift_the_job_has_nothing_to_do(studio: Studio) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dagster import AssetKey, RunRequest, build_sensor_context
 from dagster._core.definitions.sensor_definition import SensorExecutionData
 
-from incremental_assets.defs.assets import FIRST_TAG
+from incremental_assets.defs.tags import FIRST_TAG
 from tests.defs.studio import Studio
 from tests.scenario import COUNTRIES, ORDERS, monday, order
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
+from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.quarantine import Resolution, UnfitRows
 from incremental_assets.core.model.rename import name_after
 from incremental_assets.core.model.schema_drift import TargetColumn
@@ -175,6 +176,14 @@ class FakeLake(FakeAuditor, FakeHistorian):
     def rows(self, spec: TableSpec) -> int | None:
         """As the log tells them."""
         return len(self.tables[spec.id].rows) if spec.id in self.tables else None
+
+    def lowest(self, spec: TableSpec) -> CursorValue | None:
+        """As the log tells it."""
+        table, cursor = self.tables.get(spec.id), spec.read_by
+        found = (
+            [row[cursor.column] for row in table.rows if row.get(cursor.column) is not None] if table and cursor else []
+        )
+        return CursorValue.parse(cursor.type, str(min(found))) if found and cursor else None
 
     def keys(self, spec: TableSpec) -> FakeKeys | None:
         """Of the rows that are there now."""

@@ -11,12 +11,14 @@ from incremental_assets.adapters.databases.measure import readable_parts
 from incremental_assets.adapters.databases.spark_source import one_reader
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.lake_part import LakePart
+from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Measure, Outdated, RowHash
-from incremental_assets.core.model.paths import quarantine_path, table_path
+from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import CopyKeys, PlacedRows
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class LakeAudit(LakePart):
-    """Implements `core.ports.LakeAuditor` and `core.ports.LakeKeys`."""
+    """Implements `core.ports.LakeAuditor` and `core.ports.LakeKeys`, and `lowest` of `core.ports.LakeReader`."""
 
     def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Counting:
         """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
@@ -51,6 +53,18 @@ class LakeAudit(LakePart):
             units = measuring.units_of(path, log, spec, windows, by)
             return Counting(by, by_tasks)
         return Counting(RowHash.TEXT, by_spark)
+
+    def lowest(self, spec: TableSpec) -> CursorValue | None:
+        """The lowest cursor of the target's rows as its log tells it, without Spark; None where it does not tell, or is in a store."""
+        path = table_path(self._lake, spec.id)
+        if not is_local(path):
+            return None
+        from incremental_assets.adapters.delta.direct.audit.lowest import lowest
+
+        with suppress(NotDirect):
+            seen = log_cache.latest(path)
+            return None if seen is None else lowest(spec, seen.state)
+        return None
 
     def compare(self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> Comparison:
         """Row by row, both sides, for windows whose measures differ, or of them the rows alone whose keys lie at some places."""

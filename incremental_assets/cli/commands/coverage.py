@@ -98,7 +98,7 @@ def _notes(each: Coverage) -> list[Note]:
         summary = "landed, but not reported to Dagster"
         notes.append(
             Note(
-                f"{each.table}: {summary}: {_some(each.not_announced)}; materialize these partitions to show them",
+                f"{each.table}: {summary}: {_some(each.not_announced)}; the sensor's next look shows them, and so does materializing them",
                 "warn",
             )
         )

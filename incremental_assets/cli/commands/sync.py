@@ -143,7 +143,9 @@ def _sync_source(
             # Dagster costs a second to import: only when rows move, and while the session begins.
             from incremental_assets.cli.dagster_runs import DagsterRuns
 
-            done += DagsterRuns(runtime, source).sync(moving, request)
+            runs = DagsterRuns(runtime, source)
+            done += runs.sync(moving, request)
+            runs.show(specs)
     return done
 
 

@@ -37,6 +37,9 @@ class LakeReader(Protocol):
     def rows(self, spec: TableSpec) -> int | None:
         """The number of rows of the target, from its log; None if there is no table."""
 
+    def lowest(self, spec: TableSpec) -> CursorValue | None:
+        """The lowest cursor of the target's rows, or one below it, from its log; None where that does not tell."""
+
     def layout(self, spec: TableSpec) -> Layout:
         """The files of the target, from its log; none if there is no table."""
 

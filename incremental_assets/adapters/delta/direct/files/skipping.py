@@ -71,8 +71,8 @@ def file_may_hold(stats: str | None, within: Sequence[Reach | Among]) -> bool:
     lows, highs, nulls = (told.get(name) or {} for name in ("minValues", "maxValues", "nullCount"))
     return all(
         each.meets(
-            _whole(lows.get(each.column), each.type),
-            _whole(highs.get(each.column), each.type, beyond=_BELOW_A_MILLISECOND),
+            whole_end(lows.get(each.column), each.type),
+            whole_end(highs.get(each.column), each.type, beyond=_BELOW_A_MILLISECOND),
             nulls.get(each.column),
         )
         for each in within
@@ -127,7 +127,7 @@ def _ends(file: Any, group: Any, place: int | None, kind: str) -> tuple[int | No
     return int(found.min_raw), int(found.max_raw), int(found.null_count) if found.has_null_count else None
 
 
-def _whole(told: Any, kind: str, *, beyond: int = 0) -> int | None:
+def whole_end(told: Any, kind: str, *, beyond: int = 0) -> int | None:
     """An end as the log writes it; `beyond`: what a writer may have cut off a moment. None where it is no such value."""
     try:
         if kind in WHOLE:

@@ -1,0 +1,10 @@
+"""The tags of a run that say what it is to do."""
+
+MODE_TAG = "mode"
+"""`sync`: continue from the watermark. `full_refresh`: read everything again. Absent: the windows of the run's partitions."""
+SHRINK_TAG = "allow_shrink"
+"""`true`: a table that is read whole may have lost most of its rows."""
+FIRST_TAG = "first_partition"
+"""Of a sync: it is requested for its last partition, and announces those from this one on with it."""
+NOW_TAG = "looks_now"
+"""`true`: a table that is looked at now and then is looked at by this run."""
