@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from incremental_assets.adapters.logs.postgresql import completing, every_change
 from incremental_assets.adapters.logs.postgresql.gathering import Gathered
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot
 from incremental_assets.adapters.logs.postgresql.segments import shelf
-from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest
+from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Piece
 from incremental_assets.core.captures.log import capture
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.table import TableSpec
 from tests.adapters.logs import test_capture, test_capture_joined, test_capture_refused, test_every_change
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 
@@ -26,6 +28,16 @@ Played = Callable[[Open, Patch], object]
 def _no_columns_are_compared(patch: Patch) -> None:
     patch.setattr(capture, "_check_same", lambda *_: None)
     patch.setattr(gathering, "_check_columns", lambda *_: None)
+
+
+def _in_any_order(patch: Patch) -> None:
+    check = gathering._check_columns
+
+    def in_any_order(spec: TableSpec, piece: Piece) -> None:
+        order = [each.name for each in spec.columns]
+        check(spec, replace(piece, columns=tuple(sorted(piece.columns, key=lambda each: order.index(each.name)))))
+
+    patch.setattr(gathering, "_check_columns", in_any_order)
 
 
 def _to_the_end(patch: Patch) -> None:
@@ -125,6 +137,16 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
         lambda shop, _: test_capture_refused.test_other_columns_stop_the_table_until_it_is_loaded_again(
             shop, "ALTER TABLE orders DROP COLUMN note, ADD COLUMN note text"
         ),
+    ),
+    "columns are the same by their names, whatever their order": (
+        _in_any_order,
+        lambda shop, _: test_capture_refused.test_columns_that_were_others_for_a_while_between_two_syncs_stop_the_table(
+            shop, (*test_capture_refused.SWAP, "UPDATE orders SET total = 7", *test_capture_refused.SWAP)
+        ),
+    ),
+    "a key that may be deferred is one at every moment": (
+        lambda patch: patch.setattr(source_log, "check_table", lambda *_: ""),
+        lambda shop, _: test_capture_refused.test_keys_that_two_rows_may_have_at_once_are_refused_by_name(shop),
     ),
     "a new slot goes on from the old one": (
         lambda patch: patch.setattr(start_anew, "Manifest", lambda *of: Manifest(*of[:-1], {})),

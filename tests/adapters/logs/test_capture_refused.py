@@ -229,14 +229,32 @@ def test_a_table_that_was_made_anew_is_another_one(open_shop: Open) -> None:
     assert "another table has its name" in shop.refused()
 
 
-@pytest.mark.acceptance
-def test_columns_that_came_and_went_between_two_syncs_stop_the_table(open_shop: Open) -> None:
+SWAP = (
+    "ALTER TABLE orders RENAME COLUMN status TO other",
+    "ALTER TABLE orders RENAME COLUMN note TO status",
+    "ALTER TABLE orders RENAME COLUMN other TO note",
+)
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        pytest.param(
+            (
+                "ALTER TABLE orders ADD COLUMN more int",
+                "UPDATE orders SET more = 1 WHERE id = 1",
+                "ALTER TABLE orders DROP COLUMN more",
+            ),
+            marks=pytest.mark.acceptance,
+        ),
+        (*SWAP, "UPDATE orders SET total = 7 WHERE id = 1", *SWAP),
+    ],
+)
+def test_columns_that_were_others_for_a_while_between_two_syncs_stop_the_table(
+    open_shop: Open, statements: tuple[str, ...]
+) -> None:
     shop = landed(open_shop)
-    shop.execute(
-        "ALTER TABLE orders ADD COLUMN more int",
-        "UPDATE orders SET more = 1 WHERE id = 1",
-        "ALTER TABLE orders DROP COLUMN more",
-    )
+    shop.execute(*statements)
     assert "the log has changes of it with other columns than it has now" in shop.refused()
     assert_loaded_again(shop)
 
@@ -260,6 +278,13 @@ def test_an_identity_that_does_not_show_the_key_is_named(open_shop: Open) -> Non
     shop.execute("ALTER TABLE orders REPLICA IDENTITY FULL", "DELETE FROM orders WHERE id = 2")
     shop.land()
     shop.assert_equal()
+
+
+@pytest.mark.acceptance
+def test_keys_that_two_rows_may_have_at_once_are_refused_by_name(open_shop: Open) -> None:
+    shop = open_shop("orders (id int PRIMARY KEY DEFERRABLE, status text, total numeric(10,2), note text)")
+    shop.execute("ALTER TABLE orders REPLICA IDENTITY FULL", "INSERT INTO orders VALUES (1, 'a'), (2, 'b')")
+    assert "the primary key of public.orders is DEFERRABLE" in shop.refused()
 
 
 @pytest.mark.acceptance

@@ -115,6 +115,18 @@ def test_a_prepared_transaction_is_named_by_its_own_name(stand: LogStand) -> Non
             ("code",),
             "",
         ),
+        (
+            "id int PRIMARY KEY DEFERRABLE",
+            ("ALTER TABLE orders REPLICA IDENTITY FULL",),
+            ("id",),
+            "the primary key of public.orders is DEFERRABLE, so that two of its rows may have one key within a transaction",
+        ),
+        (
+            "id int PRIMARY KEY DEFERRABLE, code int NOT NULL UNIQUE",
+            ("ALTER TABLE orders REPLICA IDENTITY USING INDEX orders_code_key",),
+            ("code",),
+            "",
+        ),
         ("id int", (), (), "public.orders has no REPLICA IDENTITY"),
         (
             "id int PRIMARY KEY",

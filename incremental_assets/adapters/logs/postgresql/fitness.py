@@ -57,6 +57,11 @@ def check_table(member: Member | None, table: str, slot: Slot, key: Sequence[str
             f"the log does not have {', '.join(computed)} of {table}, which the source generates; leave out of the copy what it generates with `columns: {{exclude: …}}`, or "
             f"from PostgreSQL 18 on run ALTER PUBLICATION {publication} SET (publish_generated_columns = 'stored') where it is stored"
         )
+    if key and set(member.deferrable) == set(key):
+        return (
+            f"the primary key of {table} is DEFERRABLE, so that two of its rows may have one key within a transaction, and the log does not say which of them a change is of; as its "
+            f"owner make the key anew without DEFERRABLE, or read the table by a cursor or by `compare`"
+        )
     if member.identity is Identity.NOTHING or (member.identity is not Identity.FULL and not member.identifying):
         return (
             f"{table} has no REPLICA IDENTITY, so that the log does not say which row was changed, and the source itself refuses to update it while it is published; "

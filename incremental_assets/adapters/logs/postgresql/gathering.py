@@ -93,7 +93,8 @@ def _together(spec: TableSpec, found: list[pa.Table]) -> pa.Table | None:
 
 def _check_columns(spec: TableSpec, piece: Piece) -> None:
     here = as_in_source(spec).columns
-    was, now = (sorted((each.name, each.spark_type) for each in columns) for columns in (piece.columns, here))
+    # In their order, which new names leave as it is: two columns may have had each other's for a while.
+    was, now = ([(each.name, each.spark_type) for each in columns] for columns in (piece.columns, here))
     if was != now:
         raise SchemaChanged(
             f"{spec.id}: the log has changes of it with other columns than it has now, and does not tell what ALTER TABLE did to rows that it did not change; "

@@ -52,6 +52,8 @@ SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relreplident::text, co
        ARRAY(SELECT a.attname::text FROM pg_attribute AS a
              WHERE a.attrelid = c.oid AND NOT a.attisdropped AND (a.attgenerated = 'v' OR a.attgenerated = 's' AND to_jsonb(p) ->> 'pubgencols' IS DISTINCT FROM 's')
              ORDER BY a.attnum),
+       ARRAY(SELECT a.attname::text FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+             WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate ORDER BY a.attnum),
        pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 FROM pg_publication AS p JOIN pg_publication_tables AS t ON t.pubname = p.pubname
 JOIN pg_namespace AS n ON n.nspname = t.schemaname JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.tablename
@@ -111,6 +113,8 @@ class Member:
     """The columns by which the log names a row, unless it shows the whole of it."""
     computed: tuple[str, ...] = ()
     """Columns that the source generates, and does not write to the log."""
+    deferrable: tuple[str, ...] = ()
+    """The columns of a primary key that two rows may have at once within a transaction."""
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
@@ -212,10 +216,8 @@ def _publication(asked: Asked, slot: Slot, facts: Mapping[str, Any], joined: str
     )
     rows = asked.execute(statement, (slot.publication,)).fetchall()
     members = tuple(
-        Member(
-            oid, schema, name, Identity(identity), joined_by, filtered, narrowed, tuple(identifying), tuple(computed)
-        )
-        for oid, schema, name, identity, joined_by, filtered, narrowed, identifying, computed, _ in rows
+        Member(oid, schema, name, Identity(identity), joined_by, filtered, narrowed, *map(tuple, columns))
+        for oid, schema, name, identity, joined_by, filtered, narrowed, *columns, _ in rows
     )
     kinds = ("insert", "update", "delete", "truncate")
     unpublished = tuple(kind for kind in kinds if not facts.get(f"pub{kind}"))
