@@ -187,6 +187,14 @@ def test_the_root_of_partitions_is_the_member(stand: LogStand) -> None:
     assert publication.via_root
 
 
+def test_a_slot_that_sends_what_is_only_prepared_is_known_by_a_look(stand: LogStand) -> None:
+    made = f"SELECT pg_create_logical_replication_slot('{stand.slot_name}', 'pgoutput', false, true)"
+    stand.execute(f"SELECT pg_drop_replication_slot('{stand.slot_name}')", made)
+    found = looked(stand)
+    with pytest.raises(SourceRefused, match="was made with two_phase"):
+        check_log(found, stand.slot, None, None)
+
+
 # --- what a look may say, without a server ----------------------------------------------------------------
 
 SLOT = Slot("s", "p")
@@ -226,6 +234,7 @@ def test_a_log_that_is_fit_is_read() -> None:
         (replace(GOOD, slot=replace(STATE, plugin="test_decoding")), SourceRefused, "is none of pgoutput"),
         (replace(GOOD, slot=replace(STATE, database="other")), SourceRefused, "is none of pgoutput"),
         (replace(GOOD, slot=replace(STATE, temporary=True)), SourceRefused, "outlives its session"),
+        (replace(GOOD, slot=replace(STATE, two_phase=True)), SourceRefused, "was made with two_phase"),
         (replace(GOOD, slot=replace(STATE, wal_status="lost")), SourceRefused, "max_slot_wal_keep_size"),
         (
             replace(GOOD, slot=replace(STATE, invalidated="idle_timeout")),

@@ -117,6 +117,11 @@ def _check_slot(found: Look, slot: Slot, position: int | None) -> None:
         raise SourceRefused(
             f"the replication slot {slot.name} is none of {PLUGIN} that belongs to the database {found.database} and outlives its session; choose another name, and run {make}"
         )
+    if state.two_phase:
+        raise SourceRefused(
+            f"the replication slot {slot.name} was made with two_phase, and sends transactions that are prepared and may be rolled back; run "
+            f"SELECT pg_drop_replication_slot({literal(slot.name)}), then {make} {_LOAD_AGAIN}"
+        )
     lost = state.invalidated or ("rows_removed" if state.wal_status == "lost" else "")
     if lost:
         raise SourceRefused(

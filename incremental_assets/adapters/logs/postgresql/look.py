@@ -95,6 +95,8 @@ class SlotState:
     temporary: bool
     safe_bytes: int | None
     """How much more the server may write before it gives the slot up; None where there is no limit."""
+    two_phase: bool = False
+    """Whether it sends a prepared transaction before that is committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,7 @@ def _slot(facts: Mapping[str, Any]) -> SlotState:
         reader=facts.get("active_pid"),
         temporary=bool(facts.get("temporary")),
         safe_bytes=facts.get("safe_wal_size"),
+        two_phase=bool(facts.get("two_phase")),
     )
 
 
