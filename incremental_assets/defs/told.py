@@ -127,7 +127,7 @@ class CatchUp:
         """Where the rows begin: in the copy, which keeps what its source may no longer have; else in the source."""
         if scheme.grid is None or spec.read_by is None:
             return None
-        found = self.ports.reader.lowest(spec)
+        found = self.ports.auditor.lowest(spec)
         return self.ports.probe.lowest([spec])[0] if found is None else found
 
     def _laid(self, spec: TableSpec, scheme: Scheme, state: State, begins: CursorValue | None) -> Sequence[str]:

@@ -256,6 +256,7 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         no_key="its collation is the application's own",
         of=(Column("code", "text", "string", Fidelity.TEXT, collation="nocase"),),
         readings=("timestamp_ntz", "date"),
+        of_log=True,
     )
     orders = TableShape(
         id=ORDERS,

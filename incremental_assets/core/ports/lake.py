@@ -37,9 +37,6 @@ class LakeReader(Protocol):
     def rows(self, spec: TableSpec) -> int | None:
         """The number of rows of the target, from its log; None if there is no table."""
 
-    def lowest(self, spec: TableSpec) -> CursorValue | None:
-        """The lowest cursor of the target's rows, or one below it, from its log; None where that does not tell."""
-
     def layout(self, spec: TableSpec) -> Layout:
         """The files of the target, from its log; none if there is no table."""
 
@@ -74,6 +71,9 @@ class LakeWriter(Protocol):
 
 class LakeAuditor(Protocol):
     """The rows of a copy, counted and compared with the source."""
+
+    def lowest(self, spec: TableSpec) -> CursorValue | None:
+        """The lowest cursor of the target's rows, or one below it, from its log; None where that does not tell."""
 
     def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Counting:
         """Rows and hash of each window of the current version, by the hash that is asked for, or by TEXT."""
