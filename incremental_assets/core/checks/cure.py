@@ -11,8 +11,8 @@ from incremental_assets.core.model.verdict import Check, Verdict
 
 
 def with_cure(verdict: Verdict, spec: TableSpec) -> Verdict:
-    """The verdict and its cure. One whose sentence names a command already, as that of an error, has no other."""
-    if verdict.passed or verdict.cure or not verdict.was_checked or cures.COMMAND in verdict.detail:
+    """The verdict and its cure. None where nothing could be measured, of which the sentence is an error's, and none beside a command that the sentence names already."""
+    if verdict.passed or verdict.cure or verdict.measured is None or cures.COMMAND in verdict.detail:
         return verdict
     return replace(verdict, cure=_of_check(verdict, spec))
 
@@ -29,7 +29,7 @@ def _of_check(verdict: Verdict, spec: TableSpec) -> str:
         case Check.RECONCILIATION:
             return _of_reconciliation(verdict, spec)
         case Check.SCHEMA:
-            return cures.sync(spec.id)
+            return ""  # who compares the columns has said it: see `of_schema`
         case Check.CONTRACT:
             return f"put the rows right in the source, or alter the contract; then {cures.replay(spec.id)} reads them again"
         case Check.CURRENT | Check.OVERLAP:
