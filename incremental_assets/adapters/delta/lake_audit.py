@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class LakeAudit(LakePart):
-    """Implements `core.ports.LakeAuditor` and `core.ports.LakeKeys`, and `lowest` of `core.ports.LakeReader`."""
+    """Implements `core.ports.LakeAuditor` and `core.ports.LakeKeys`."""
 
     def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Counting:
         """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""

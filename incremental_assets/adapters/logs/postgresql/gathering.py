@@ -47,9 +47,9 @@ def gathered(shelf: Shelf, plan: SyncPlan) -> Gathered:
         count, size = count + len(rows), size + rows.nbytes
         if count >= MOST_CHANGES or size >= MOST_BYTES:
             last = rows.column(LSN)[-1].as_py()
-            whole = [before for each in found if len(before := each.filter(pc.less(each.column(LSN), last)))]
-            if whole:
+            if found[0].column(LSN)[0].as_py() < last:
                 # Where that commit begins all before it are over, so that it is the position between the two.
+                whole = [each.filter(pc.less(each.column(LSN), last)) for each in found]
                 return Gathered(_together(plan.spec, whole), last)
             _check_size(plan, size)
     return Gathered(_together(plan.spec, found), max(begin, standing.position if standing else 0))
