@@ -21,6 +21,7 @@ from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.defs.announced import Announced, CatchUp, catch_up
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.build import views
 from incremental_assets.defs.checks import RANGE_TAGS
@@ -32,7 +33,6 @@ from incremental_assets.defs.repair import TABLES, repair_job, repair_op
 from incremental_assets.defs.sensors import run_requests
 from incremental_assets.defs.tables import View
 from incremental_assets.defs.tags import MODE_TAG, NOW_TAG, SHRINK_TAG
-from incremental_assets.defs.told import CatchUp, Told, catch_up
 from incremental_assets.resources.creation import alone, opened
 from incremental_assets.resources.migrations import read_once
 
@@ -96,7 +96,7 @@ class DagsterRuns:
         known = [spec for spec in specs if spec.id in schemes]
         ports, positions = self._runtime.ports(self.view.name), self._runtime.checkpoints.positions()
         with dagster_instance() as instance:
-            catch_up(Told(instance), CatchUp.of_tick(instance, ports), known, schemes, positions)
+            catch_up(Announced(instance), CatchUp.of_tick(instance, ports), known, schemes, positions)
 
     def read_again(self, spec: TableSpec, keys: Sequence[str], request: Request, backfill: str) -> SyncReport:
         """One run on contiguous partitions of one table; `backfill` names what it is a part of."""

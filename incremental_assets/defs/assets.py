@@ -42,6 +42,7 @@ from incremental_assets.defs import metadata
 from incremental_assets.defs.announcing import announce
 from incremental_assets.defs.backfill import read_again
 from incremental_assets.defs.compaction import compact_landed
+from incremental_assets.defs.earlier_landings import EarlierLandings
 from incremental_assets.defs.following import Following
 from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.names import asset_key, plain, pool, source_key
@@ -49,7 +50,6 @@ from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
 from incremental_assets.defs.tags import FIRST_TAG, MODE_TAG, NOW_TAG, SHRINK_TAG
-from incremental_assets.defs.telling import Telling
 from incremental_assets.defs.verdicts import report_light_checks
 
 _MET = (Status.LANDED, Status.FAILED, Status.REFUSED)
@@ -107,7 +107,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
             runtime.expect_full_reads(spec.id for spec in chosen if capture_of(spec).is_whole)
             ports = runtime.ports(view.name)
             specs, landed = {spec.id: spec for spec in chosen}, dict[TableId, TableSpec]()
-            telling = Telling.begun(context, scheme, chosen, ports)
+            earlier = EarlierLandings.begun(context, scheme, chosen, ports)
             with listening(_reports(context, view, scheme, chosen, ports)) as reports:
                 for report in reports:
                     spec = specs[report.table]
@@ -121,7 +121,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
                         # Before the run's own, of which the newest has its totals: an asset's page shows what came last.
                         _announce_later_partitions(context, scheme, report, spec)
                         yield from _results(context, report, spec, ports, told)
-                    telling.after(report, spec)
+                    earlier.after(report, spec)
                     if report.status in _MET:
                         report_light_checks(context.instance, spec, terms_of(view.config, spec.id), ports)
                     if report.status is Status.LANDED:

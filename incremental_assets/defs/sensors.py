@@ -27,6 +27,7 @@ from incremental_assets.core.foresight.pending import Blocked, Pending, new_keys
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.words import agreeing, counted
+from incremental_assets.defs.announced import Announced, CatchUp, catch_up, fingerprint
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.following import asked_to_follow
 from incremental_assets.defs.in_flight import in_flight
@@ -38,7 +39,6 @@ from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
 from incremental_assets.defs.tags import FIRST_TAG, MODE_TAG
 from incremental_assets.defs.tick import Memory, Tick, look
-from incremental_assets.defs.told import CatchUp, Told, catch_up, fingerprint
 from incremental_assets.defs.verdicts import evaluation
 
 SOURCE_TAG = "incremental_assets/source"
@@ -91,7 +91,7 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
         failed = memory.failed(str(error), view.config.every, now)
         return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write()), True
     new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
-    seen, shown = _told(context, view, specs, seen, runtime)
+    seen, shown = _announced(context, view, specs, seen, runtime)
     requests, dynamic, without = run_requests(view, jobs, seen.moved, context.instance, now)
     met = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
     stopped = (
@@ -116,23 +116,23 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
     return result, bool(requests or dynamic or seen.verdicts)
 
 
-def _told(
+def _announced(
     context: SensorEvaluationContext, view: View, specs: Sequence[TableSpec], seen: Tick, runtime: Opened
 ) -> tuple[Tick, list[str]]:
     """Announce what has landed and Dagster does not show; of a table that moved its run does. Nothing is asked while nothing lands."""
     schemes = {known.id: known.scheme for known in view.tables}
     landed = fingerprint({spec.id: schemes[spec.id] for spec in specs}, seen.positions)
-    if seen.memory.told == landed:
+    if seen.memory.announced == landed:
         return seen, []
     moved = {each.spec.id for each in seen.moved}
     catching = CatchUp.of_tick(context.instance, runtime.ports(view.name))
-    told = Told(context.instance)
+    marks = Announced(context.instance)
     sentences, is_all = catch_up(
-        told, catching, [spec for spec in specs if spec.id not in moved], schemes, seen.positions
+        marks, catching, [spec for spec in specs if spec.id not in moved], schemes, seen.positions
     )
     # A run of those that moved is yet to come, and what it lands is another fingerprint.
-    is_all = is_all and not told.behind({table: schemes[table] for table in moved}, seen.positions)
-    return replace(seen, memory=replace(seen.memory, told=landed if is_all else "")), sentences
+    is_all = is_all and not marks.behind({table: schemes[table] for table in moved}, seen.positions)
+    return replace(seen, memory=replace(seen.memory, announced=landed if is_all else "")), sentences
 
 
 def _skipped(reason: str) -> SensorResult:

@@ -48,7 +48,7 @@ class Memory:
     told_at: float = 0.0
     vouched: Mapping[str, int] = field(default_factory=dict)
     """The version, for each copy whose log grew without a sync, up to which no other writer has changed its rows."""
-    told: str = ""
+    announced: str = ""
     """The fingerprint of all that had landed when Dagster was last seen to show it."""
 
     @classmethod
@@ -68,7 +68,7 @@ class Memory:
                 stale,
                 float(document["told_at"]),
                 {str(table): int(version) for table, version in document.get("vouched", {}).items()},
-                str(document.get("told", "")),
+                str(document.get("announced", "")),
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             return cls()
@@ -84,7 +84,7 @@ class Memory:
             "stale": dict(self.stale),
             "told_at": self.told_at,
             "vouched": dict(self.vouched),
-            "told": self.told,
+            "announced": self.announced,
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -129,7 +129,7 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     verdicts = _fresh(source, looks, busy, observations, probe)
     verdicts_told, stale, told_at = _worth_telling(verdicts, memory, now)
     return Tick(
-        memory=Memory(waiting=waiting, stale=stale, told_at=told_at, vouched=vouched, told=memory.told),
+        memory=Memory(waiting=waiting, stale=stale, told_at=told_at, vouched=vouched, announced=memory.announced),
         moved=asked,
         waiting=tuple(sorted(table for table in waiting if table not in names)),
         stopped=stopped,

@@ -10,8 +10,8 @@ import pytest
 from dagster import AssetKey, DagsterInstance, build_sensor_context
 
 from incremental_assets import load
+from incremental_assets.defs.announced import Announced
 from incremental_assets.defs.build import build
-from incremental_assets.defs.told import Told
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
@@ -57,6 +57,6 @@ def test_a_new_home_shows_what_has_landed(stand: OpenStand, tmp_path: Path, monk
         assert instance.get_materialized_partitions(AssetKey(["shop", "public", "visits"])) == SHOWN
         assert instance.get_runs() == []
         asked: list[object] = []
-        monkeypatch.setattr(Told, "behind", lambda *given: asked.append(given) or frozenset())
+        monkeypatch.setattr(Announced, "behind", lambda *given: asked.append(given) or frozenset())
         assert tick(desk, instance, cursor) == cursor
         assert asked == []

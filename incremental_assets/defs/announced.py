@@ -1,4 +1,4 @@
-"""What Dagster has been told of each table, against what has landed: the partitions of a run that was killed behind its commit, or of a lake beside a new home.
+"""What was announced to Dagster of each table, against what has landed: the partitions of a run that was killed behind its commit, or of a lake beside a new home.
 
 For each asset the instance keeps a mark: the sequence whose landing was announced last. Where the mark is that of the position, nothing is asked. Where it is another one, the
 partitions that Dagster shows are compared with those that have landed, and the missing ones are announced together.
@@ -53,7 +53,7 @@ def fingerprint(schemes: Mapping[TableId, Scheme], positions: Mapping[TableId, C
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Announced:
     """The marks of one instance."""
 
     instance: DagsterInstance
@@ -120,7 +120,7 @@ class CatchUp:
                 keys[asset_key(spec.id.history)] = of_history
             for key, entries in keys.items():
                 done += self._missing(key, landed, entries)
-        Told(self.instance).remember(spec.id, scheme, position)
+        Announced(self.instance).remember(spec.id, scheme, position)
         return done
 
     def _begins(self, spec: TableSpec, scheme: Scheme) -> CursorValue | None:
@@ -165,15 +165,15 @@ def in_runs(instance: DagsterInstance, tables: Iterable[TableId]) -> frozenset[T
 
 
 def catch_up(
-    told: Told,
+    marks: Announced,
     catching: CatchUp,
     specs: Collection[TableSpec],
     schemes: Mapping[TableId, Scheme],
     positions: Mapping[TableId, Checkpoint],
 ) -> tuple[list[str], bool]:
     """A sentence for each of the tables of which something was announced, and for each that could not be; whether Dagster shows all now."""
-    waiting = told.behind({spec.id: schemes[spec.id] for spec in specs}, positions)
-    busy = in_runs(told.instance, waiting) if waiting else frozenset()
+    waiting = marks.behind({spec.id: schemes[spec.id] for spec in specs}, positions)
+    busy = in_runs(marks.instance, waiting) if waiting else frozenset()
     sentences = []
     for spec in specs:
         if spec.id not in waiting - busy or positions[spec.id].open is not None:

@@ -12,15 +12,15 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
+from incremental_assets.defs.announced import Announced, CatchUp, said
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tags import FIRST_TAG, MODE_TAG
-from incremental_assets.defs.told import CatchUp, Told, said
 
 _GOOD = (Status.LANDED, Status.IDLE)
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class EarlierLandings:
     """Of one run. `behind`: tables of which more may have landed than Dagster shows."""
 
     context: AssetExecutionContext
@@ -29,10 +29,12 @@ class Telling:
     behind: set[TableId]
 
     @classmethod
-    def begun(cls, context: AssetExecutionContext, scheme: Scheme, specs: Sequence[TableSpec], ports: Ports) -> Telling:
+    def begun(
+        cls, context: AssetExecutionContext, scheme: Scheme, specs: Sequence[TableSpec], ports: Ports
+    ) -> EarlierLandings:
         """Before the run lands anything."""
         positions = ports.checkpoints.positions()
-        behind = set(Told(context.instance).behind({spec.id: scheme for spec in specs}, positions))
+        behind = set(Announced(context.instance).behind({spec.id: scheme for spec in specs}, positions))
         # A sync that a person starts on one partition announces no other one; a killed run may have landed what no position knows yet.
         is_by_hand = MODE_TAG in context.run.tags and FIRST_TAG not in context.run.tags
         left = {spec.id for spec in specs if positions.get(spec.id, Checkpoint()).open is not None}
@@ -45,7 +47,7 @@ class Telling:
             return
         position = self.ports.checkpoints.position(spec.id)
         if spec.id not in self.behind:
-            Told(self.context.instance).remember(spec.id, self.scheme, position)
+            Announced(self.context.instance).remember(spec.id, self.scheme, position)
             return
         try:
             done = CatchUp.of_run(self.context, self.ports).table(spec, self.scheme, position)
