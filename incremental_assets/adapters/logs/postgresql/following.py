@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from incremental_assets.adapters.logs.postgresql.decode import Followed
-from incremental_assets.adapters.logs.postgresql.disk import written_to
-from incremental_assets.adapters.logs.postgresql.segments.files import RESTORE
+from incremental_assets.adapters.logs.postgresql.disk import RESTORE, read_from, written_to
 from incremental_assets.adapters.new_file import new_file, sync_folder
 from incremental_assets.core.errors import LakeRefused
 
@@ -68,7 +67,8 @@ def record_in(folder: Path) -> Record:
     """Raises LakeRefused."""
     path = folder / _FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        with read_from(path):
+            found = json.loads(path.read_text(encoding="utf-8"))
         return Record({each.oid: each for each in map(_of, found["tables"])}, str(found["last"]))
     except FileNotFoundError:
         return Record()
@@ -78,7 +78,8 @@ def record_in(folder: Path) -> Record:
 
 def forget(folder: Path) -> Record:
     """What was kept cannot be read: nobody is followed."""
-    (folder / _FILE).unlink()
+    with written_to(folder):
+        (folder / _FILE).unlink()
     return Record()
 
 

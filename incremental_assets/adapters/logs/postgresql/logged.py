@@ -176,9 +176,10 @@ class LoggedSource:
             yield Read(0, 0, (), found.end, join, self._no_frame)
             return
         rows = self._rows(plan, found.changes)
-        path = own_folder(self._log.folder / "scratch") / f"{uuid4().hex}.parquet"
+        path = self._log.folder / "scratch" / f"{uuid4().hex}.parquet"
         try:
             with written_to(path.parent, IN_SEGMENTS):
+                own_folder(path.parent)
                 pq.write_table(rows, path, compression="zstd", compression_level=1)
             rejected = len(rows) - rows.column(REJECT_REASON).null_count
             part = LogPart(str(path), path.stat().st_size)

@@ -10,6 +10,7 @@ from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.rows.copy_part import received
 from incremental_assets.adapters.databases.postgresql.sql import literal
 from incremental_assets.adapters.logs.postgresql.octets import numbers
+from incremental_assets.adapters.logs.postgresql.session import without_limit
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Block, Spool
 from incremental_assets.core.captures.log.lsn import lsn_text
@@ -32,20 +33,10 @@ def peek(asked: Asked, slot: Slot, upto: int, spool: Spool, *, binary: bool) -> 
         f"{literal(slot.name)}, '{lsn_text(upto)}', NULL, 'proto_version', '1', 'publication_names', {literal(quoted(slot.publication))}"
         f"{formats})) TO STDOUT (FORMAT binary)"
     )
-    asked.begin("SELECT")
-    patience, asked.connection.patience = asked.connection.patience, None
-    try:
-        # One statement reads it all, however long that takes, and the first row comes when the last one is decoded.
-        asked.execute("SET LOCAL statement_timeout = 0")
-        with psycopg.RawCursor(asked.connection) as cursor, cursor.copy(sql):
-            spool.before = _BEFORE_BYTES
-            spool.add_all(_rows(received(asked.connection)))
-    except BaseException:
-        asked.clear()
-        raise
-    finally:
-        asked.connection.patience = patience
-    asked.end()
+    # The first row comes when the last one is decoded.
+    with without_limit(asked), psycopg.RawCursor(asked.connection) as cursor, cursor.copy(sql):
+        spool.before = _BEFORE_BYTES
+        spool.add_all(_rows(received(asked.connection)))
     for block in spool.blocks():
         _check(block)
 

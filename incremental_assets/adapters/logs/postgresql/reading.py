@@ -16,6 +16,7 @@ from incremental_assets.adapters.logs.postgresql.membership import Membership, g
 from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Standing
 from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
 from incremental_assets.adapters.logs.postgresql.segments.writing import Segment
+from incremental_assets.adapters.logs.postgresql.session import without_limit
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Spool
 from incremental_assets.adapters.logs.postgresql.transactions import Transactions
@@ -138,10 +139,12 @@ def _decode(spool: Spool, decoder: Decoder, segment: Segment, moment: Moment) ->
 def _give_up(asked: Asked, log: Log, position: int, moment: Moment) -> None:
     """The source need keep nothing before the position. When it crashes it may forget that: a range begins before the position then, which is passed over."""
     moment("advance")
-    asked.execute(
-        "SELECT pg_catalog.pg_replication_slot_advance(CAST($1 AS name), CAST($2 AS pg_lsn))",
-        (log.slot.name, lsn_text(position)),
-    )
+    # It decodes the range once more.
+    with without_limit(asked):
+        asked.execute(
+            "SELECT pg_catalog.pg_replication_slot_advance(CAST($1 AS name), CAST($2 AS pg_lsn))",
+            (log.slot.name, lsn_text(position)),
+        )
     moment("end")
 
 

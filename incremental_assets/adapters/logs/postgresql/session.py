@@ -35,6 +35,18 @@ def opened(address: Address) -> Iterator[Asked]:
 
 
 @contextmanager
+def without_limit(asked: Asked) -> Iterator[None]:
+    """One transaction in which a statement decodes whatever the slot holds, however long that takes."""
+    with asked.held():
+        patience, asked.connection.patience = asked.connection.patience, None
+        try:
+            asked.execute("SET LOCAL statement_timeout = 0")
+            yield
+        finally:
+            asked.connection.patience = patience
+
+
+@contextmanager
 def explained(address: Address) -> Iterator[None]:
     """Turn whatever the driver raises inside into an error of the family."""
     try:

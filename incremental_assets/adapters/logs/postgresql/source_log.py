@@ -14,13 +14,13 @@ import numpy as np
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.logs.postgresql.alone import alone
+from incremental_assets.adapters.logs.postgresql.disk import RESTORE, written_to
 from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_table
 from incremental_assets.adapters.logs.postgresql.following import Following, Record, forget, record, record_in
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot
 from incremental_assets.adapters.logs.postgresql.look import Holder, Look, Member, holders, look
 from incremental_assets.adapters.logs.postgresql.missing import missing_sql
 from incremental_assets.adapters.logs.postgresql.reading import Log, Moment, Range, read_on
-from incremental_assets.adapters.logs.postgresql.segments.files import RESTORE
 from incremental_assets.adapters.logs.postgresql.segments.manifest import Standing
 from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
 from incremental_assets.adapters.logs.postgresql.session import opened
@@ -207,8 +207,11 @@ class SourceLog:
 
     def _read_on(self, asked: Asked, known: Record) -> Range:
         """The tables are on disk before a range is decoded for them, and the range before its name is."""
-        record(own_folder(self.folder), record_in(self.folder), known)
-        log = Log(self.slot, Switching(Walsender(self.address)), self.shelf, own_folder(self.folder / "scratch"))
+        with written_to(self.folder):
+            own_folder(self.folder)
+            scratch = own_folder(self.folder / "scratch")
+        record(self.folder, record_in(self.folder), known)
+        log = Log(self.slot, Switching(Walsender(self.address)), self.shelf, scratch)
         found = read_on(asked, log, {oid: each.followed for oid, each in known.tables.items()}, self.moment)
         record(self.folder, known, replace(known, last=(self.shelf.names() or [""])[-1]))
         return found

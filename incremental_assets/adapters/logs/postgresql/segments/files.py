@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from incremental_assets.adapters.logs.postgresql.disk import RESTORE
 from incremental_assets.adapters.logs.postgresql.segments.manifest import Written
 from incremental_assets.adapters.new_file import new_file
 from incremental_assets.core.errors import LakeRefused
-from incremental_assets.core.model.cures import LOAD_AGAIN
 
 _ROW_GROUP = 65_536
 _READ_BYTES = 2**20
@@ -134,9 +134,3 @@ def check_file(folder: Path, written: Written) -> None:
     if (size, digest) != (written.bytes, written.sha256):
         cut = "is cut" if size < written.bytes else "was altered"
         raise LakeRefused(f"{path} {cut}, so that its {written.rows} changes of the log cannot be trusted; {RESTORE}")
-
-
-RESTORE = (
-    f"restore it from a backup of the lake, or load the tables that have not landed it yet again with {LOAD_AGAIN}, as the source has given "
-    "up that part of its log"
-)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -55,6 +56,9 @@ class Standing:
     membership: Membership
     binary: bool = True
     """Whether the source was last asked for the binary format, as every published type is read from it."""
+
+
+_NAME = re.compile("[0-9]{10,}-[0-9A-F]{16,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,11 @@ class Manifest:
 def name_of(number: int, end: int) -> str:
     """The name of the folder of a segment."""
     return f"{number:010d}-{end:016X}"
+
+
+def is_name(text: str) -> bool:
+    """Whether a folder has the name of a segment."""
+    return _NAME.fullmatch(text) is not None
 
 
 def end_of(name: str) -> int:

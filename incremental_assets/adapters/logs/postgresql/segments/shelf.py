@@ -11,17 +11,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from incremental_assets.adapters.logs.postgresql.disk import written_to
-from incremental_assets.adapters.logs.postgresql.segments.files import RESTORE, read_file, read_groups
+from incremental_assets.adapters.logs.postgresql.disk import RESTORE, read_from, written_to
+from incremental_assets.adapters.logs.postgresql.segments.files import read_file, read_groups
 from incremental_assets.adapters.logs.postgresql.segments.manifest import (
     FILE,
     Manifest,
     Standing,
     end_of,
+    is_name,
     standing_from,
     standing_text,
 )
-from incremental_assets.adapters.logs.postgresql.segments.writing import UNFINISHED, Segment
+from incremental_assets.adapters.logs.postgresql.segments.writing import Segment
 from incremental_assets.adapters.new_file import new_file, sync_folder
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.captures.log.lsn import lsn_text
@@ -57,16 +58,17 @@ class Shelf:
 
     def names(self) -> list[str]:
         """Of the segments, in their order."""
-        with suppress(FileNotFoundError):
-            entries = (each.name for each in self.segments.iterdir())
-            return sorted(each for each in entries if each != UNFINISHED and not each.startswith(_GOING))
+        with suppress(FileNotFoundError), read_from(self.segments):
+            # Whatever else lies there, such as what a file manager leaves, is none.
+            return sorted(each.name for each in self.segments.iterdir() if is_name(each.name))
         return []
 
     def manifest(self, name: str) -> Manifest:
         """Raises LakeRefused where it is missing or unreadable."""
         path = self.segments / name / FILE
         try:
-            found = Manifest.from_json(path.read_text(encoding="utf-8"))
+            with read_from(path):
+                found = Manifest.from_json(path.read_text(encoding="utf-8"))
             if found.name != name:
                 raise ValueError("another segment's")  # noqa: TRY301 (the sentence is the same)
         except FileNotFoundError:
@@ -159,7 +161,8 @@ class Shelf:
     def _beside(self) -> Standing | None:
         path = self.folder / _STANDING
         try:
-            return standing_from(path.read_text(encoding="utf-8"))
+            with read_from(path):
+                return standing_from(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError):
