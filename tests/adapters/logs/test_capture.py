@@ -159,3 +159,22 @@ def test_doctor_prints_what_is_missing_in_the_order_in_which_it_is_run(open_shop
     shop.execute(*statements.splitlines(), "INSERT INTO orders VALUES (1, 'new', 1, NULL)")
     shop.land()
     shop.assert_equal()
+
+
+def test_a_value_that_is_not_sent_of_a_key_before_the_year_1_or_beyond_9999(open_shop: Open) -> None:
+    shop = open_shop(
+        ORDERS,
+        "days (day date PRIMARY KEY, n int, note text)",
+        "moments (at timestamptz PRIMARY KEY, n int, note text)",
+    )
+    for name in ("days", "moments"):
+        shop.execute(
+            f"INSERT INTO {name} SELECT v::date, 1, f.t || v FROM ({LONG}) AS f(t), unnest('{{0044-03-15 BC,2024-01-31,20000-01-01}}'::text[]) AS v"
+        )
+        shop.land(name)
+        shop.execute(f"UPDATE {name} SET n = 2")
+        shop.land(name)
+        assert shop.stand.copy(name, "n", "note") == shop.stand.source(f"SELECT n, note FROM {name}")
+        shop.execute(f"TRUNCATE {name}", f"INSERT INTO {name} VALUES ('0044-03-15 BC', 3, 'after')")
+        shop.land(name)
+        assert shop.stand.copy(name, "n", "note") == [(3, "after")]

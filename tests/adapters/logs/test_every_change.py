@@ -182,3 +182,14 @@ def test_a_check_says_that_a_copy_of_every_change_is_not_compared(open_shop: Ope
     found = {each["check"]: (each["passed"], each["detail"]) for each in document["checks"]}
     assert found["schema"] == (True, "3 columns, the same on both sides")
     assert "the source shows none but the last of each row" in found["reconciliation"][1]
+
+
+def test_a_value_that_is_not_sent_of_a_key_that_python_has_no_date_for(open_shop: Open) -> None:
+    shop = open_shop("days (day date PRIMARY KEY, n int, note text)", more=APPEND)
+    shop.execute(f"INSERT INTO days SELECT '0044-03-15 BC', 1, f.t FROM ({LONG}) AS f(t)")
+    shop.land("days")
+    shop.execute("UPDATE days SET n = 2")
+    shop.land("days")
+    ((_, first), (_, second)) = shop.stand.copy("days", "n", "note")
+    assert first == second
+    assert [n for (n,) in shop.stand.copy("days", "n")] == [1, 2]

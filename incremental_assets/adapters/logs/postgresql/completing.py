@@ -57,8 +57,9 @@ def filled(spec: TableSpec, rows: pa.Table, copy: CopyRows) -> pa.Table:
     wanted = pa.table([base.filter(base.is_valid()).field(place) for place in range(len(spec.key))], list(spec.key))
     held = copy(spec, [*spec.key, *(name for _, name in lacking if name not in spec.key)], _once(wanted))
     places = {key: place for place, key in enumerate(_keys(held, spec.key))}
-    asked: list[Any] = base.to_pylist()
-    at = np.array([-1 if each is None else places.get(tuple(each[name] for name in spec.key), -1) for each in asked])
+    asked = _keys(pa.table(base.flatten(), [field.name for field in base.type]), spec.key)
+    there = np.array(base.is_valid())
+    at = np.array([places.get(key, -1) if known else -1 for key, known in zip(asked, there, strict=True)])
     for place, name in lacking:
         values = held.column(name).take(pa.array(at, mask=at < 0))
         kind = rows.schema.field(name).type
@@ -73,8 +74,7 @@ def _rejected(rows: pa.Table, names: Sequence[str], first: dict[int, str]) -> pa
     for row, name in first.items():
         if reasons[row] is None:
             columns[row], reasons[row] = name, NOWHERE
-            shown = rows.slice(row, 1).select(names).to_pylist()[0]
-            raws[row] = json.dumps({each: None if value is None else str(value) for each, value in shown.items()})
+            raws[row] = json.dumps({each: _text(rows.column(each)[row]) for each in names})
     for name, values in ((REJECT_COLUMN, columns), (REJECT_REASON, reasons), (RAW, raws)):
         rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(values, pa.string()))
     return rows.set_column(rows.schema.get_field_index(UNSENT), UNSENT, pa.nulls(len(rows), pa.binary()))
@@ -104,4 +104,20 @@ def _once(keys: pa.Table) -> pa.Table:
 
 
 def _keys(rows: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
-    return list(zip(*(rows.column(name).to_pylist() for name in key), strict=True))
+    return list(zip(*(_comparable(rows.column(name)).to_pylist() for name in key), strict=True))
+
+
+def _comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates and moments as numbers: Python has none before the year 1 and none beyond 9999."""
+    if pa.types.is_date32(values.type):
+        return values.cast(pa.int32())
+    return values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
+
+
+def _text(value: pa.Scalar) -> str | None:
+    if not value.is_valid:
+        return None
+    try:
+        return str(value.as_py())
+    except (OverflowError, ValueError):
+        return str(value.cast(pa.string()).as_py())

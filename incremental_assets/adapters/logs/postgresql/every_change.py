@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -116,13 +117,18 @@ def _overtaken(spec: TableSpec, last: pa.Table, landed: Landed) -> npt.NDArray[n
     held = held.filter(pc.and_(pc.is_valid(held.column(COMMIT_LSN)), pc.is_valid(held.column(CHANGE_NUMBER))))
     # Of a key whose text may be another one here, any row of the quarantine may be its own.
     plain = all(kinds[name] in _PLAIN for name in spec.key)
-    latest: dict[tuple[str, ...], tuple[int, int]] = {}
-    keys = zip(*(held.column(name).to_pylist() for name in spec.key), strict=True)
+    latest: dict[tuple[str | None, ...], tuple[int, int]] = {}
+    keys = _texts(held, spec.key, plain=plain)
     places = zip(held.column(COMMIT_LSN).to_pylist(), held.column(CHANGE_NUMBER).to_pylist(), strict=True)
     for key, (lsn, number) in zip(keys, places, strict=True):
-        known = key if plain else ()
-        latest[known] = max(latest.get(known, (0, 0)), (int(lsn), int(number)))
-    ours = zip(*(map(str, last.column(name).to_pylist()) for name in spec.key), strict=True)
+        latest[key] = max(latest.get(key, (0, 0)), (int(lsn), int(number)))
+    ours = _texts(last, spec.key, plain=plain)
     at = zip(last.column(COMMIT_LSN).to_pylist(), last.column(CHANGE_NUMBER).to_pylist(), strict=True)
-    found = [latest.get(key if plain else (), (0, 0)) > place for key, place in zip(ours, at, strict=True)]
+    found = [latest.get(key, (0, 0)) > place for key, place in zip(ours, at, strict=True)]
     return np.array(found, bool)
+
+
+def _texts(rows: pa.Table, key: Sequence[str], *, plain: bool) -> Iterable[tuple[str | None, ...]]:
+    if not plain:
+        return repeat((), len(rows))
+    return zip(*(rows.column(name).cast(pa.string()).to_pylist() for name in key), strict=True)
