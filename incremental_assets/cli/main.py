@@ -169,6 +169,27 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, strict: bo
 @commands.command()
 @everywhere
 @select
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Rows shown of a table.")
+@click.option(
+    "--csv",
+    "csv_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write them to this file, a line per value; nobody else may read it.",
+)
+def diff(config: Path | None, select: tuple[str, ...], limit: int, csv_file: Path | None, **_: Any) -> Answer:
+    """Which rows of a copy differ from its source, in which values?
+
+    What `check` counts, row by row: the key, the columns, and the value of either side; exit 1 if a row differs that the
+    next sync does not bring. Values of columns that are declared `pii` are hidden.
+    """
+    from incremental_assets.cli.commands import diff as command
+
+    return command.run(config, select, command.Options(limit, csv_file))
+
+
+@commands.command()
+@everywhere
+@select
 @click.option(
     "--sql", is_flag=True, help="Print the role, grants and indexes that are missing, for an administrator to run."
 )

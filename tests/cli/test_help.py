@@ -23,6 +23,7 @@ def test_the_commands_are_those_of_the_readme() -> None:
         "coverage",
         "demo",
         "dev",
+        "diff",
         "discover",
         "doctor",
         "engine",

@@ -10,6 +10,7 @@ LAKE = (
     ports.LakeWriter,
     ports.LakeAuditor,
     ports.LakeKeys,
+    ports.LakeRows,
     ports.LakeQuarantine,
     ports.LakeHistorian,
     ports.LakeCompactor,
@@ -24,7 +25,7 @@ def test_ports_are_interfaces_and_what_a_sync_needs_of_them_is_one_value():
     assert [name for name, found in OWN.items() if not getattr(found, "_is_protocol", False)] == ["Ports"]
 
 
-def test_the_lake_is_seven_ports_that_share_no_method():
+def test_the_lake_is_eight_ports_that_share_no_method():
     asked = [methods(port) for port in LAKE]
 
     assert max(len(each) for each in asked) <= 6

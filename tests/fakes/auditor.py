@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Outdated, RowHash
+from incremental_assets.core.model.row_difference import RowDifference, Values
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from tests.fakes.database import SimulatedDatabase
@@ -42,6 +44,27 @@ class FakeAuditor(FakeQuarantine):
             here, there = ([row for row in rows if places.holds(place_of(spec, row))] for rows in (here, there))
         missing, extra = without(here, there), without(there, here)
         return Comparison(len(missing), len(extra), _keys(spec, missing), _keys(spec, extra))
+
+    def differing_rows(
+        self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None, most: int
+    ) -> tuple[RowDifference, ...]:
+        """By key, against the source that this lake was given; what only the lake has there is looked for in all of the source."""
+        if self.database is None:
+            raise ValueError("this lake was given no source to compare with")
+        fit = [row for row in self.database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
+        here, there = (_in(spec, windows, rows) for rows in (fit, self.living(spec)))
+        if places is not None:
+            here, there = ([row for row in rows if places.holds(place_of(spec, row))] for rows in (here, there))
+        missing, extra = without(here, there), without(there, here)
+        found = []
+        for key in dict.fromkeys(key_of(spec, row) for row in (*missing, *extra)):
+            sources, copies = ([row for row in rows if key_of(spec, row) == key] for rows in (missing, extra))
+            newer = [] if sources else [row for row in fit if key_of(spec, row) == key]
+            found += [
+                RowDifference(_values(spec, source), _values(spec, copy), is_newer=bool(newer))
+                for source, copy in zip_longest(sources or newer, copies)
+            ]
+        return tuple(found[:most])
 
     def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
         """Rows under the key of a row of the source that cannot land."""
@@ -89,6 +112,12 @@ def _in(spec: TableSpec, windows: Sequence[Window], rows: Sequence[Row]) -> list
         if spec.read_by is None
         or any(inside(spec, window, row, nulls=window == Window(None, None)) for window in windows)
     ]
+
+
+def _values(spec: TableSpec, row: Row | None) -> Values | None:
+    if row is None:
+        return None
+    return tuple(None if row.get(name) is None else str(row[name]) for name in spec.shape.names)
 
 
 def _keys(spec: TableSpec, rows: Sequence[Row]) -> tuple[str, ...]:

@@ -281,6 +281,11 @@ class Reader(Protocol):
     ) -> DataFrame:
         """KEY and HASH of `own_names.py` for every row of the windows, or of those alone whose keys lie at some places, to find the rows that differ."""
 
+    def row_texts(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
+        """KEY and ROW of `own_names.py` of the same rows, to show the values that differ."""
+
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
         """KEY of each row of the windows that Spark cannot hold; None where it holds them all."""
 

@@ -11,7 +11,7 @@ from incremental_assets.adapters.databases.measure import text_hash
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.row_texts import is_marked, key_text, place, row_hash, row_text, written_text
 from incremental_assets.adapters.databases.sentences import ALTERED
-from incremental_assets.adapters.spark.own_names import HASH, KEY, WRITTEN
+from incremental_assets.adapters.spark.own_names import HASH, KEY, ROW, WRITTEN
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.collation_key import as_planned
@@ -22,6 +22,9 @@ from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import Column, FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
+
+TEXT_COLUMNS = f"{KEY} string, {ROW} string"
+"""Of a search for values that differ: the key's canonical text, and that of the row."""
 
 
 class Unfit(ValueError):
@@ -95,6 +98,15 @@ def hashed(spec: TableSpec, rows: Iterable[Row], places: KeyParts | None) -> lis
             row_hash(spec.columns, row.values),
             *([written_text(spec, row.values)] if spec.collation_key else []),
         )
+        for row in rows
+        if places is None or places.holds(place(spec, row.values))
+    ]
+
+
+def texts(spec: TableSpec, rows: Iterable[Row], places: KeyParts | None) -> list[tuple[str, str]]:
+    """What `TEXT_COLUMNS` names of the same rows."""
+    return [
+        (key_text(spec, row.values), row_text(spec.columns, row.values))
         for row in rows
         if places is None or places.holds(place(spec, row.values))
     ]

@@ -33,7 +33,12 @@ LONG = 1024
 
 def spark_row_hash(columns: Sequence[Column]) -> str:
     """Spark SQL for a row's hash, a BIGINT of 60 bits, whose sum may need more than 64. The session's zone is UTC and ANSI is on."""
-    return f"CAST(conv(substr(md5({spark_row_text(columns)}), 1, 15), 16, 10) AS BIGINT)"
+    return spark_text_hash(spark_row_text(columns))
+
+
+def spark_text_hash(text: str) -> str:
+    """Spark SQL for the hash of what is a canonical text in Spark SQL."""
+    return f"CAST(conv(substr(md5({text}), 1, 15), 16, 10) AS BIGINT)"
 
 
 def spark_row_text(columns: Sequence[Column]) -> str:
@@ -69,8 +74,13 @@ def readable_key(columns: Sequence[Column], text: str) -> str:
 
 def readable_parts(columns: Sequence[Column], text: str) -> str:
     """The same of the canonical text of any columns of a row."""
+    return ", ".join("NULL" if value is None else value for value in readable_values(columns, text))
+
+
+def readable_values(columns: Sequence[Column], text: str) -> tuple[str | None, ...]:
+    """The values in the canonical text of some columns as people read them; None for NULL."""
     parts = zip(columns, parts_of(columns, text), strict=True)
-    return ", ".join("NULL" if part is None else _readable(column, part) for column, part in parts)
+    return tuple(None if part is None else _readable(column, part) for column, part in parts)
 
 
 def parts_of(columns: Sequence[Column], text: str) -> list[str | None]:

@@ -19,6 +19,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Measure, Outdated, RowHash
 from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
+from incremental_assets.core.model.row_difference import RowDifference
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import CopyKeys, PlacedRows
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class LakeAudit(LakePart):
-    """Implements `core.ports.LakeAuditor` and `core.ports.LakeKeys`."""
+    """Implements `core.ports.LakeAuditor`, `core.ports.LakeKeys` and `core.ports.LakeRows`."""
 
     def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Counting:
         """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
@@ -73,6 +74,16 @@ class LakeAudit(LakePart):
 
         with explained(spec.id, self._lake), one_reader(source, spec.id):
             return checksums.compare(held, windows, source, places)
+
+    def differing_rows(
+        self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None, most: int
+    ) -> tuple[RowDifference, ...]:
+        """The values of both sides of rows that differ, by key; of some windows, or of them the rows alone whose keys lie at some places."""
+        held, source = self._held_and_source(spec)
+        from incremental_assets.adapters.delta.audit.differing_rows import differing_rows
+
+        with explained(spec.id, self._lake), one_reader(source, spec.id):
+            return differing_rows(held, windows, source, places, most)
 
     def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
         """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land."""

@@ -70,6 +70,8 @@ WRITTEN = own("written")
 """Of a row-by-row comparison: the key as it is written, for people, where rows are told apart by a collation key."""
 HASH = own("hash")
 """Of a row-by-row comparison: the row's hash."""
+ROW = own("row")
+"""Of a search for values that differ: the canonical text of the whole row."""
 CURSOR = own("cursor")
 """Of a measure: the row's cursor."""
 

@@ -21,6 +21,7 @@ from incremental_assets.core.ports.lake import (
     LakeKeys,
     LakeQuarantine,
     LakeReader,
+    LakeRows,
     LakeWriter,
 )
 from incremental_assets.core.ports.source import Probe, Snapshot, Source
@@ -41,6 +42,7 @@ __all__ = [
     "LakeKeys",
     "LakeQuarantine",
     "LakeReader",
+    "LakeRows",
     "LakeWriter",
     "Lease",
     "PlacedRows",

@@ -13,6 +13,7 @@ from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Outdated, RowHash
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
+from incremental_assets.core.model.row_difference import RowDifference
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -104,6 +105,15 @@ class LakeKeys(Protocol):
         """A key's canonical text as people read it."""
 
 
+class LakeRows(Protocol):
+    """The rows of a copy beside those of the source, for people."""
+
+    def differing_rows(
+        self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None, most: int
+    ) -> tuple[RowDifference, ...]:
+        """The first `most` rows of the windows that differ, or of those alone whose keys lie at some places, in the order of the keys; the lake's version is chosen first."""
+
+
 class LakeQuarantine(Protocol):
     """Rows that a table's contract holds in its quarantine."""
 
@@ -155,5 +165,7 @@ class LakeCompactor(Protocol):
         """The same for its history; `state` is the copy's."""
 
 
-class Lake(LakeReader, LakeWriter, LakeAuditor, LakeKeys, LakeQuarantine, LakeHistorian, LakeCompactor, Protocol):
+class Lake(
+    LakeReader, LakeWriter, LakeAuditor, LakeKeys, LakeRows, LakeQuarantine, LakeHistorian, LakeCompactor, Protocol
+):
     """One Delta table per source table."""

@@ -16,6 +16,7 @@ from incremental_assets.core.ports.lake import (
     LakeKeys,
     LakeQuarantine,
     LakeReader,
+    LakeRows,
     LakeWriter,
 )
 from incremental_assets.core.ports.source import Probe, Source
@@ -59,6 +60,11 @@ class Ports:
     @property
     def by_key(self) -> LakeKeys:
         """The lake, for comparisons by key."""
+        return self.lake
+
+    @property
+    def rows(self) -> LakeRows:
+        """The lake, for rows that people look at."""
         return self.lake
 
     @property

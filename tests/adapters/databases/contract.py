@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.measure import spark_row_hash
+from incremental_assets.adapters.databases.measure import spark_row_hash, text_hash
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.spark_source import SparkSource
@@ -387,6 +387,10 @@ def test_both_sides_count_and_hash_alike(world: World, probe: SqlProbe, spark: S
     assert reader.row_hashes(spark, spec, (WHOLE,)).count() == 3
     first = KeyParts(1, 3, 0, frozenset({1}))
     assert [row[0] for row in reader.row_hashes(spark, spec, (WHOLE,), first).collect()] == ["1"]
+    hashes = {row[0]: row[1] for row in reader.row_hashes(spark, spec, (WHOLE,)).collect()}
+    texts = {row[0]: row[1] for row in reader.row_texts(spark, spec, (WHOLE,)).collect()}
+    assert {key: text_hash(text) for key, text in texts.items()} == hashes
+    assert [row[0] for row in reader.row_texts(spark, spec, (WHOLE,), first).collect()] == ["1"]
 
 
 def test_a_value_that_spark_cannot_hold_stands_with_its_column_and_lands_nowhere(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.file_reader import FileReader
-from incremental_assets.adapters.databases.local_rows import hashed_columns
+from incremental_assets.adapters.databases.local_rows import TEXT_COLUMNS, hashed_columns
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.errors import explained
-from incremental_assets.adapters.databases.mysql.window_queries import row_hashes, unholdable_keys
+from incremental_assets.adapters.databases.mysql.window_queries import row_hashes, row_texts, unholdable_keys
 from incremental_assets.adapters.spark.own_names import KEY
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.key_parts import KeyParts
@@ -36,6 +36,14 @@ class MySqlReader(FileReader):
         with self._asking(spec) as connection:
             found = row_hashes(connection, spec, windows, places)
         return session.createDataFrame(found, hashed_columns(spec))
+
+    def row_texts(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
+        """Keys and texts, read in a snapshot of their own, and held in memory."""
+        with self._asking(spec) as connection:
+            found = row_texts(connection, spec, windows, places)
+        return session.createDataFrame(found, TEXT_COLUMNS)
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
         """The keys, read in a snapshot of their own; None where there are none."""

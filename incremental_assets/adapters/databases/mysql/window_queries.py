@@ -81,15 +81,24 @@ def row_hashes(
     connection: Connection, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
 ) -> list[tuple[Any, ...]]:
     """The key's canonical text, or the row's hash where there is no key, the row's hash, and the key as it is written where its text is that of a collation key; asked in a snapshot."""
-    rows = _inside(spec, windows) & _landable(spec) & _unmarked(spec)
-    if places is not None:
-        rows &= at_places(spec, places)
+    rows = _compared(spec, windows, places)
     columns = [_key(spec), row_hash(spec.columns), *([_one_text(spec.key_columns)] if spec.collation_key else [])]
     found = all_rows(connection, select(spec, ", ".join(columns), rows))
     digests = checked(connection, spec, (row[1] for row in found))
     return [
         (str(key), int(digest), *map(str, written)) for (key, _, *written), digest in zip(found, digests, strict=True)
     ]
+
+
+def row_texts(
+    connection: Connection, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+) -> list[tuple[str, str]]:
+    """The key's canonical text, or the row's hash where there is no key, and the row's canonical text; asked in a snapshot."""
+    found = all_rows(
+        connection, select(spec, f"{_key(spec)}, {_row_text(spec.columns)}", _compared(spec, windows, places))
+    )
+    rows = checked(connection, spec, (text for _, text in found))
+    return [(str(key), text) for (key, _), text in zip(found, rows, strict=True)]
 
 
 def placed_rows(connection: Connection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
@@ -179,6 +188,11 @@ def _inside(spec: TableSpec, windows: Sequence[Window]) -> Condition:
 def _part(spec: TableSpec, window: Window) -> Condition:
     is_whole = window.lower is None and window.upper is None
     return inside(spec, window, nulls=is_whole and cursor_of(spec).nulls is not NullPolicy.SKIP)
+
+
+def _compared(spec: TableSpec, windows: Sequence[Window], places: KeyParts | None) -> Condition:
+    rows = _inside(spec, windows) & _landable(spec) & _unmarked(spec)
+    return rows if places is None else rows & at_places(spec, places)
 
 
 def _landable(spec: TableSpec) -> Condition:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.file_reader import FileReader
-from incremental_assets.adapters.databases.local_rows import hashed, hashed_columns
+from incremental_assets.adapters.databases.local_rows import TEXT_COLUMNS, hashed, hashed_columns, texts
 from incremental_assets.adapters.databases.row_texts import key_text
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.errors import explained
@@ -38,6 +38,14 @@ class SqliteReader(FileReader):
         with self._asking(spec) as connection:
             rows = hashed(spec, window_queries.landable(connection, spec, windows), places)
         return session.createDataFrame(rows, hashed_columns(spec))
+
+    def row_texts(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
+        """Keys and texts, read in a transaction of their own, and held in memory."""
+        with self._asking(spec) as connection:
+            rows = texts(spec, window_queries.landable(connection, spec, windows), places)
+        return session.createDataFrame(rows, TEXT_COLUMNS)
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
         """The keys, read in a transaction of their own; None where there are none."""

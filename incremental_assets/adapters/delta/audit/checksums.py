@@ -76,7 +76,7 @@ def compare(held: Held, windows: Sequence[Window], reader: Reader, places: KeyPa
     rows = rows_of(held).where(in_any(spec, windows))
     if places is not None:
         rows = rows_within(spec, rows, places)
-    lake = rows.select(_key(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH), _written(spec))
+    lake = rows.select(key_of(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH), _written(spec))
     source = without_held(held.session, held.quarantine, spec, reader.row_hashes(held.session, spec, windows, places))
     if WRITTEN not in source.columns:
         source = source.withColumn(WRITTEN, sf.col(KEY))
@@ -100,7 +100,7 @@ def outdated(held: Held, windows: Sequence[Window], reader: Reader) -> Outdated:
     # The whole target is not read for nothing.
     if keys is None or keys.isEmpty():
         return Outdated(0)
-    rows = rows_of(held).select(_key(held.spec).alias(KEY), _written(held.spec)).join(keys, on=KEY, how="left_semi")
+    rows = rows_of(held).select(key_of(held.spec).alias(KEY), _written(held.spec)).join(keys, on=KEY, how="left_semi")
     found = rows.orderBy(WRITTEN).limit(_SAMPLES).collect()
     return Outdated(
         rows.count() if len(found) == _SAMPLES else len(found), _shown(held.spec, [each[WRITTEN] for each in found])
@@ -174,11 +174,11 @@ def rows_of(held: Held, *, latest: bool = False) -> DataFrame:
 
 def _written(spec: TableSpec) -> Column:
     """The same of the key as it is written, for people."""
-    text = sf.expr(spark_key_text(spec.key_columns)) if spec.key else _key(spec)
+    text = sf.expr(spark_key_text(spec.key_columns)) if spec.key else key_of(spec)
     return text.alias(WRITTEN)
 
 
-def _key(spec: TableSpec) -> Column:
+def key_of(spec: TableSpec) -> Column:
     """The canonical text of the key, as the source writes it; of a table without a key the row's hash, as text."""
     if not spec.key:
         return sf.expr(spark_row_hash(spec.columns)).cast("string")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.file_reader import FileReader
-from incremental_assets.adapters.databases.local_rows import hashed, hashed_columns
+from incremental_assets.adapters.databases.local_rows import TEXT_COLUMNS, hashed, hashed_columns, texts
 from incremental_assets.adapters.databases.row_texts import key_text
 from incremental_assets.adapters.spark.own_names import KEY
 from incremental_assets.core.interruption import this_process
@@ -38,6 +38,14 @@ class RowReader(FileReader):
         with self._asking(spec) as connection:
             rows = hashed(spec, queries.landable(self.dialect, connection, spec, windows), places)
         return session.createDataFrame(rows, hashed_columns(spec))
+
+    def row_texts(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
+        """Keys and texts, read in a snapshot of their own, and held in memory."""
+        with self._asking(spec) as connection:
+            rows = texts(spec, queries.landable(self.dialect, connection, spec, windows), places)
+        return session.createDataFrame(rows, TEXT_COLUMNS)
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
         """The keys, read in a snapshot of their own; None where there are none."""

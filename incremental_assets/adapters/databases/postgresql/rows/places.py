@@ -14,6 +14,7 @@ from incremental_assets.adapters.databases.postgresql.rows.measure import (
     comparable,
     key_text,
     row_hash,
+    row_text,
     window_number,
 )
 from incremental_assets.adapters.databases.postgresql.rows.placed import by_index, numbers, place, placed, rows_within
@@ -24,7 +25,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     inline,
     relation,
 )
-from incremental_assets.adapters.spark.own_names import HASH, KEY, WRITTEN
+from incremental_assets.adapters.spark.own_names import HASH, KEY, ROW, WRITTEN
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -87,6 +88,16 @@ def key_ends(asked: Asked, spec: TableSpec) -> tuple[int, int] | None:
 
 def row_hashes_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> str:
     """The SQL by which Spark's reader gets key and hash of every row of the windows, or of those alone whose keys lie at some places, to find the rows that differ."""
+    written = f", {key_text(spec.key_columns)} AS {WRITTEN}" if spec.collation_key else ""
+    return _keyed(spec, f"{row_hash(spec.columns)} AS {HASH}{written}", windows, places)
+
+
+def row_texts_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> str:
+    """The same for the key and the canonical text of each of these rows, to show the values that differ."""
+    return _keyed(spec, f"{row_text(spec.columns)} AS {ROW}", windows, places)
+
+
+def _keyed(spec: TableSpec, selected: str, windows: Sequence[Window], places: KeyParts | None) -> str:
     key = (
         key_text([column_of(spec, name) for name in spec.key])
         if spec.key
@@ -95,8 +106,7 @@ def row_hashes_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts 
     rows = comparable(spec, windows, inline)
     if places is not None:
         rows = f"{rows} AND {at_places(spec, places, inline)}"
-    written = f", {key_text(spec.key_columns)} AS {WRITTEN}" if spec.collation_key else ""
-    return f"SELECT {key} AS {KEY}, {row_hash(spec.columns)} AS {HASH}{written} FROM {relation(spec.id)} WHERE {rows}"
+    return f"SELECT {key} AS {KEY}, {selected} FROM {relation(spec.id)} WHERE {rows}"
 
 
 def at_places(spec: TableSpec, places: KeyParts, values: Values) -> str:

@@ -17,7 +17,7 @@ from incremental_assets.adapters.databases.postgresql.errors import explain_read
 from incremental_assets.adapters.databases.postgresql.pinned import Limits
 from incremental_assets.adapters.databases.postgresql.rows.copy_part import CopyPart
 from incremental_assets.adapters.databases.postgresql.rows.measure import unholdable_keys_sql
-from incremental_assets.adapters.databases.postgresql.rows.places import row_hashes_sql
+from incremental_assets.adapters.databases.postgresql.rows.places import row_hashes_sql, row_texts_sql
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -69,6 +69,12 @@ class JdbcReader:
     ) -> DataFrame:
         """Keys and hashes, read in a snapshot of their own when Spark evaluates the frame."""
         return self._jdbc().read(session, row_hashes_sql(spec, windows, places))
+
+    def row_texts(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
+        """Keys and texts, read in a snapshot of their own when Spark evaluates the frame."""
+        return self._jdbc().read(session, row_texts_sql(spec, windows, places))
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
         """The keys, read in a snapshot of their own when Spark evaluates the frame; None where no row can be such."""

@@ -1,0 +1,68 @@
+"""Which rows of a table differ between copy and source, and in which values: what `check` counts, shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incremental_assets.core.checks.look import look
+from incremental_assets.core.checks.reconcile import settled_windows
+from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.change_columns import keeps_changes
+from incremental_assets.core.model.cures import sync
+from incremental_assets.core.model.partition import Grid
+from incremental_assets.core.model.row_difference import RowDifference, without_pii
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import EVERYTHING, Window
+from incremental_assets.core.planning.preflight import check_terms
+from incremental_assets.core.ports import Ports
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingRows:
+    """The first rows that differ, without values that are declared `pii`."""
+
+    spec: TableSpec
+    rows: tuple[RowDifference, ...]
+    compared: int
+    """Rows of the source that were compared."""
+    is_all: bool
+    """Whether there are no more than these."""
+    through: str | None
+    """The cursor below which rows were compared, as later ones have not settled; None where all rows were."""
+
+
+def differing_rows(spec: TableSpec, grid: Grid | None, most: int, ports: Ports) -> DifferingRows:
+    """The first `most` of them. Raises SelectionError where nothing has landed or can be compared, TermsChanged, SourceRefused."""
+    state = ports.checkpoints.position(spec.id).state
+    if state is None:
+        raise SelectionError(f"{spec.id}: nothing has landed yet that could be compared; run {sync(spec.id)} first")
+    if keeps_changes(spec):
+        raise SelectionError(
+            f"{spec.id}: the copy has every change that the source's log has, and the source shows none but the last of each row, so that the two are not compared"
+        )
+    windows = _windows(spec, grid, state)
+    if not windows:
+        raise SelectionError(
+            f"{spec.id}: nothing has settled yet that could be compared; `incremental-assets status` says what the watermark waits for"
+        )
+    seen = look(spec, windows, ports)
+    if not seen.windows:
+        return DifferingRows(spec, (), seen.rows, is_all=True, through=_through(windows))
+    places = seen.found.places if seen.found else None
+    # One more tells that there are more.
+    rows = ports.rows.differing_rows(spec, seen.windows, places, most + 1)
+    shown = tuple(without_pii(spec, row) for row in rows[:most])
+    return DifferingRows(spec, shown, seen.rows, is_all=len(rows) <= most, through=_through(windows))
+
+
+def _windows(spec: TableSpec, grid: Grid | None, state: State) -> tuple[Window, ...]:
+    if spec.read_by is None:
+        return (EVERYTHING,)
+    check_terms(spec, state)
+    return settled_windows(spec, grid, state)
+
+
+def _through(windows: tuple[Window, ...]) -> str | None:
+    upper = windows[-1].upper
+    return None if upper is None else upper.text
