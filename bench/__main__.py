@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench import comparing, databases, drift, freshness, large
+from bench import backlog, comparing, databases, drift, freshness, large
 from bench.environments import Environments
 from bench.figures import Result, Results
 from bench.machine import machine, tools
@@ -39,6 +39,7 @@ BY_THEMSELVES: Mapping[str, tuple[str, Callable[[int], Mapping[str, Any]], Calla
     comparing.NAME: ("compare", comparing.play, lambda sizes: sizes.big_table),
     large.NAME: ("large", large.play, lambda sizes: sizes.large),
     freshness.NAME: ("freshness", freshness.play, lambda sizes: sizes.fresh),
+    backlog.NAME: ("backlog", backlog.play, lambda sizes: sizes.backlog),
 }
 """Workloads with a server of their own: the part of the results, what runs it, and the rows of its table, or those that come into it."""
 
@@ -75,7 +76,7 @@ def _play(
 ) -> None:
     begun, sizes = time.monotonic(), QUICK if options.quick else FULL
     made = workloads.all()
-    known = [*made, drift.NAME, comparing.NAME, freshness.NAME, databases.NAME]
+    known = [*made, drift.NAME, comparing.NAME, freshness.NAME, backlog.NAME, databases.NAME]
     chosen = options.only.split(",") if options.only else known
     unknown = [name for name in chosen if name not in (*known, large.NAME)]
     if unknown:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
@@ -25,6 +26,7 @@ from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.resources.runtime import Runtime
 
 TABLE = TableId("shop", "public", "orders")
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 _CONFIG = """
 lake: ./lake
 checkpoints: sqlite:///checkpoints.db
@@ -84,10 +86,12 @@ class BigTable:
 
 
 @contextmanager
-def big_table(name: str, rows: int, statements: Sequence[str]) -> Iterator[BigTable]:
-    """Made and vacuumed; gone at the end of the block."""
+def big_table(
+    name: str, rows: int, statements: Sequence[str], settings: Mapping[str, str] = NO_SETTINGS
+) -> Iterator[BigTable]:
+    """Made and vacuumed; gone at the end of the block. `settings`: of the server, beside those of every benchmark."""
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-"))
-    server = EmbeddedPostgres(folder / "server", settings=SETTINGS)
+    server = EmbeddedPostgres(folder / "server", settings={**SETTINGS, **settings})
     server.start()
     try:
         say(f"{name}: a table of {rows:,} rows")

@@ -101,6 +101,8 @@ class Results:
     """Likewise of `bench.large`, which is played by name alone."""
     freshness: Mapping[str, Any] = field(default_factory=dict)
     """Likewise of `bench.freshness`."""
+    backlog: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.backlog`."""
 
     def anew(self) -> Self:
         """The results that stay when everything is measured again: those of workloads that run by name alone."""

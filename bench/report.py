@@ -34,6 +34,7 @@ def document(results: Results, picture: Path) -> str:
             _compare(results),
             _large(results),
             _freshness(results),
+            _backlog(results),
             _profiles(results),
         )
         if part
@@ -241,6 +242,31 @@ def _large(results: Results) -> str:
         f"### L: a table of {measured['rows']:,} rows",
         f"Syncs in an open session, each measured once; the changed rows are spread over the keys; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
         "Processor seconds and memory are those of our processes and of the source.",
+        _table(head, rows, 1),
+    ]
+    return "\n\n".join(lines)
+
+
+def _backlog(results: Results) -> str:
+    measured = results.backlog
+    if not measured:
+        return ""
+    before, after = measured["load"]
+    rows = [
+        (
+            step["told"],
+            f"{step['seconds']:.1f}",
+            f"{step['cpu']:.1f}",
+            _count(round(measured["rows"] / step["seconds"], -3)),
+            _count(step["read"]),
+        )
+        for step in measured["steps"]
+    ]
+    head = ("", "seconds", "processor s", "changes a second", "rows read")
+    lines = [
+        f"### B: a backlog of {measured['rows']:,} changes in PostgreSQL's log",
+        "A table of ten columns; half of the changes are rows that come, and half change rows that are there. Processor seconds are those of our processes and of the source; rows read are one for each key.",
+        f"Syncs in an open session, from the slot to the lake, until nothing is left; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
         _table(head, rows, 1),
     ]
     return "\n\n".join(lines)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.backlog import AT_ONCE, FEW
 from bench.comparing import COMPARED
 from bench.figures import Results, percentile
 from bench.names import CHECK, DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_MERGE, SPARK_PARQUET
@@ -96,6 +97,17 @@ def fresh(share: int) -> Reached:
     return reached
 
 
+def backlog(way: str) -> Reached:
+    """Seconds for a million changes of a backlog, from the slot to the lake: the median of the rounds."""
+
+    def reached(results: Results) -> float | None:
+        steps = results.backlog.get("steps", ())
+        found = [each["seconds"] for each in steps if each["way"] == way]
+        return statistics.median(found) * 1_000_000 / results.backlog["rows"] if found else None
+
+    return reached
+
+
 def thousand(_: Results) -> float | None:
     """From the other benchmark's own file."""
     return float(json.loads(THOUSAND.read_text(encoding="utf-8"))["seconds"]["tick"]) if THOUSAND.exists() else None
@@ -130,6 +142,8 @@ TARGETS = (
     Target("DB", "first load, whole process, MariaDB to PostgreSQL", 1.5, ratio("DB load", MARIADB, POSTGRESQL)),
     Target("DB", "tick, whole process, MariaDB to PostgreSQL", 1.2, ratio("DB tick", MARIADB, POSTGRESQL)),
     Target("Q", "from the commit until the row is seen, by the sensor at `every: 1s`, 99 of 100 rows", 4.0, fresh(99), "s"),
+    Target("B", "a backlog of the log in one transaction of each kind, seconds per million changes", 8.33, backlog(AT_ONCE), "s"),
+    Target("B", "the same in transactions of a hundred, seconds per million changes", 8.33, backlog(FEW), "s"),
     Target("M", "first load in a JVM of 2 GB: our Python", 500.0, most("M load", OURS, "python", MIB), "MiB"),
     Target("M", "big delta in a JVM of 2 GB: our Python", 500.0, most("M delta", OURS, "python", MIB), "MiB"),
 )  # fmt: skip

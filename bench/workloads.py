@@ -46,6 +46,8 @@ class Sizes:
     """Rows of the table of which a tenth changes."""
     fresh: int
     """Rows that are waited for, one after the other."""
+    backlog: int
+    """Changes that wait in the source's log."""
 
 
 FULL = Sizes(
@@ -60,6 +62,7 @@ FULL = Sizes(
     big_table=10_000_000,
     large=100_000_000,
     fresh=50,
+    backlog=1_000_000,
 )
 QUICK = Sizes(
     scale=Decimal("0.1"),
@@ -73,6 +76,7 @@ QUICK = Sizes(
     big_table=200_000,
     large=1_000_000,
     fresh=5,
+    backlog=100_000,
 )
 
 

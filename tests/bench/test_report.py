@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import report, targets
+from bench.backlog import AT_ONCE, FEW
 from bench.comparing import COMPARED, WHOLE
 from bench.figures import Played, Result, Results, Round, Span
 from bench.names import DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION
@@ -201,6 +202,26 @@ def test_how_fresh_a_copy_is_is_told_where_it_was_played_and_has_its_target() ->
     assert "### Q:" in document(replace(found, freshness={**played, "parts": []}), PICTURE), (
         "though every row came with another"
     )
+
+
+def test_how_fast_a_backlog_of_the_log_lands_is_told_where_it_was_played_and_has_its_targets() -> None:
+    step = {"told": "500,000 changes at once", "cpu": 4.0, "lines": None, "read": 400_000, "way": AT_ONCE}
+    played = {
+        "rows": 500_000,
+        "commit": "abc1234",
+        "at": "2026-11-27 21:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": [{**step, "seconds": seconds} for seconds in (4.0, 5.0, 9.0)] + [{**step, "seconds": 4.0, "way": FEW}],
+    }
+    found = replace(LOADED, backlog=played)
+    told = document(found, PICTURE)
+    assert "### B: a backlog of 500,000 changes in PostgreSQL's log" in told
+    assert "| 500,000 changes at once | 5.0 | 4.0 | 100,000 | 400,000 |" in told
+    assert "### B:" not in document(LOADED, PICTURE)
+    at_once, few = [target for target in TARGETS if target.workload == "B"]
+    assert at_once.verdict(found) == (10.0, "missed")
+    assert few.verdict(found) == (8.0, "met")
+    assert few.verdict(LOADED) == (None, "not measured yet")
 
 
 def test_what_a_comparison_costs_is_told_beside_a_full_refresh_and_has_its_targets() -> None:
