@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from incremental_assets.adapters.databases.dialect import Address
+    from incremental_assets.adapters.databases.dialect import Reader
     from incremental_assets.adapters.delta.ownership import Ownership
     from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.model.installation import Installation
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 Session = Callable[[], "SparkSession"]
 
 
-def open_lake(root: str, session: Session, address: Address, tasks: Tasks, owner: Ownership) -> Lake:
-    """Delta tables below `root`, and where the source is that they are compared with."""
-    from incremental_assets.adapters.databases.registry import dialect_of
+def open_lake(root: str, session: Session, reader: Reader | None, tasks: Tasks, owner: Ownership) -> Lake:
+    """Delta tables below `root`, and the rows that they are compared with, where they are with any."""
     from incremental_assets.adapters.delta.lake import DeltaLake
 
-    return DeltaLake(root, session, dialect_of(address.dialect).reader(address), tasks, owner)
+    return DeltaLake(root, session, reader, tasks, owner)
 
 
 def open_ownership(root: str, installation: Callable[[], Installation]) -> Ownership:

@@ -18,7 +18,7 @@ from incremental_assets.resources.checkpoints import open_checkpoints
 from incremental_assets.resources.contracts import with_sound_contracts
 from incremental_assets.resources.lake import open_lake, open_ownership, open_stage
 from incremental_assets.resources.session import session_of
-from incremental_assets.resources.source import address, open_logged_reader, open_probe, open_reader
+from incremental_assets.resources.source import open_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from incremental_assets.core.errors import EngineLost
     from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
     from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+    from incremental_assets.core.ports import OpenSource, Probe
     from incremental_assets.resources.spark import SparkResource
 
 _HASHED = 3
@@ -54,7 +55,7 @@ class Runtime:
         self._spark = spark
         self._lock = threading.RLock()
         self._checkpoints: SqlCheckpoints | None = None
-        self._probes: dict[str, SqlProbe] = {}
+        self._sources: dict[str, OpenSource] = {}
         self._ports: dict[str, Ports] = {}
         self._begun: Session | None = None
         self._tasks: Tasks | None = None
@@ -100,33 +101,43 @@ class Runtime:
 
         return ProcessIdentity.parse(process).is_gone
 
-    def probe(self, source: str) -> SqlProbe:
+    def probe(self, source: str) -> Probe:
         """Light queries to a source, by its name."""
-        with self._lock:
-            if source not in self._probes:
-                self._probes[source] = open_probe(
-                    self.configuration.source(source), self.configuration.path, self.configuration.lake
-                )
-            return self._probes[source]
+        return self._source(source).probe
+
+    def database(self, source: str) -> SqlProbe | None:
+        """The same, and what only a database can be asked; None for a source of another kind."""
+        from incremental_assets.resources.database import OpenDatabase
+
+        found = self._source(source)
+        return found.probe if isinstance(found, OpenDatabase) else None
 
     def ports(self, source: str) -> Ports:
         """All that a sync of this source's tables needs."""
+        from incremental_assets.resources.database import OpenDatabase
+
         with self._lock:
             if source not in self._ports:
-                probe, root, session = self.probe(source), self.configuration.lake, self._session
+                found, root, session = self._source(source), self.configuration.lake, self._session
                 tasks = self._open_tasks()
-                configured = self.configuration.source(source)
-                where = address(configured, self.configuration.path)
+                reader = found.reader if isinstance(found, OpenDatabase) else None
                 self._ports[source] = Ports(
-                    probe=probe,
-                    source=open_logged_reader(open_reader(probe, where, session), configured, where, root),
+                    probe=found.probe,
+                    source=found.source,
                     stage=open_stage(root, session, tasks, self.ownership),
-                    lake=open_lake(root, session, where, tasks, self.ownership),
+                    lake=open_lake(root, session, reader, tasks, self.ownership),
                     checkpoints=self.checkpoints,
                     observer=self.observer,
                     lost_engine=self._lost_engine,
                 )
             return self._ports[source]
+
+    def _source(self, name: str) -> OpenSource:
+        with self._lock:
+            if name not in self._sources:
+                configured, root = self.configuration.source(name), self.configuration.lake
+                self._sources[name] = open_source(configured, self.configuration.path, root, self._session)
+            return self._sources[name]
 
     @property
     def ownership(self) -> Ownership:
@@ -198,12 +209,12 @@ class Runtime:
     def close(self) -> None:
         """Close what was opened; the Spark session ends with it."""
         with self._lock:
-            for probe in self._probes.values():
-                probe.close()
+            for source in self._sources.values():
+                source.close()
             if self._checkpoints is not None:
                 self._checkpoints.close()
             self._checkpoints = None
-            self._probes.clear()
+            self._sources.clear()
             self._ports.clear()
             self._remembered.clear()
             self._foreseen.clear()

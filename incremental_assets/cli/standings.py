@@ -147,10 +147,10 @@ def _logs(runtime: Runtime, found: Selection) -> dict[TableId, LogSeen]:
     seen: dict[TableId, LogSeen] = {}
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
-        if specs and source.reads_log:
-            with suppress(IncrementalAssetsError):
-                told = zip(specs, runtime.probe(source.name).logs(specs), strict=True)
-                seen |= {spec.id: each for spec, each in told if each is not None}
+        with suppress(IncrementalAssetsError):
+            database = runtime.database(source.name) if specs and source.reads_log else None
+            told = database.logs(specs) if database else ()
+            seen |= {spec.id: each for spec, each in zip(specs, told, strict=False) if each is not None}
     return seen
 
 

@@ -95,6 +95,10 @@ class FakeRuntime:
             raise self._outside.broken
         return Probe(self._outside.world.database)
 
+    def database(self, source: str) -> Probe:
+        """The same."""
+        return self.probe(source)
+
     def ports(self, source: str) -> Ports:
         """Fakes, but for the memory."""
         return replace(

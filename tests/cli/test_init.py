@@ -52,7 +52,7 @@ def test_what_is_wrong_with_the_source_is_not_told_of_the_file(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "incremental_assets.resources.source.open_probe",
+        "incremental_assets.resources.database.open_probe",
         lambda *_: (_ for _ in ()).throw(OSError(5, "the disk is gone")),
     )
     said = call("init", "sqlite:///here.db")

@@ -14,7 +14,7 @@ from incremental_assets.adapters.databases.postgresql.connect import jdbc_proper
 from incremental_assets.adapters.delta import commit
 from incremental_assets.adapters.delta.direct import write as direct
 from incremental_assets.core.planning.report import Status
-from incremental_assets.resources.source import address
+from incremental_assets.resources.database import address
 from tests.conformance.mart import Marts, assert_healed
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from incremental_assets.core.config import load as config
+from incremental_assets.core.config.database_settings import Tls, database_of
 from incremental_assets.core.config.settings import (
     BackfillTerms,
     Compact,
@@ -17,7 +18,6 @@ from incremental_assets.core.config.settings import (
     SourceConfig,
     SparkConfig,
     TableConfig,
-    Tls,
     unlisted_table,
 )
 from incremental_assets.core.config.terms import terms_of
@@ -119,12 +119,19 @@ def test_the_smallest_file_has_every_default(tmp_path: Path) -> None:
     assert read.checkpoints == f"sqlite:///{tmp_path}/checkpoints.db"
     assert read.spark == SparkConfig(remote="auto", master=None, keep=None)
     source = read.source("shop")
-    assert (source.port, source.password, source.tls) == (5432, None, Tls.DISABLE)
-    assert (source.options.connect_timeout, source.options.socket_timeout) == (
+    assert (database_of(source).port, database_of(source).password, database_of(source).tls) == (
+        5432,
+        None,
+        Tls.DISABLE,
+    )
+    assert (database_of(source).options.connect_timeout, database_of(source).options.socket_timeout) == (
         timedelta(seconds=10),
         timedelta(seconds=60),
     )
-    assert (source.options.statement_timeout, source.fetch_size) == (timedelta(minutes=15), 1000)
+    assert (database_of(source).options.statement_timeout, database_of(source).fetch_size) == (
+        timedelta(minutes=15),
+        1000,
+    )
     assert (source.schemas, source.unlisted, source.parallel) == (("public",), "full_refresh", Parallel(4, 4))
     assert (source.every, source.refresh_every) == (timedelta(minutes=1), timedelta(days=1))
     assert source.partitions == TimeGrid(Every.MONTH, date(2000, 1, 1))
@@ -142,8 +149,12 @@ def test_every_key_arrives(tmp_path: Path, shop: SourceConfig) -> None:
     assert read.lake == "s3a://bucket/lake"
     assert read.checkpoints == "postgresql+psycopg://sync@db.example.com/checkpoints"
     assert read.spark == SparkConfig(remote="auto", master="k8s://https://k8s.example.com:6443")
-    assert (shop.host, shop.port, shop.tls) == ("db.example.com", 6432, Tls.VERIFY_CA)
-    assert (shop.user, shop.password) == (
+    assert (database_of(shop).host, database_of(shop).port, database_of(shop).tls) == (
+        "db.example.com",
+        6432,
+        Tls.VERIFY_CA,
+    )
+    assert (database_of(shop).user, database_of(shop).password) == (
         Reference("env", "SHOP_USER"),
         Reference("file", str(tmp_path / "secrets/shop")),
     )
@@ -260,7 +271,7 @@ def test_plain_words_of_yaml_stay_words(tmp_path: Path) -> None:
     """`on`, `no` and `2024` are names here, whatever YAML 1.1 makes of them."""
     read = loaded(tmp_path, SMALLEST.replace("database: shop, user: reader", "database: 2024, user: no, schemas: [on]"))
     source = read.source("shop")
-    assert (source.database, source.user, source.schemas) == ("2024", "no", ("on",))
+    assert (database_of(source).database, database_of(source).user, source.schemas) == ("2024", "no", ("on",))
 
 
 # --- paths and secrets ----------------------------------------------------------------------------
@@ -288,8 +299,8 @@ def test_references_are_kept_and_not_read(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "port").write_text("5433")
     text = SMALLEST.replace("user: reader", "user: reader, port: {file: port}, password: {env: SHOP_PASSWORD}")
     source = loaded(tmp_path, text).source("shop")
-    assert source.port == Reference("file", str(tmp_path / "port"))
-    assert str(source.password) == "{env: SHOP_PASSWORD}"
+    assert database_of(source).port == Reference("file", str(tmp_path / "port"))
+    assert str(database_of(source).password) == "{env: SHOP_PASSWORD}"
     assert "hunter2" not in repr(source)
 
 
@@ -309,7 +320,7 @@ def test_references_are_kept_and_not_read(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_whoever_is_not_loopback_is_verified(tmp_path: Path, host: str, tls: Tls) -> None:
-    assert loaded(tmp_path, SMALLEST.replace("localhost", host)).source("shop").tls is tls
+    assert database_of(loaded(tmp_path, SMALLEST.replace("localhost", host)).source("shop")).tls is tls
 
 
 @pytest.mark.parametrize(
@@ -339,9 +350,11 @@ def test_no_encryption_is_allowed_where_it_is_written_and_named_with_its_line(
     tmp_path: Path, host: str, said: str
 ) -> None:
     read = loaded(tmp_path, SMALLEST.replace("host: localhost", f"host: {host}, tls: disable"))
-    assert read.source("shop").tls is Tls.DISABLE
-    assert read.source("shop").unencrypted == said
-    cure = "write verify-full, verify-ca or require once the server has TLS"
+    settings, cure = (
+        database_of(read.source("shop")),
+        "write verify-full, verify-ca or require once the server has TLS",
+    )
+    assert (settings.tls, settings.unencrypted) == (Tls.DISABLE, (said, cure) if said else None)
     assert read.unencrypted == ((f"{read.path}:5: shop: {said}; {cure}",) if said else ())
 
 

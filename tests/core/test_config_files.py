@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from incremental_assets.core.config.database_settings import Tls, database_of
 from incremental_assets.core.config.load import load
-from incremental_assets.core.config.settings import Tls
 from incremental_assets.core.errors import ConfigurationError
 
 FILE = """
@@ -29,9 +29,14 @@ def written(folder: Path, text: str) -> Path:
 
 def test_its_path_is_relative_to_the_configuration_and_its_schema_is_main(tmp_path: Path) -> None:
     source = load(written(tmp_path, FILE)).source("app")
-    assert source.database == str(tmp_path / "data" / "app.db")
+    assert database_of(source).database == str(tmp_path / "data" / "app.db")
     assert source.schemas == ("main",)
-    assert (source.host, source.user, source.password, source.tls) == ("", "", None, Tls.DISABLE)
+    assert (
+        database_of(source).host,
+        database_of(source).user,
+        database_of(source).password,
+        database_of(source).tls,
+    ) == ("", "", None, Tls.DISABLE)
 
 
 @pytest.mark.parametrize("line", ["host: localhost", "port: 1", "user: me", "password: {env: PW}", "tls: require"])
@@ -67,9 +72,9 @@ sources:
 
 def test_where_a_schema_is_a_database_it_is_that_of_the_source_and_the_port_is_its_own(tmp_path: Path) -> None:
     source = load(written(tmp_path, DATABASE)).source("web")
-    assert (source.schemas, source.port) == (("shop",), 3306)
+    assert (source.schemas, database_of(source).port) == (("shop",), 3306)
     other = load(written(tmp_path, DATABASE + "    port: 5432\n    schemas: [shop, archive]\n")).source("web")
-    assert (other.schemas, other.port) == (("shop", "archive"), 5432)
+    assert (other.schemas, database_of(other).port) == (("shop", "archive"), 5432)
 
 
 def test_where_a_schema_is_a_database_that_a_reference_names_it_is_written(tmp_path: Path) -> None:
@@ -84,7 +89,7 @@ def test_where_a_schema_is_a_database_that_a_reference_names_it_is_written(tmp_p
 def test_where_a_schema_is_what_a_user_owns_it_is_that_of_the_user_in_upper_case(tmp_path: Path, rowstore: str) -> None:
     users = DATABASE.replace("mariadb", rowstore)
     source = load(written(tmp_path, users)).source("web")
-    assert (source.schemas, source.port) == (("READER",), 1521)
+    assert (source.schemas, database_of(source).port) == (("READER",), 1521)
     referred = users.replace("user: reader", "user: {env: READER}")
     with pytest.raises(ConfigurationError) as refused:
         load(written(tmp_path, referred))

@@ -10,9 +10,10 @@ import yaml
 from jsonschema import Draft202012Validator
 
 import incremental_assets.core
+from incremental_assets.core.config.database_settings import Tls, database_of
 from incremental_assets.core.config.json_schema import schema
 from incremental_assets.core.config.load import load
-from incremental_assets.core.config.settings import Reference, Tls
+from incremental_assets.core.config.settings import Reference
 from incremental_assets.core.model.table import Strategy
 from tests.core.test_config import SMALLEST, WHOLE
 
@@ -41,8 +42,8 @@ def test_the_file_as_shipped_loads_without_any_secret(monkeypatch: pytest.Monkey
     for name in ("HOME", "INCREMENTAL_ASSETS_CONFIG"):
         monkeypatch.delenv(name, raising=False)
     tpch = load(SHIPPED).source("tpch")
-    assert isinstance(tpch.password, Reference)
-    assert tpch.tls is Tls.DISABLE
+    assert isinstance(database_of(tpch).password, Reference)
+    assert database_of(tpch).tls is Tls.DISABLE
     assert sorted(table.name for table in tpch.tables) == [
         "customer",
         "lineitem",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from incremental_assets import load
+from incremental_assets.core.config.database_settings import database_of
 from incremental_assets.core.config.rules import grid_mistakes
 from incremental_assets.core.config.table_document import TimePartitions
 from tests.core.mistakes import FILE, in_table, only_problem
@@ -330,7 +331,7 @@ def test_two_sources_do_not_share_a_slot(tmp_path: Path) -> None:
 def test_slots_of_their_own_are_no_mistake(tmp_path: Path) -> None:
     text = FILE + A_LOG.format("shop", "one") + "  stock:\n" + A_LOG.format("stock", "two")
     (tmp_path / "sources.yaml").write_text(text)
-    assert [source.log.slot for source in load(tmp_path / "sources.yaml").sources] == ["one", "two"]
+    assert [database_of(source).log.slot for source in load(tmp_path / "sources.yaml").sources] == ["one", "two"]
 
 
 @pytest.mark.parametrize(("snippet", "text", "cure"), TABLE_MISTAKES)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from incremental_assets.core.config import load as config
+from incremental_assets.core.config.database_settings import database_of
 from incremental_assets.core.errors import ConfigurationError
 from tests.core.mistakes import FILE, NOW, SOURCE, in_source, problems
 
@@ -68,7 +69,7 @@ def test_aliases_that_stand_for_a_billion_values_are_refused_before_they_are_wri
 
 def test_an_anchor_may_be_used_again(tmp_path: Path) -> None:
     (tmp_path / "sources.yaml").write_text(in_source("options: {connect_timeout: &short 5s, socket_timeout: *short}"))
-    options = config.load(tmp_path / "sources.yaml", now=NOW).source("shop").options
+    options = database_of(config.load(tmp_path / "sources.yaml", now=NOW).source("shop")).options
     assert options.connect_timeout == options.socket_timeout
 
 

@@ -51,7 +51,7 @@ def config(
 
 
 def source(*tables: TableConfig, **changes: object) -> SourceConfig:
-    return SourceConfig("shop", "postgresql", "localhost", 5432, "shop", "reader", tables=tables, **changes)  # type: ignore[arg-type]
+    return SourceConfig("shop", "postgresql", tables=tables, **{"schemas": ("public",), **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

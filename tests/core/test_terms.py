@@ -13,7 +13,7 @@ from incremental_assets.core.model.table import Strategy, TableId
 from tests.scenario import COUNTRIES_SHAPE
 
 LISTED = TableConfig("archive", "orders", Strategy.APPEND, line=9)
-SOURCE = SourceConfig("shop", "postgresql", "localhost", 5432, "shop", "reader", schemas=("public",), tables=(LISTED,))
+SOURCE = SourceConfig("shop", "postgresql", schemas=("public",), tables=(LISTED,))
 SHAPES = tuple(
     replace(COUNTRIES_SHAPE, id=TableId(*name))
     for name in (("shop", "public", "b"), ("shop", "public", "a"), ("shop", "archive", "old"), ("other", "public", "c"))

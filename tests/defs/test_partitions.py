@@ -38,7 +38,7 @@ def table(grid: Grid | None, name: str = "orders") -> TableConfig:
 
 
 def source() -> SourceConfig:
-    return SourceConfig("shop", "postgresql", "localhost", 5432, "shop", "reader")
+    return SourceConfig("shop", "postgresql")
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.every)

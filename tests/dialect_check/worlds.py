@@ -15,8 +15,8 @@ import psycopg
 import pymysql
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.core.config.database_settings import is_loopback
 from incremental_assets.core.config.dialects import facts_of
-from incremental_assets.core.config.settings import is_loopback
 from incremental_assets.core.discovery.source_url import SourceUrl
 from incremental_assets.core.model.cursor import CursorType
 from tests.adapters.databases.contract import Words

@@ -5,28 +5,32 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from incremental_assets.core.config.database_settings import DatabaseSettings, Tls, database_of
 from incremental_assets.core.config.load import load
-from incremental_assets.core.config.settings import Reference, SourceConfig, TableConfig, Tls
+from incremental_assets.core.config.settings import Reference, SourceConfig, TableConfig
 from incremental_assets.core.errors import ConfigurationError
 from incremental_assets.core.model.table import Strategy
-from incremental_assets.resources.source import address, open_probe
+from incremental_assets.resources.database import address, open_probe
 from tests.core.mistakes import in_source
 
 FILE = Path("/etc/sources.yaml")
 SOURCE = SourceConfig(
     name="shop",
     dialect="postgresql",
-    host="localhost",
-    port=5432,
-    database="shop",
-    user="reader",
-    password=Reference("env", "SHOP_PASSWORD"),
-    tls=Tls.DISABLE,
+    settings=DatabaseSettings(
+        "postgresql", "localhost", 5432, "shop", "reader", Reference("env", "SHOP_PASSWORD"), Tls.DISABLE
+    ),
+    schemas=("public",),
     line=7,
 )
+
+
+def reached(**changes: Any) -> SourceConfig:
+    return replace(SOURCE, settings=replace(database_of(SOURCE), **changes))
 
 
 def sentence(source: SourceConfig) -> str:
@@ -69,12 +73,12 @@ def test_a_reference_that_leads_nowhere_has_the_line_on_which_it_is_written(
 def test_a_file_is_read_without_the_newline_at_its_end_and_with_every_other_space(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(" s3 cret \r\n")
-    assert address(replace(SOURCE, password=Reference("file", str(file))), FILE).password == " s3 cret "
+    assert address(reached(password=Reference("file", str(file))), FILE).password == " s3 cret "
 
 
 def test_what_is_wrong_with_a_file_is_said_in_one_sentence(tmp_path: Path) -> None:
     def of(file: Path) -> str:
-        return sentence(replace(SOURCE, password=Reference("file", str(file))))
+        return sentence(reached(password=Reference("file", str(file))))
 
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "latin").write_bytes("pässword".encode("latin-1"))
@@ -86,7 +90,7 @@ def test_what_is_wrong_with_a_file_is_said_in_one_sentence(tmp_path: Path) -> No
 
 def test_all_that_is_missing_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SHOP_PASSWORD", raising=False)
-    text = sentence(replace(SOURCE, host=Reference("env", "SHOP_HOST"), port=Reference("file", str(tmp_path / "port"))))
+    text = sentence(reached(host=Reference("env", "SHOP_HOST"), port=Reference("file", str(tmp_path / "port"))))
     assert [line.split(": ")[1:3] for line in text.splitlines()] == [
         ["'{env", "SHOP_HOST}'"],
         ["'{file", f"{tmp_path / 'port'}}}'"],
@@ -97,16 +101,16 @@ def test_all_that_is_missing_is_said_at_once(tmp_path: Path, monkeypatch: pytest
 def test_a_port_behind_a_reference_must_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
     (tmp_path / "port").write_text("five\n")
-    assert "the value is not a port" in sentence(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))))
+    assert "the value is not a port" in sentence(reached(port=Reference("file", str(tmp_path / "port"))))
     (tmp_path / "port").write_text("5433\n")
-    assert address(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))), FILE).port == 5433
+    assert address(reached(port=Reference("file", str(tmp_path / "port"))), FILE).port == 5433
 
 
 def test_a_host_behind_a_reference_is_reached_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
     monkeypatch.setenv("SHOP_HOST", "db.example.org")
     for tls in Tls:
-        assert address(replace(SOURCE, host=Reference("env", "SHOP_HOST"), tls=tls), FILE).tls == tls.value
+        assert address(reached(host=Reference("env", "SHOP_HOST"), tls=tls), FILE).tls == tls.value
 
 
 @pytest.mark.parametrize(
@@ -118,7 +122,7 @@ def test_a_host_behind_a_reference_is_reached_as_it_is_written(monkeypatch: pyte
 )
 def test_what_a_reference_leads_to_is_never_shown(monkeypatch: pytest.MonkeyPatch, key: str, value: str) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", value)
-    told = sentence(replace(SOURCE, **{key: Reference("env", "SHOP_PASSWORD")}))
+    told = sentence(reached(**{key: Reference("env", "SHOP_PASSWORD")}))
     assert told.startswith("/etc/sources.yaml:7: '{env: SHOP_PASSWORD}': ")
     assert "hunter2" not in told
 
@@ -130,7 +134,7 @@ def test_a_name_behind_a_reference_fits_one_line(
 ) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
     (tmp_path / "name").write_text(value)
-    told = sentence(replace(SOURCE, **{key: Reference("file", str(tmp_path / "name"))}))
+    told = sentence(reached(**{key: Reference("file", str(tmp_path / "name"))}))
     assert told.endswith(f"the value is not a {key}: write one line of up to 4,096 letters")
     assert "hunter2" not in told
 
@@ -138,10 +142,10 @@ def test_a_name_behind_a_reference_fits_one_line(
 def test_a_value_that_no_driver_takes_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("hunter2\0")
     monkeypatch.setenv("SHOP_HOST", "hunter2\udcff")
-    in_file = sentence(replace(SOURCE, password=Reference("file", str(tmp_path / "password"))))
+    in_file = sentence(reached(password=Reference("file", str(tmp_path / "password"))))
     assert in_file.endswith("the file contains a NUL, which no value can; remove it")
     monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
-    assert sentence(replace(SOURCE, host=Reference("env", "SHOP_HOST"))).endswith(
+    assert sentence(reached(host=Reference("env", "SHOP_HOST"))).endswith(
         "the environment variable SHOP_HOST is not UTF-8 text; export it as UTF-8"
     )
 
@@ -151,7 +155,7 @@ def test_a_reference_to_what_has_no_end_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "long").write_text("hunter2" * 10_000)
 
     def told(name: str) -> str:
-        return sentence(replace(SOURCE, password=Reference("file", str(tmp_path / name))))
+        return sentence(reached(password=Reference("file", str(tmp_path / name))))
 
     assert told("pipe").endswith("this is no file, but a pipe or a device; name a file")
     assert told("/dev/zero").endswith("this is no file, but a pipe or a device; name a file")

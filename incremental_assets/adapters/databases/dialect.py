@@ -16,7 +16,7 @@ from incremental_assets.adapters.budget import Budget
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
-from incremental_assets.core.config.settings import ConnectionOptions
+from incremental_assets.core.config.database_settings import ConnectionOptions
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.core.config.settings import LogTerms
+from incremental_assets.core.config.database_settings import LogTerms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

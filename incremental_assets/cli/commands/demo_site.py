@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incremental_assets.adapters.permissions import own_file, own_folder
+from incremental_assets.core.config.database_settings import DatabaseSettings
 from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig
 from incremental_assets.core.errors import Busy, IncrementalAssetsError, Refused, SelectionError
@@ -142,15 +143,18 @@ class Site:
 
 
 def _folder_of(source: SourceConfig) -> Path | None:
-    folder = _of_file(source) if facts_of(source.dialect).is_file else _of_references(source)
+    if not isinstance(source.settings, DatabaseSettings):
+        return None
+    settings = source.settings
+    folder = _of_file(settings) if facts_of(source.dialect).is_file else _of_references(settings)
     return folder if folder is not None and shop_in(folder, source.dialect) else None
 
 
-def _of_file(source: SourceConfig) -> Path | None:
+def _of_file(source: DatabaseSettings) -> Path | None:
     return Path(source.database).parent if isinstance(source.database, str) else None
 
 
-def _of_references(source: SourceConfig) -> Path | None:
+def _of_references(source: DatabaseSettings) -> Path | None:
     if not (
         isinstance(source.port, Reference)
         and isinstance(source.password, Reference)

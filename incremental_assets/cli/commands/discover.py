@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     """Run the command."""
     with opened(configured(config)) as runtime:
-        missing = {source.name: _unlisted(runtime, source) for source in runtime.configuration.sources}
+        databases = {each.name: runtime.database(each.name) for each in runtime.configuration.sources}
+        missing = {
+            source.name: _unlisted(runtime, source)
+            for source in runtime.configuration.sources
+            if databases[source.name] is not None
+        }
         wanted = chosen(patterns, [shape.id for shapes in missing.values() for shape in shapes])
         found = {
-            source: proposals(runtime.probe(source), [shape for shape in shapes if shape.id in wanted])
-            for source, shapes in missing.items()
+            source: proposals(database, [shape for shape in missing[source] if shape.id in wanted])
+            for source, database in databases.items()
+            if database is not None
         }
     return _answer(found)
 

@@ -15,22 +15,24 @@ from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.lateness import of_lateness
 from incremental_assets.cli.findings.of_log import of_log
 from incremental_assets.cli.findings.of_source import of_source
-from incremental_assets.cli.findings.of_table import of_past, of_table, of_trouble, wanted_of
+from incremental_assets.cli.findings.of_table import of_other_kind, of_past, of_table, of_trouble, wanted_of
 from incremental_assets.cli.globs import chosen
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.selection import Selection, selected
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import late_rows
+from incremental_assets.core.config.database_settings import DatabaseSettings
 from incremental_assets.core.config.resolve import resolve_all
 from incremental_assets.core.config.settings import Configuration, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint, EventKind
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.words import agreeing, counted, listed
 
 if TYPE_CHECKING:
+    from incremental_assets.adapters.databases.probe import SqlProbe
     from incremental_assets.resources.runtime import Runtime
 
 _RECENT = 100
@@ -201,11 +203,25 @@ def _not_looked_at(source: str) -> Finding:
 def _of_source(
     runtime: Runtime, source: SourceConfig, found: Selection, positions: dict[TableId, Checkpoint]
 ) -> Iterator[Finding]:
-    specs = found.of(source.name)
+    specs, database = found.of(source.name), runtime.database(source.name)
+    if database is None:
+        yield from of_other_kind(source, specs)
+    else:
+        yield from _of_database(runtime, source, database, specs, positions)
+    yield from (of_trouble(trouble) for trouble in found.troubles if trouble.table.source == source.name)
+
+
+def _of_database(
+    runtime: Runtime,
+    source: SourceConfig,
+    database: SqlProbe,
+    specs: Sequence[TableSpec],
+    positions: dict[TableId, Checkpoint],
+) -> Iterator[Finding]:
     try:
-        facts = runtime.probe(source.name).facts([wanted_of(spec.id, terms_of(source, spec.id)) for spec in specs])
-        measured = runtime.probe(source.name).lateness(specs)
-        logs = runtime.probe(source.name).logs(specs)
+        facts = database.facts([wanted_of(spec.id, terms_of(source, spec.id)) for spec in specs])
+        measured = database.lateness(specs)
+        logs = database.logs(specs)
     except IncrementalAssetsError as error:
         yield Finding(source.name, "reachable", Health.FAIL, str(error))
         return
@@ -217,7 +233,6 @@ def _of_source(
         yield from of_past(spec, state)
         late = late_rows(_reports(runtime, spec.id) if state is not None and spec.read_by is not None else ())
         yield from of_lateness(spec, facts, lateness, late)
-    yield from (of_trouble(trouble) for trouble in found.troubles if trouble.table.source == source.name)
 
 
 def _reports(runtime: Runtime, table: TableId) -> Iterator[SyncReport]:
@@ -231,11 +246,11 @@ def _reports(runtime: Runtime, table: TableId) -> Iterator[SyncReport]:
 
 
 def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
-    """The SQL for an administrator, by source. A source that rejects the connection gets everything that a new role needs."""
+    """The SQL for an administrator, by database. One that rejects the connection gets everything that a new role needs."""
     from incremental_assets.adapters.databases.registry import dialect_of
-    from incremental_assets.resources.source import address
+    from incremental_assets.resources.database import address
 
-    sources = runtime.configuration.sources
+    sources = [each for each in runtime.configuration.sources if isinstance(each.settings, DatabaseSettings)]
     tables = {source.name: _tables(runtime, source) for source in sources}
     kept = chosen(patterns, [table for found in tables.values() for table in found])
     statements: dict[str, str] = {}
@@ -255,8 +270,9 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
 
 
 def _log_sql(runtime: Runtime, source: SourceConfig, kept: Collection[TableId]) -> str:
-    probe = runtime.probe(source.name)
-    return probe.log_sql([spec for spec in resolve_all(source, probe.catalogue()).specs if spec.id in kept])
+    database = runtime.database(source.name)
+    specs = resolve_all(source, runtime.probe(source.name).catalogue()).specs
+    return database.log_sql([spec for spec in specs if spec.id in kept]) if database else ""
 
 
 def _whole(source: SourceConfig) -> tuple[str, ...]:
@@ -278,7 +294,8 @@ def _tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
 def _facts(runtime: Runtime, source: SourceConfig, wanted: Sequence[Wanted]) -> tuple[SourceFacts | None, str]:
     """The facts, or None and why: the source does not answer, or rejects this user."""
     try:
-        return runtime.probe(source.name).facts(wanted), ""
+        database = runtime.database(source.name)
+        return database.facts(wanted) if database else None, ""
     except (SourceUnreachable, SourceRefused) as error:
         # One line, for a comment of SQL.
         return None, " ".join(str(error).split())

@@ -14,7 +14,7 @@ from incremental_assets.cli.opening import HERE, config_option
 from incremental_assets.core.config.addresses import absolute
 from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.load import CONFIG_VARIABLE, load
-from incremental_assets.core.config.settings import WITH_TLS, SourceConfig
+from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.discovery.source_url import SourceUrl, parse_url
 from incremental_assets.core.discovery.written import entries, scalar
@@ -56,7 +56,7 @@ def _anchored(url: SourceUrl, path: Path) -> SourceUrl:
 
 def _asked(url: SourceUrl, path: Path) -> tuple[tuple[str, ...], tuple[Proposal, ...]]:
     """The schemas of the database, and a proposal for each of their tables. Raises SourceRefused, SourceUnreachable."""
-    from incremental_assets.resources.source import open_probe
+    from incremental_assets.resources.database import open_probe
 
     probe = open_probe(_drafted(_text(url, (), ()), path), path)
     try:
@@ -130,8 +130,8 @@ def _answer(path: Path, source: SourceConfig, found: Sequence[Proposal]) -> Answ
     option = config_option(path, HERE)
     next_steps = [f"incremental-assets {command}{option}" for command in ("doctor", "plan", "sync")]
     output: list[Shown] = shown(found)
-    if source.unencrypted:
-        output.append(Note(f"{source.unencrypted}; {WITH_TLS}", "warn"))
+    if exposed := source.settings.unencrypted:
+        output.append(Note("; ".join(exposed), "warn"))
     other = os.environ.get(CONFIG_VARIABLE)
     if other and not option and Path(other).absolute() != path.absolute():
         output.append(Note(f"{CONFIG_VARIABLE} names {other}, which every command reads instead: unset it", "warn"))

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 from incremental_assets.cli.findings.finding import SQL, TRY_IT, Finding, Health, warn
 from incremental_assets.core.checks.doctor import SourceFacts
-from incremental_assets.core.config.settings import WITH_TLS, SourceConfig
+from incremental_assets.core.config.database_settings import database_of
+from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.words import counted
 
 
 def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
     """Whether the bound may be settled, and whether the account may do more than it needs."""
-    name = source.name
-    yield Finding(name, "reachable", Health.OK, f"{facts.version}, as {facts.user}, tls {source.tls}")
-    if source.unencrypted:
-        yield warn(name, "tls", source.unencrypted, WITH_TLS)
+    name, settings = source.name, database_of(source)
+    yield Finding(name, "reachable", Health.OK, f"{facts.version}, as {facts.user}, tls {settings.tls}")
+    if found := settings.unencrypted:
+        yield warn(name, "tls", *found)
     if facts.is_replica:
         yield warn(
             name,

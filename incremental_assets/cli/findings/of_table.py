@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from incremental_assets.cli.findings.finding import SQL, TRY_IT, Finding, Health, warn
 from incremental_assets.cli.findings.of_cursor import of_cursor
@@ -11,7 +11,7 @@ from incremental_assets.core.captures.database.stamps import of_past_stamps
 from incremental_assets.core.captures.database.updates import UPSERT_INSTEAD, updates_not_copied
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
-from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -30,6 +30,12 @@ def of_trouble(trouble: Trouble) -> Finding:
     """A table that cannot be synced as it is configured, and why, without its name, which is the subject."""
     reason = str(trouble.error).removeprefix(f"{trouble.table}: ")
     return Finding(str(trouble.table), "configured", Health.FAIL, reason)
+
+
+def of_other_kind(source: SourceConfig, specs: Sequence[TableSpec]) -> Iterator[Finding]:
+    """Of a source that is no database: it has answered, and how its tables are read."""
+    yield Finding(source.name, "reachable", Health.OK, f"it has answered; its dialect is {source.dialect}")
+    yield from (Finding(str(spec.id), "capture", Health.OK, capture_of(spec).words) for spec in specs)
 
 
 def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed: bool) -> Iterator[Finding]:

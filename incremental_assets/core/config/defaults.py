@@ -7,28 +7,20 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from incremental_assets.core.config import document as written
-from incremental_assets.core.config import log_rules, table_document
-from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
+from incremental_assets.core.config import table_document
+from incremental_assets.core.config.addresses import resolved_checkpoints, resolved_lake
 from incremental_assets.core.config.contracts import contract_of
-from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.rules import strategy_of
-from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.settings import (
-    BackfillTerms,
     Configuration,
-    ConnectionOptions,
     Defaults,
     Freshness,
-    LogTerms,
     Parallel,
-    Reference,
     SourceConfig,
     SparkConfig,
     TableConfig,
-    Tls,
-    is_loopback,
 )
+from incremental_assets.core.config.source_kinds import kind_named
 from incremental_assets.core.config.table_document import CursorKind
 from incremental_assets.core.config.validate import Checked, CheckedSource, CheckedTable
 from incremental_assets.core.model.column_choice import ColumnChoice
@@ -57,33 +49,13 @@ def configuration(checked: Checked, path: Path) -> Configuration:
 
 
 def _source(checked: CheckedSource, file: Path) -> SourceConfig:
-    document, defaults, folder = checked.document, checked.document.defaults, file.parent
-    is_file = facts_of(document.dialect).is_file
-    host = "" if document.host is None else _located(document.host, folder)
-    return SourceConfig(
+    document, defaults, kind = checked.document, checked.document.defaults, kind_named(checked.document.dialect)
+    common = SourceConfig(
         name=checked.name,
         dialect=document.dialect,
-        host=host,
-        port=_located(document.port, folder)
-        if "port" in document.model_fields_set
-        else facts_of(document.dialect).port,
-        database=_file(document.database, folder) if is_file else _located(document.database, folder),
-        user="" if document.user is None else _located(document.user, folder),
-        password=None if document.password is None else _located(document.password, folder),
-        tls=document.tls
-        or (Tls.DISABLE if is_file or (isinstance(host, str) and is_loopback(host)) else Tls.VERIFY_FULL),
-        options=ConnectionOptions(**dict(document.options)),
-        fetch_size=document.fetch_size,
-        schemas=document.searched,
-        unlisted=document.unlisted,
-        exclude=document.exclude,
         parallel=Parallel(**dict(document.parallel)),
         every=document.every,
-        refresh_every=document.refresh_every,
         check_at=document.check_at,
-        backfill=BackfillTerms(**dict(document.backfill)),
-        partitions=_time_grid(document.partitions),
-        log=_log(document.log, checked.name),
         defaults=Defaults(
             schema_changes=defaults.schema_changes,
             owners=defaults.owners,
@@ -93,21 +65,19 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
             compact=defaults.maintenance.compact,
             columns=ColumnChoice(excluded_by_default=defaults.columns.exclude),
         ),
-        tables=tuple(_table(table, document, file) for table in checked.tables),
         line=checked.line,
         lines=checked.lines,
     )
+    source = kind.configured(document, common, file.parent)
+    return replace(source, tables=tuple(_table(table, defaults, source, file) for table in checked.tables))
 
 
-def _log(document: written.LogDocument, source: str) -> LogTerms:
-    slot = log_rules.slot_of(document, source)
-    return LogTerms(slot, document.publication or slot, document.max_slot_lag or LogTerms().max_slot_lag)
-
-
-def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> TableConfig:
+def _table(
+    table: CheckedTable, defaults: table_document.DefaultsDocument, source: SourceConfig, file: Path
+) -> TableConfig:
     document = table.document
     schema, name = parse_table(document.table)
-    strategy, cursor, defaults = strategy_of(document), document.cursor, around.defaults
+    strategy, cursor = strategy_of(document), document.cursor
     written_here = document.model_fields_set
 
     def chosen(key: str) -> Any:
@@ -122,13 +92,13 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         lookback=_span(chosen("lookback"), cursor),
         holdback=0 if _by_transaction(cursor) else _span(chosen("holdback"), cursor),
         future=chosen("future"),
-        partitions=None if cursor is None else _grid(document.partitions, cursor.type, around.partitions),
+        partitions=None if cursor is None else _grid(document.partitions, cursor.type, source.partitions),
         start=None
         if cursor is None or document.start is None
         else CursorValue.parse(cursor.type.values, document.start),
         schema_changes=chosen("schema_changes"),
-        freshness=_freshness(document, around),
-        refresh_every=_read_every(document, around),
+        freshness=_freshness(document, defaults),
+        refresh_every=_read_every(document, source.refresh_every),
         compares=document.compare is not None,
         capture=document.capture or "",
         owners=chosen("owners"),
@@ -165,10 +135,10 @@ def _cursor(document: table_document.CursorDocument) -> Cursor:
     )
 
 
-def _read_every(document: table_document.TableDocument, around: written.SourceDocument) -> timedelta:
+def _read_every(document: table_document.TableDocument, default: timedelta) -> timedelta:
     if document.compare is not None:
         return document.compare.every
-    return around.refresh_every if document.refresh_every is None else document.refresh_every
+    return default if document.refresh_every is None else document.refresh_every
 
 
 def _deletes_of(document: table_document.TableDocument, chosen: table_document.DeletesDocument) -> Deletes:
@@ -193,18 +163,6 @@ def _deletes(document: table_document.DeletesDocument) -> Deletes:
     )
 
 
-def _located(value: Any, folder: Path) -> Any:
-    if isinstance(value, EnvReference):
-        return Reference("env", value.env)
-    if isinstance(value, FileReference):
-        return Reference("file", str(absolute(value.file, folder)))
-    return value
-
-
-def _file(value: Any, folder: Path) -> Any:
-    return str(absolute(value, folder)) if isinstance(value, str) else _located(value, folder)
-
-
 def _span(span: Span, cursor: table_document.CursorDocument | None) -> Span:
     # A default of nothing fits every cursor, in the unit that the cursor has.
     if cursor is None or cursor.type.values is CursorType.INTEGER:
@@ -215,20 +173,16 @@ def _span(span: Span, cursor: table_document.CursorDocument | None) -> Span:
 def _grid(
     own: table_document.TimePartitions | table_document.IntegerPartitions | None,
     kind: CursorKind,
-    default: table_document.TimePartitions,
+    default: TimeGrid,
 ) -> Grid:
     if isinstance(own, table_document.IntegerPartitions):
         return IntegerGrid(own.size)
     if kind.values.is_time:
-        return _time_grid(own or default)
+        return default if own is None else own.grid
     return _TRANSACTION_GRID if kind.by_transaction else _INTEGER_GRID
 
 
-def _time_grid(partitions: table_document.TimePartitions) -> TimeGrid:
-    return TimeGrid.containing(partitions.every, partitions.from_)
-
-
-def _freshness(document: table_document.TableDocument, around: written.SourceDocument) -> Freshness:
+def _freshness(document: table_document.TableDocument, defaults: table_document.DefaultsDocument) -> Freshness:
     # The source's freshness is for tables with a cursor: one that is read once a day by choice is not stale after an hour.
     inherits = "freshness" not in document.model_fields_set and not traits_of(strategy_of(document)).overwrites
-    return Freshness(**dict(around.defaults.freshness if inherits else document.freshness))
+    return Freshness(**dict(defaults.freshness if inherits else document.freshness))

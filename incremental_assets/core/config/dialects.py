@@ -1,4 +1,4 @@
-"""The names of databases in sources.yaml, what the configuration must know of each, and what Dagster calls them. Their code is in adapters/databases."""
+"""The names of sources in sources.yaml, what the configuration must know of each database, and what Dagster calls them. Their code is in adapters/databases."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ GROUP = "incremental_assets.dialects"
 """Entry points under which another package offers a dialect of its own: a `Dialect`."""
 FACTS_GROUP = "incremental_assets.dialect_facts"
 """Those under which it says, by the same name, what the configuration must know of it: a `DialectFacts`."""
+
+KINDS_GROUP = "incremental_assets.source_kinds"
+"""Those under which another package offers a kind of source that is no database: a `SourceKind`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ _EXTRAS = {"sqlserver": "sqlserver", "mssql": "sqlserver", "oracle": "oracle"}
 
 def known_dialects() -> tuple[str, ...]:
     """All that may be written: those of this package and of others that are installed."""
-    return (*BUILT_IN, *sorted(entry.name for entry in entry_points(group=GROUP)))
+    return (*BUILT_IN, *sorted(entry.name for group in (GROUP, KINDS_GROUP) for entry in entry_points(group=group)))
 
 
 @cache
@@ -72,7 +75,7 @@ def facts_of(name: str) -> DialectFacts:
 
 def checked_dialect(name: str) -> str:
     """A dialect that is there. ValueError says what to write."""
-    if name in BUILT_IN or any(entry_points(group=GROUP, name=name)):
+    if name in BUILT_IN or any(entry_points(group=group, name=name) for group in (GROUP, KINDS_GROUP)):
         return name
     if name in _EXTRAS:
         raise ValueError(

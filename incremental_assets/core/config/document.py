@@ -3,66 +3,31 @@
 from __future__ import annotations
 
 from datetime import time, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
-from incremental_assets.core.config.dialects import (
-    checked_dialect,
-    facts_of,
-    known_dialects,
-)
+from incremental_assets.core.config.dialects import checked_dialect
 from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
-    Duration,
-    Host,
     Lake,
-    Located,
-    Port,
     PositiveDuration,
-    Secret,
-    Size,
-    SlotName,
     SourceName,
     SparkMaster,
     SparkRemote,
     Strict,
-    Text,
     TimeOfDay,
 )
-from incremental_assets.core.config.settings import BackfillTerms, ConnectionOptions, Parallel, Tls
-from incremental_assets.core.config.table_document import DefaultsDocument, TableEntry, TimePartitions
-from incremental_assets.core.model.number_keys import MOST_KEYS
-from incremental_assets.core.model.partition import Every
+from incremental_assets.core.config.settings import Parallel
+from incremental_assets.core.config.table_document import DefaultsDocument, TableEntry
 
 # --- a source -------------------------------------------------------------------------------------
 
 
-def _known_to_editors(schema: dict[str, Any]) -> None:
-    """The names that this environment has, looked up when a schema is written and not at every start."""
-    schema["enum"] = list(known_dialects())
+Dialect = Annotated[str, AfterValidator(checked_dialect)]
 
 
-Dialect = Annotated[str, AfterValidator(checked_dialect), Field(json_schema_extra=_known_to_editors)]
-
-
-def _no_size(value: object) -> object:
-    if isinstance(value, dict) and "size" in value:
-        raise ValueError(
-            "the grid of a source is one of time; write `partitions: {size: …}` at the tables with an integer cursor"
-        )
-    return value
-
-
-_OPTIONS, _PARALLEL, _BACKFILL = ConnectionOptions(), Parallel(), BackfillTerms()
-
-
-class OptionsDocument(Strict):
-    """Deadlines of one connection."""
-
-    connect_timeout: PositiveDuration = _OPTIONS.connect_timeout
-    socket_timeout: PositiveDuration = _OPTIONS.socket_timeout
-    statement_timeout: PositiveDuration = _OPTIONS.statement_timeout
+_PARALLEL = Parallel()
 
 
 class ParallelDocument(Strict):
@@ -72,83 +37,15 @@ class ParallelDocument(Strict):
     connections: Annotated[int, Field(ge=1, le=64)] = _PARALLEL.connections
 
 
-class BackfillDocument(Strict):
-    """How a backfill limits its load on the source."""
-
-    windows: Annotated[
-        int, Field(ge=1, le=MOST_KEYS, description="Partitions that are read at once, and land as one commit.")
-    ] = _BACKFILL.windows
-    connections: Annotated[
-        int | None, Field(ge=1, le=64, description="Connections of one read; as many as a sync has when absent.")
-    ] = _BACKFILL.connections
-    pause: Annotated[Duration, Field(description="Rest between two reads.")] = _BACKFILL.pause
-
-
-class LogDocument(Strict):
-    """The source's log, where tables are read from it."""
-
-    slot: Annotated[
-        SlotName | None, Field(description="The replication slot; `incremental_assets_` and the source when absent.")
-    ] = None
-    publication: Annotated[SlotName | None, Field(description="The publication; named as the slot when absent.")] = None
-    max_slot_lag: Annotated[
-        Size | None,
-        Field(description="A run warns where the source keeps more of its log for the slot; 10GiB when absent."),
-    ] = None
-
-
 class SourceDocument(Strict):
-    """One database."""
+    """What every source has; each kind of them derives its own from this, with the keys that it has besides."""
 
     dialect: Dialect
-    host: Annotated[Host | None, Field(description="Of a server; a file has none.")] = None
-    port: Annotated[Port, Field(description="3306 of MariaDB and MySQL when absent.")] = 5432
-    database: Annotated[Located, Field(description="Its name; of a dialect in files the path, relative to this one.")]
-    user: Located | None = None
-    password: Secret | None = None
-    tls: Annotated[Tls | None, Field(description="verify-full when absent; on loopback, disable.")] = None
-    options: OptionsDocument = OptionsDocument()
-    fetch_size: Annotated[int, Field(ge=1, le=1_000_000, description="Rows fetched in one round trip.")] = 1000
-    schemas: Annotated[
-        tuple[Text, ...] | None,
-        Field(
-            min_length=1,
-            description="Where unlisted tables are looked for; `public` when absent; `main` of a file, and of MariaDB and MySQL the database.",
-        ),
-    ] = None
-    unlisted: Annotated[
-        Literal["full_refresh", "ignore"], Field(description="What happens to tables that are not listed.")
-    ] = "full_refresh"
-    exclude: Annotated[
-        tuple[Text, ...],
-        Field(
-            description="Globs over schema.table, or over the table's name alone: which of the tables that are not listed are left out.",
-            examples=[["audit.*", "*_backup"]],
-        ),
-    ] = ()
     parallel: ParallelDocument = ParallelDocument()
     every: Annotated[PositiveDuration, Field(description="How often the sensor looks.")] = timedelta(minutes=1)
-    refresh_every: Annotated[Duration, Field(description="How often full_refresh tables are read again.")] = timedelta(
-        days=1
-    )
     check_at: Annotated[TimeOfDay, Field(description="When everything is checked, daily in UTC; or never.")] = time(3)
-    backfill: BackfillDocument = BackfillDocument()
-    partitions: Annotated[TimePartitions, BeforeValidator(_no_size)] = TimePartitions(every=Every.MONTH)
-    log: LogDocument = LogDocument()
     defaults: DefaultsDocument = DefaultsDocument()
     tables: tuple[TableEntry, ...] = ()
-
-    @property
-    def searched(self) -> tuple[str, ...]:
-        """The schemas in which tables are looked for; a database that only a reference names has its own written beside it."""
-        if self.schemas:
-            return self.schemas
-        facts = facts_of(self.dialect)
-        if facts.schema_is_database and isinstance(self.database, str):
-            return (self.database,)
-        if facts.schema_is_user and isinstance(self.user, str):
-            return (self.user.upper(),)
-        return (facts.schema,)
 
 
 # --- the file -------------------------------------------------------------------------------------

@@ -5,10 +5,14 @@ from __future__ import annotations
 from datetime import time, timedelta
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
-from incremental_assets.core.config.dialects import files
-from incremental_assets.core.config.document import ConfigurationDocument
+from incremental_assets.core.config.database_document import DatabaseDocument
+from incremental_assets.core.config.dialects import files, known_dialects
+from incremental_assets.core.config.document import ConfigurationDocument, SourceDocument
+from incremental_assets.core.config.scalars import SOURCE_NAME
+from incremental_assets.core.config.source_kinds import other_kinds
 from incremental_assets.core.model.duration import format_duration
 
 
@@ -24,14 +28,31 @@ class _Written(GenerateJsonSchema):
 
 def schema() -> dict[str, Any]:
     """The schema (draft 2020-12). It knows keys, types, choices and patterns; what must fit together is checked by `load`."""
-    body: dict[str, Any] = _tidy(ConfigurationDocument.model_json_schema(schema_generator=_Written))
-    # A source that is not a file has to have `host` and `user`.
+    others = {name: kind.document for name, kind in other_kinds().items()}
+    named = dict.fromkeys(known_dialects(), DatabaseDocument) | others
+    documents: dict[type[SourceDocument], list[str]] = {}
+    for name, document in named.items():
+        documents.setdefault(document, []).append(name)
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        (ConfigurationDocument, "validation"),
+        *((each, "validation") for each in documents),
+    ]
+    references, whole = models_json_schema(models, schema_generator=_Written)
+    definitions: dict[str, Any] = _tidy(whole["$defs"])
+    body = definitions.pop("ConfigurationDocument")
+    del definitions["SourceDocument"]
+    for document, names in documents.items():
+        definitions[document.__name__]["properties"]["dialect"] = {"enum": names, "type": "string"}
+    # A database that is not a file has to have `host` and `user`.
     is_file = {"properties": {"dialect": {"enum": [*files()]}}}
-    body["$defs"]["SourceDocument"] |= {"if": is_file, "else": {"required": ["host", "user"]}}
+    definitions["DatabaseDocument"] |= {"if": is_file, "else": {"required": ["host", "user"]}}
+    kinds = [references[document, "validation"] for document in documents]
+    sources = body["properties"]["sources"]["patternProperties"]
+    sources[SOURCE_NAME] = kinds[0] if len(kinds) == 1 else {"oneOf": kinds}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sources.yaml of incremental-assets",
-    } | body
+    } | {**body, "$defs": definitions}
 
 
 def inlined() -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from incremental_assets.core.config.database_document import DatabaseDocument, LogDocument
 from incremental_assets.core.config.dialects import facts_of, logged
-from incremental_assets.core.config.document import LogDocument, SourceDocument
+from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.config.table_document import TableDocument
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model.paths import is_local
@@ -32,7 +33,7 @@ def slot_of(log: LogDocument, source: str) -> str:
     return log.slot or f"incremental_assets_{source.lower()}"
 
 
-def slot_mistakes(sources: Mapping[str, SourceDocument]) -> Iterator[Mistake]:
+def slot_mistakes(sources: Mapping[str, DatabaseDocument]) -> Iterator[Mistake]:
     """Of the sources that are read from a log: what one takes from a slot, another one does not find there."""
     held: dict[tuple[str, str, str], str] = {}
     for name, source in sources.items():
@@ -46,7 +47,7 @@ def slot_mistakes(sources: Mapping[str, SourceDocument]) -> Iterator[Mistake]:
 
 def lake_mistakes(table: TableDocument, lake: str) -> Iterator[Mistake]:
     """What was read of the log is kept beside the copies."""
-    if table.capture is not None and not is_local(lake):
+    if table.capture == LOG and not is_local(lake):
         yield (
             ("capture",),
             "the log is read into a lake on a disk of this machine, and this one is in a store; remove `capture`",

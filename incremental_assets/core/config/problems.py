@@ -10,11 +10,12 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from incremental_assets.core.config import database_document, table_document
 from incremental_assets.core.config import document as written
-from incremental_assets.core.config import table_document
 from incremental_assets.core.config.contract_document import ColumnRulesDocument
 from incremental_assets.core.config.scalars import EnvReference, FileReference
-from incremental_assets.core.config.yaml_source import Document, Path
+from incremental_assets.core.config.source_kinds import kind_named
+from incremental_assets.core.config.yaml_source import Data, Document, Path
 from incremental_assets.core.errors import Problem
 
 _OTHER_WORDS = {
@@ -40,10 +41,10 @@ _KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
     "columns": (table_document.ColumnsDocument,),
     "compare": (table_document.CompareDocument,),
     "maintenance": (table_document.MaintenanceDocument,),
-    "options": (written.OptionsDocument,),
+    "options": (database_document.OptionsDocument,),
     "parallel": (written.ParallelDocument,),
-    "backfill": (written.BackfillDocument,),
-    "log": (written.LogDocument,),
+    "backfill": (database_document.BackfillDocument,),
+    "log": (database_document.LogDocument,),
     "spark": (written.SparkDocument,),
 }
 
@@ -116,7 +117,7 @@ def choose(text: str, choices: Iterable[str]) -> str:
 
 
 def _unknown_key(document: Document, loc: Path) -> str:
-    models = _models(document.existing(loc))
+    models = _models(document, document.existing(loc))
     if loc[-1] in _keys(models):
         return f"`{loc[-1]}` does not go with the other key here; remove one of the two"
     if loc[-1] == "<<":
@@ -130,7 +131,7 @@ def _unknown_key(document: Document, loc: Path) -> str:
 
 def meant(document: Document, loc: Path) -> str:
     """The key that was meant by one that does not exist; empty where none is near."""
-    keys = _keys(_models(document.existing(loc)))
+    keys = _keys(_models(document, document.existing(loc)))
     other_word = _OTHER_WORDS.get(str(loc[-1]), "")
     near = difflib.get_close_matches(str(loc[-1]), keys, n=1)
     return other_word if other_word in keys else near[0] if near else ""
@@ -139,7 +140,9 @@ def meant(document: Document, loc: Path) -> str:
 def _around(document: Document, loc: Path) -> str:
     """The key beside which the last of `loc` would be right, as what is around has a key of that name; else empty."""
     path = document.existing(loc)
-    outer = (end for end in range(len(path) - 2, -1, -1) if path[-1] in _keys(_models((*path[:end], path[-1]))))
+    outer = (
+        end for end in range(len(path) - 2, -1, -1) if path[-1] in _keys(_models(document, (*path[:end], path[-1])))
+    )
     around = next((path[end] for end in outer), "")
     return around if isinstance(around, str) else ""
 
@@ -148,13 +151,20 @@ def _keys(models: tuple[type[BaseModel], ...]) -> list[str]:
     return list(dict.fromkeys(field.alias or name for model in models for name, field in model.model_fields.items()))
 
 
-def _models(path: Path) -> tuple[type[BaseModel], ...]:
+def dialect_of(source: Data) -> str:
+    """The dialect as written; empty where none is."""
+    dialect = source.get("dialect") if isinstance(source, dict) else None
+    return dialect if isinstance(dialect, str) else ""
+
+
+def _models(document: Document, path: Path) -> tuple[type[BaseModel], ...]:
     """The models whose keys may appear next to the last of `path`."""
     match path:
         case (_,):
             return (written.ConfigurationDocument,)
-        case ("sources", _, _):
-            return (written.SourceDocument,)
+        case ("sources", str() as name, _):
+            sources = document.data.get("sources") if isinstance(document.data, dict) else None
+            return (kind_named(dialect_of(sources.get(name) if isinstance(sources, dict) else None)).document,)
         case (*_, int(), _):
             return (table_document.TableDocument,)
         case (*_, "defaults", "columns", _):

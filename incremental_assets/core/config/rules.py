@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from incremental_assets.core.config import compare_rules, delete_rules, log_rules, numbering_rules
+from incremental_assets.core.config import compare_rules, delete_rules, kind_rules, log_rules, numbering_rules
 from incremental_assets.core.config.column_rules import column_mistakes, default_column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
-from incremental_assets.core.config.dialects import facts_of, logged
+from incremental_assets.core.config.database_document import DatabaseDocument
 from incremental_assets.core.config.document import SettingsDocument, SourceDocument
 from incremental_assets.core.config.table_document import (
     CursorDocument,
@@ -23,18 +23,17 @@ from incremental_assets.core.config.table_document import (
     TableDocument,
     TimePartitions,
 )
-from incremental_assets.core.config.terms import leaves_out_all
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model import partition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import format_span
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.number_keys import MOST_KEYS
-from incremental_assets.core.model.partition import Every, TimeGrid
+from incremental_assets.core.model.partition import Every
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.strategies import Strategy, traits_of
-from incremental_assets.core.words import counted, with_article
+from incremental_assets.core.words import with_article
 
 Mistake = tuple[Path, str]
 
@@ -47,15 +46,16 @@ class Around:
     """Empty where it is not known."""
     defaults: DefaultsDocument
     partitions: TimePartitions
+    capture: str
+    """The capture of all of the source's tables; empty where each of them says how it is read."""
 
     @classmethod
-    def of(cls, source: SourceDocument | None) -> Around:
+    def of(cls, source: SourceDocument | None, capture: str = "") -> Around:
         """What the source gives its tables; a source that could not be read gives nothing that a table could clash with."""
-        return (
-            cls("", DefaultsDocument(), TimePartitions(every=Every.MONTH))
-            if source is None
-            else cls(source.dialect, source.defaults, source.partitions)
-        )
+        grid = source.partitions if isinstance(source, DatabaseDocument) else TimePartitions(every=Every.MONTH)
+        if source is None:
+            return cls("", DefaultsDocument(), grid, capture)
+        return cls(source.dialect, source.defaults, grid, capture)
 
 
 def strategy_of(table: TableDocument) -> Strategy:
@@ -68,6 +68,9 @@ def strategy_of(table: TableDocument) -> Strategy:
 def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iterator[Mistake]:
     """What does not fit between strategy, cursor and the keys that depend on them."""
     strategy, own = strategy_of(table), "deletes" in table.model_fields_set
+    if around.capture:
+        yield from kind_rules.mistakes(table, around.dialect)
+        return
     if table.capture is not None:
         yield from log_rules.mistakes(table, strategy, around.dialect)
         return
@@ -118,17 +121,6 @@ def _history_mistakes(table: TableDocument, strategy: Strategy) -> Iterator[Mist
     yield ("history",), f"`history` is kept beside an upsert, and `{strategy}` {why}"
 
 
-def _place_mistakes(source: SourceDocument) -> Iterator[Mistake]:
-    """A server is reached by host and user; a file has neither."""
-    if not facts_of(source.dialect).is_file:
-        missing = [name for name in ("host", "user") if getattr(source, name) is None]
-        yield from (((name,), f"the key `{name}` is missing; add it") for name in missing)
-        return
-    for name in ("host", "port", "user", "password", "tls"):
-        if name in source.model_fields_set:
-            yield (name,), f"a file has no {name}; remove the key, `database` says where the file is"
-
-
 def spark_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
     """Mistakes in where sessions come from."""
     spark = settings.spark
@@ -145,56 +137,15 @@ def spark_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
         yield ("spark", "keep"), "only for a lake on a disk of this machine is Spark kept; remove `keep`"
 
 
-def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
-    """Mistakes of a source outside its tables."""
-    yield from _place_mistakes(source)
-    if facts_of(source.dialect).schema_is_database and source.schemas is None and not isinstance(source.database, str):
-        yield (
-            ("schemas",),
-            f"a schema of {source.dialect} is a database, whose name is not known before the reference is followed; write it as `schemas: [name]`",
-        )
-    names_no_user = source.user is not None and not isinstance(source.user, str)
-    if facts_of(source.dialect).schema_is_user and source.schemas is None and names_no_user:
-        yield (
-            ("schemas",),
-            f"a schema of {source.dialect} is what a user owns, whose name is not known before the reference is followed; write it as `schemas: [NAME]`",
-        )
-    if source.schemas and len(set(source.schemas)) < len(source.schemas):
-        yield ("schemas",), "a schema may appear once in the list; remove the repetition"
-    if source.exclude and source.unlisted == "ignore":
-        yield ("exclude",), "with `unlisted: ignore` no table is taken that is not listed; remove one of the two"
-    elif all(leaves_out_all(source.exclude, schema) for schema in source.searched):
-        yield (
-            ("exclude",),
-            "this leaves out every table that is not listed; write `unlisted: ignore` in its place, or exclude fewer",
-        )
-    yield from _connection_mistakes(source)
-    yield from grid_mistakes(source.partitions, now)
-    if not facts_of(source.dialect).has_log and "log" in source.model_fields_set:
-        yield ("log",), f"the log is read of {', '.join(logged())}, and this source is {source.dialect}; remove `log`"
-    for path, cure in freshness_mistakes(source.defaults.freshness):
-        yield ("defaults", *path), cure
+def source_mistakes(source: SourceDocument) -> Iterator[Mistake]:
+    """Mistakes of a source outside its tables, whatever its kind."""
     for path, cure in (
+        *freshness_mistakes(source.defaults.freshness),
         *delete_rules.plain_mistakes(source.defaults.deletes),
         *repair_mistakes(source.defaults.reconciliation),
         *default_column_mistakes(source.defaults.columns),
     ):
         yield ("defaults", *path), cure
-
-
-def _connection_mistakes(source: SourceDocument) -> Iterator[Mistake]:
-    """As many as are needed, and no more than there are."""
-    most, wanted = source.parallel.connections, source.backfill.connections
-    if wanted is not None and wanted > most:
-        yield (
-            ("backfill", "connections"),
-            f"a source has at most {counted(most, 'connection')}, by `parallel`; write {most} or less, or raise `parallel: {{connections: …}}`",
-        )
-    if most < 2 and any(isinstance(table, TableDocument) and table.capture is not None for table in source.tables):
-        yield (
-            ("parallel", "connections"),
-            "a load beside the log has its snapshot and the log open at once; write `parallel: {connections: 2}` or more",
-        )
 
 
 def freshness_mistakes(freshness: FreshnessDocument) -> Iterator[Mistake]:
@@ -219,7 +170,7 @@ def repair_mistakes(reconciliation: ReconciliationDocument) -> Iterator[Mistake]
 
 def grid_mistakes(partitions: TimePartitions, now: datetime) -> Iterator[Mistake]:
     """A grid has a first partition, and not so many that Dagster drowns in them."""
-    keys = partition.count(TimeGrid.containing(partitions.every, partitions.from_), now)
+    keys = partition.count(partitions.grid, now)
     if keys < 1:
         yield ("partitions", "from"), "the grid begins in the future; write a day up to today"
     elif keys > MOST_KEYS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
@@ -11,7 +10,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.column_choice import ALL, ColumnChoice
 from incremental_assets.core.model.contract import Contract
@@ -38,19 +36,6 @@ class Compact(StrEnum):
     NEVER = "never"
 
 
-class Tls(StrEnum):
-    """How the connection is protected, in the words of `sslmode`."""
-
-    VERIFY_FULL = "verify-full"
-    VERIFY_CA = "verify-ca"
-    REQUIRE = "require"
-    DISABLE = "disable"
-
-
-REFERABLE = ("host", "port", "database", "user", "password")
-"""Keys of a source whose value may be a reference."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A reference to a value: an environment variable, or a file (an absolute path). It never holds the value itself."""
@@ -60,15 +45,6 @@ class Reference:
 
     def __str__(self) -> str:
         return f"{{{self.kind}: {self.name}}}"
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionOptions:
-    """Deadlines of one connection; a driver's own defaults wait forever on a dead socket."""
-
-    connect_timeout: timedelta = timedelta(seconds=10)
-    socket_timeout: timedelta = timedelta(seconds=60)
-    statement_timeout: timedelta = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +68,6 @@ class BackfillTerms:
     connections: int | None = None
     """The connections of one read; None: as many as a sync has."""
     pause: timedelta = timedelta(0)
-
-
-@dataclass(frozen=True, slots=True)
-class LogTerms:
-    """How a source's log is read."""
-
-    slot: str = ""
-    publication: str = ""
-    max_slot_lag: int = 10 << 30
-    """Bytes of its log that the source may keep for us before a run warns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,21 +146,37 @@ class Defaults:
     columns: ColumnChoice = ALL
 
 
+class SourceSettings:
+    """How a source is reached, in the words of its kind, which derives its own from this as a frozen value; nobody else asks for more than stands here.
+
+    A field whose value is a `Reference` is one that is followed when the source is opened.
+    """
+
+    __slots__ = ()
+
+    @property
+    def secrets(self) -> tuple[Reference, ...]:
+        """The references to what nobody but the source may see."""
+        return ()
+
+    @property
+    def unencrypted(self) -> tuple[str, str] | None:
+        """That rows may cross a network that others read, and what to write; None where they do not."""
+        return None
+
+
+_NOTHING = SourceSettings()
+
+
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """One database."""
+    """One source: a database, or another kind."""
 
     name: str
     dialect: str
-    host: str | Reference
-    port: int | Reference
-    database: str | Reference
-    user: str | Reference
-    password: Reference | None = None
-    tls: Tls = Tls.VERIFY_FULL
-    options: ConnectionOptions = ConnectionOptions()
-    fetch_size: int = 1000
-    schemas: tuple[str, ...] = ("public",)
+    settings: SourceSettings = _NOTHING
+    schemas: tuple[str, ...] = ()
+    """Where tables that are not listed are looked for."""
     unlisted: Literal["full_refresh", "ignore"] = "full_refresh"
     exclude: tuple[str, ...] = ()
     """Globs over the names of tables that are not listed."""
@@ -205,12 +187,11 @@ class SourceConfig:
     """When everything is checked, daily in UTC; None is never."""
     backfill: BackfillTerms = BackfillTerms()
     partitions: TimeGrid = _MONTHS
-    log: LogTerms = LogTerms()
     defaults: Defaults = Defaults()
     tables: tuple[TableConfig, ...] = ()
     line: int = 0
     lines: Mapping[str, int] = field(default_factory=dict)
-    """The lines of the keys that are REFERABLE."""
+    """The lines of its keys."""
 
     def line_of(self, key: str) -> int:
         """The line where a key is written, else that of the source."""
@@ -220,17 +201,6 @@ class SourceConfig:
     def reads_log(self) -> bool:
         """Whether a table of it is read from its log."""
         return any(table.capture == LOG for table in self.tables)
-
-    @property
-    def unencrypted(self) -> str:
-        """That rows and the password may cross a network that others read; empty unless `tls: disable` is written for a host that is not loopback, or for a reference."""
-        if self.tls is not Tls.DISABLE or facts_of(self.dialect).is_file:
-            return ""
-        if isinstance(self.host, Reference):
-            return f"rows and the password cross the network unencrypted, as `tls: disable` is written, unless {self.host} is this machine"
-        if is_loopback(self.host):
-            return ""
-        return f"rows and the password cross the network to {self.host} unencrypted, as `tls: disable` is written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,16 +236,16 @@ class Configuration:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The environment variables that hold passwords of sources."""
-        given = (source.password for source in self.sources)
-        return tuple(found.name for found in given if isinstance(found, Reference) and found.kind == "env")
+        given = (found for source in self.sources for found in source.settings.secrets)
+        return tuple(found.name for found in given if found.kind == "env")
 
     @property
     def unencrypted(self) -> tuple[str, ...]:
         """A sentence for each source whose connections may be unencrypted, with its place and what to write."""
         return tuple(
-            f"{self.path}:{each.line_of('host')}: {each.name}: {each.unencrypted}; {WITH_TLS}"
+            f"{self.path}:{each.line_of('host')}: {each.name}: {'; '.join(found)}"
             for each in self.sources
-            if each.unencrypted
+            if (found := each.settings.unencrypted)
         )
 
     def source(self, name: str) -> SourceConfig:
@@ -286,17 +256,6 @@ class Configuration:
             hint = f"did you mean {near[0]!r}?" if near else f"choose one of: {', '.join(names)}"
             raise SelectionError(f"there is no source {name!r} in {self.path}; {hint}")
         return self.sources[names.index(name)]
-
-
-WITH_TLS = "write verify-full, verify-ca or require once the server has TLS"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether the host is this machine by its very name, so that nothing crosses a network."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:

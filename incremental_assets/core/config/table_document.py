@@ -31,7 +31,7 @@ from incremental_assets.core.model.contract import OnBreach
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Then
 from incremental_assets.core.model.history import History
-from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every
+from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every, TimeGrid
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy
 from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.strategies import Strategy
@@ -113,6 +113,11 @@ class TimePartitions(Strict):
 
     every: Annotated[Every, Field(description=f"The length of one. A week begins on {WEEK_BEGINS_ON}.")]
     from_: Annotated[Day, Field(alias="from", description="A day of the first partition.")] = date(2000, 1, 1)
+
+    @property
+    def grid(self) -> TimeGrid:
+        """The same as a value."""
+        return TimeGrid.containing(self.every, self.from_)
 
 
 class IntegerPartitions(Strict):

@@ -16,9 +16,11 @@ from incremental_assets.core.config import log_rules, table_document
 from incremental_assets.core.config import problems as config_problems
 from incremental_assets.core.config import rules as config_rules
 from incremental_assets.core.config.addresses import ignores_case, resolved_lake
+from incremental_assets.core.config.database_document import DatabaseDocument
 from incremental_assets.core.config.scalars import SOURCE_NAME
-from incremental_assets.core.config.settings import REFERABLE
+from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.config.shorthand import Direction, Shorthand
+from incremental_assets.core.config.source_kinds import kind_named
 from incremental_assets.core.config.yaml_source import Data, Document, Path
 from incremental_assets.core.errors import Problem
 from incremental_assets.core.model.history import SUFFIX, History
@@ -27,7 +29,6 @@ from incremental_assets.core.model.identifiers import parse_table, render_table
 T = TypeVar("T")
 
 _SETTINGS = TypeAdapter(written.SettingsDocument)
-_SOURCE = TypeAdapter(written.SourceDocument)
 _ENTRY: TypeAdapter[Shorthand | table_document.TableDocument] = TypeAdapter(table_document.TableEntry)
 
 
@@ -51,12 +52,12 @@ class CheckedSource:
     tables: tuple[CheckedTable, ...]
     line: int
     lines: Mapping[str, int]
-    """The lines of the keys that are REFERABLE."""
+    """The lines of its keys."""
 
     @property
     def reads_log(self) -> bool:
         """Whether a table of it is read from its log."""
-        return any(table.document.capture is not None for table in self.tables)
+        return any(table.document.capture == LOG for table in self.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,16 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
     for source in sources:
         for table in source.tables:
             run.add(table.path, log_rules.lake_mistakes(table.document, settings.lake))
-    run.add(("sources",), log_rules.slot_mistakes({each.name: each.document for each in sources if each.reads_log}))
+    run.add(
+        ("sources",),
+        log_rules.slot_mistakes(
+            {
+                each.name: each.document
+                for each in sources
+                if each.reads_log and isinstance(each.document, DatabaseDocument)
+            }
+        ),
+    )
     if ignores_case(resolved_lake(settings.lake, folder)):
         _refuse_twins(run, sources)
     return Checked(settings, sources)
@@ -145,16 +155,17 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
     if isinstance(data, dict):
         entries = data.get("tables", entries)
         data = {key: value for key, value in data.items() if key != "tables"}
-    part = run.read(_SOURCE, data, path)
+    kind = kind_named(config_problems.dialect_of(data))
+    part: _Part[written.SourceDocument] = run.read(TypeAdapter(kind.document), data, path)
     if part.value is not None:
         # A key that is misspelt is not missing as well.
         reported = {*part.broken, *(config_problems.meant(run.document, (*path, key)) for key in part.broken)}
-        mistakes = config_rules.source_mistakes(part.value, run.now)
+        mistakes = (*kind.mistakes(part.value, run.now), *config_rules.source_mistakes(part.value))
         run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in reported))
     if not isinstance(entries, list):
         run.add(path, [(("tables",), "write a list of tables, each after a dash")])
         entries = []
-    around = config_rules.Around.of(part.value)
+    around = config_rules.Around.of(part.value, kind.capture)
     found = (_table(run, (*path, "tables", number), entry, around) for number, entry in enumerate(entries))
     tables = [table for table in found if table is not None]
     _refuse_repeated(run, tables)
@@ -166,7 +177,7 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
         part.value,
         tuple(table for table in tables if not table.excluded),
         run.document.line(path),
-        {key: run.document.line((*path, key)) for key in REFERABLE},
+        {key: run.document.line((*path, key)) for key in part.value.model_fields_set},
     )
 
 
@@ -180,6 +191,8 @@ def _table(run: _Pass, path: Path, data: Data, around: config_rules.Around) -> C
     if not part.broken & {"compare", "cursor", "strategy"} and not excluded:
         mistakes += config_rules.cursor_mistakes(table, around, run.now)
     run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in part.broken))
+    if around.capture:
+        table = table.model_copy(update={"capture": around.capture})
     line, contract_line = (run.document.line(each) for each in (path, (*path, "contract")))
     return CheckedTable(table, path, line, contract_line, excluded)
 

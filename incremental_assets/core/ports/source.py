@@ -94,3 +94,18 @@ class Source(Protocol):
 
         Rows that a copy cannot hold are not shown to it, and are read in any case.
         """
+
+
+class OpenSource(Protocol):
+    """A source that is open: all that the rest of the program has of it."""
+
+    @property
+    def probe(self) -> Probe:
+        """Light queries to it."""
+
+    @property
+    def source(self) -> Source:
+        """What reads it."""
+
+    def close(self) -> None:
+        """Close what was opened; it may be opened anew by its next use."""

@@ -18,6 +18,7 @@ from incremental_assets.cli.findings.finding import Health
 from incremental_assets.cli.findings.of_source import of_source
 from incremental_assets.cli.findings.of_table import of_table
 from incremental_assets.core.checks.doctor import Wanted
+from incremental_assets.core.config.database_settings import DatabaseSettings
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
@@ -266,7 +267,7 @@ def test_doctor_says_of_every_table_that_no_server_has_played_it(server: Recorde
 def test_doctor_calls_no_bound_settled_and_says_which_grant_is_missing(
     server: Recorded, part: str, answer: Any, said: str
 ) -> None:
-    source = SourceConfig("shop", "oracle", "127.0.0.1", 1521, "shop", "reader")
+    source = SourceConfig("shop", "oracle", DatabaseSettings("oracle", "127.0.0.1", 1521, "shop", "reader"))
     server.answers = {**server.answers, part: answer}
     found = [each for each in of_source(source, SqlProbe(ADDRESS, "shop").facts(())) if each.topic == "guarantee"]
     assert [each.health for each in found] == [Health.WARN]

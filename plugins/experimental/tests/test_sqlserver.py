@@ -20,6 +20,7 @@ from incremental_assets.cli.findings.finding import Health
 from incremental_assets.cli.findings.of_source import of_source
 from incremental_assets.cli.findings.of_table import of_table
 from incremental_assets.core.checks.doctor import Wanted
+from incremental_assets.core.config.database_settings import DatabaseSettings
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -174,7 +175,7 @@ def test_doctor_says_of_every_table_that_no_server_has_played_it(server: Recorde
 
 
 def test_doctor_calls_no_bound_settled_and_says_which_permission_or_setting_is_missing(server: Recorded) -> None:
-    source = SourceConfig("shop", "sqlserver", "127.0.0.1", 1433, "shop", "reader")
+    source = SourceConfig("shop", "sqlserver", DatabaseSettings("sqlserver", "127.0.0.1", 1433, "shop", "reader"))
     for answer, said in (
         (("shop", "READ_WRITE", 1, 1), UNPLAYED),
         (("shop", "READ_WRITE", 1, 0), "cannot be seen"),

@@ -30,7 +30,8 @@ from incremental_assets.core.captures.database.observation import DatabaseObserv
 from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
 from incremental_assets.core.captures.log.position import Join, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log
-from incremental_assets.core.config.settings import LOG, LogTerms
+from incremental_assets.core.config.database_settings import LogTerms
+from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.change_columns import as_in_source

@@ -33,7 +33,7 @@ from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.captures.log.lsn import lsn_of
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.captures.log.position import Join
-from incremental_assets.core.config.settings import LogTerms
+from incremental_assets.core.config.database_settings import LogTerms
 from incremental_assets.core.errors import (
     IncrementalAssetsError,
     LakeRefused,

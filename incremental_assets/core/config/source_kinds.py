@@ -1,0 +1,50 @@
+"""The kinds of sources: a database, which is ours, and others by entry point, under the name that `dialect` has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from incremental_assets.core.config.database_kind import DATABASE
+from incremental_assets.core.config.dialects import BUILT_IN, KINDS_GROUP
+from incremental_assets.core.config.document import SourceDocument
+from incremental_assets.core.config.rules import Mistake
+from incremental_assets.core.config.settings import SourceConfig
+
+Document_contra = TypeVar("Document_contra", bound=SourceDocument, contravariant=True)
+
+
+class SourceKind(Protocol[Document_contra]):
+    """What the configuration must know of a kind of source, which loads nothing that talks to one."""
+
+    capture: str
+    """The capture by which all of its tables are read; empty where each table says how it is."""
+
+    @property
+    def document(self) -> type[SourceDocument]:
+        """The keys that it has in the file."""
+
+    def mistakes(self, document: Document_contra, now: datetime) -> Iterator[Mistake]:
+        """What does not fit together, each with its path below the source and its cure."""
+
+    def configured(self, document: Document_contra, source: SourceConfig, folder: Path) -> SourceConfig:
+        """The source with its settings; `folder` is that of the file, to which paths are relative."""
+
+
+@cache
+def kind_named(dialect: str) -> SourceKind[Any]:
+    """The kind of that name: a database, unless an installed package has another."""
+    if dialect not in BUILT_IN:
+        for entry in entry_points(group=KINDS_GROUP, name=dialect):
+            loaded: SourceKind[Any] = entry.load()
+            return loaded
+    return DATABASE
+
+
+def other_kinds() -> dict[str, SourceKind[Any]]:
+    """Those that are no database, by their names."""
+    return {entry.name: kind_named(entry.name) for entry in sorted(entry_points(group=KINDS_GROUP))}

@@ -1,0 +1,121 @@
+"""A database of the configuration, opened."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.config.addresses import absolute, checked_host, checked_name
+from incremental_assets.core.config.database_settings import REFERABLE, database_of
+from incremental_assets.core.config.dialects import facts_of
+from incremental_assets.core.config.settings import SourceConfig
+from incremental_assets.core.errors import ConfigurationError, Problem
+from incremental_assets.core.model.paths import log_path
+from incremental_assets.resources.home import home_folder
+from incremental_assets.resources.references import looked_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from incremental_assets.adapters.databases.dialect import Address, Reader
+    from incremental_assets.adapters.databases.probe import SqlProbe
+    from incremental_assets.adapters.logs.registry import Logged
+    from incremental_assets.core.ports import Source
+
+
+class OpenDatabase:
+    """Implements `core.ports.OpenSource`. Connects with the first question; what reads rows is made when rows are read."""
+
+    def __init__(self, source: SourceConfig, file: Path, lake: str, session: Callable[[], SparkSession]) -> None:
+        from incremental_assets.adapters.databases.probe import SqlProbe
+
+        self._config, self._lake, self._session = source, lake, session
+        self._address = address(source, file)
+        self.probe: SqlProbe = (
+            self._logged.probe(source.name) if source.reads_log else SqlProbe(self._address, source.name)
+        )
+
+    @cached_property
+    def source(self) -> Source:
+        """The source, read for real; of one whose log is read, by that where a table says so."""
+        from incremental_assets.adapters.databases.spark_source import SparkSource
+
+        inner = SparkSource(self.probe, self._address, self._session)
+        if not self._config.reads_log:
+            return inner
+        from incremental_assets.adapters.delta.copied_rows import copied_rows, quarantined_rows
+
+        return self._logged.source(inner, partial(copied_rows, self._lake), partial(quarantined_rows, self._lake))
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Its rows as Spark takes them, with which a copy is compared."""
+        from incremental_assets.adapters.databases.registry import dialect_of
+
+        return dialect_of(self._address.dialect).reader(self._address)
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        self.probe.close()
+
+    @property
+    def _logged(self) -> Logged:
+        from incremental_assets.adapters.logs.registry import logged
+
+        return logged(self._address, database_of(self._config).log, Path(log_path(self._lake, self._config.name)))
+
+
+def open_probe(source: SourceConfig, file: Path) -> SqlProbe:
+    """Light queries to the database; connects with the first of them."""
+    from incremental_assets.adapters.databases.probe import SqlProbe
+
+    return SqlProbe(address(source, file), source.name)
+
+
+def address(source: SourceConfig, file: Path) -> Address:
+    """The address of the source and the user who connects. ConfigurationError holds every reference without a usable value, at its line of `file`."""
+    from incremental_assets.adapters.databases.dialect import Address
+
+    settings = database_of(source)
+    found, problems = looked_up(source, file)
+    written = {key: getattr(settings, key) for key in REFERABLE}
+    texts = {key: "" if value is None else str(value) for key, value in {**written, **found}.items()}
+    is_file = facts_of(source.dialect).is_file
+    # What a reference led to may be a secret by mistake, so that only the reference is shown.
+    if (
+        not problems
+        and not is_file
+        and not (re.fullmatch("[0-9]{1,5}", texts["port"]) and 0 < int(texts["port"]) < 65536)
+    ):
+        cure = "the value is not a port; write a number from 1 to 65535"
+        problems.append(Problem(str(file), source.line_of("port"), str(settings.port), cure))
+    for key, checked in (("host", checked_host), ("database", checked_name), ("user", checked_name)):
+        if not problems and key in found:
+            try:
+                checked(found[key])
+            except ValueError as error:
+                cure = f"the value is not a {key}: {error}"
+                problems.append(Problem(str(file), source.line_of(key), str(written[key]), cure))
+    if problems:
+        raise ConfigurationError(tuple(problems))
+    return Address(
+        dialect=source.dialect,
+        host=texts["host"],
+        port=int(texts["port"]),
+        database=str(absolute(texts["database"], file.parent)) if is_file else texts["database"],
+        user=texts["user"],
+        password=texts["password"],
+        tls=settings.tls,
+        connect_timeout=settings.options.connect_timeout,
+        socket_timeout=settings.options.socket_timeout,
+        statement_timeout=settings.options.statement_timeout,
+        # `schemas` says where unlisted tables are searched; a listed one may be in any schema.
+        schemas=tuple(dict.fromkeys((*source.schemas, *(table.schema for table in source.tables)))),
+        fetch_size=settings.fetch_size,
+        connections=source.parallel.connections,
+        counted_in=str(home_folder() / "connections"),
+    )
