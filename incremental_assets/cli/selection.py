@@ -14,9 +14,9 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError, SourceRefused, SourceUnreachable
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.ports import Probe
 
 if TYPE_CHECKING:
+    from incremental_assets.adapters.databases.probe import SqlProbe
     from incremental_assets.resources.runtime import Runtime
 
 
@@ -64,7 +64,9 @@ def selected(runtime: Runtime, patterns: Sequence[str]) -> Selection:
     for source in runtime.configuration.sources:
         try:
             resolved = runtime.specs(source.name)
-            problems += (SourceProblem(source.name, each) for each in absent_schemas(source, resolved, runtime.probe))
+            problems += (
+                SourceProblem(source.name, each) for each in absent_schemas(source, resolved, runtime.database)
+            )
         except (SourceUnreachable, SourceRefused) as error:
             unreachable[source.name] = error
             known = known_tables(runtime, source)
@@ -117,15 +119,18 @@ def unworkable(found: Selection) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sentences))
 
 
-def absent_schemas(source: SourceConfig, resolved: Resolved, probe: Callable[[str], Probe]) -> tuple[str, ...]:
+def absent_schemas(
+    source: SourceConfig, resolved: Resolved, database: Callable[[str], SqlProbe | None]
+) -> tuple[str, ...]:
     """One sentence for each schema of the configuration that the source does not have. Asks only where a schema shows no table."""
     shown = {*(spec.id.schema for spec in resolved.specs), *(problem.table.schema for problem in resolved.problems)}
     empty = [schema for schema in source.schemas if schema not in shown]
-    if not empty or source.unlisted == "ignore":
+    found = database(source.name) if empty and source.unlisted != "ignore" else None
+    if found is None:
         return ()
     return tuple(
         f"{source.name}: the database has no schema {schema!r}, so nothing of it is synced; correct `schemas`, or create it there"
-        for schema in probe(source.name).missing_schemas(empty)
+        for schema in found.missing_schemas(empty)
     )
 
 

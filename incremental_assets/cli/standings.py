@@ -20,6 +20,7 @@ from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cures import check
+from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.schema_change import SchemaChange
@@ -58,7 +59,7 @@ class Standing:
     """When a table without a cursor is looked at next: until then its lag is not known."""
     deletes_due: datetime | None
     """When deletes of a table with a cursor are looked for next: until then what is gone since the last look is not known."""
-    bound: Bound | None
+    bound: Moment | None
     error: str | None
     warnings: tuple[str, ...] = ()
     """What the next sync will stop at, or has no use for, which would stay unnoticed while the source is idle."""
@@ -85,9 +86,9 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     unfit = {spec.id: runtime.unfit(spec) for spec in found.specs}
     late = {spec.id: renamed_too_late(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
     stamped = {
-        spec.id: _of_stamps(spec, bounds[spec.id.source], positions.get(spec.id, Checkpoint()).state)
+        spec.id: _of_stamps(spec, bound, positions.get(spec.id, Checkpoint()).state)
         for spec in found.specs
-        if spec.id.source in bounds
+        if isinstance(bound := bounds.get(spec.id.source), Bound)
     }
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     specs = {spec.id: spec for spec in found.specs}
@@ -124,9 +125,9 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
 
 def _look(
     runtime: Runtime, found: Selection, positions: dict[TableId, Checkpoint]
-) -> tuple[dict[TableId, float], dict[str, Bound], dict[TableId, str]]:
+) -> tuple[dict[TableId, float], dict[str, Moment], dict[TableId, str]]:
     lags: dict[TableId, float] = {}
-    bounds: dict[str, Bound] = {}
+    bounds: dict[str, Moment] = {}
     errors: dict[TableId, str] = {}
     for source in runtime.configuration.sources:
         specs = found.of(source.name)

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from incremental_assets.core.captures.capture import Observation
-from incremental_assets.core.captures.database.observation import seen_of
 from incremental_assets.core.checks.verdict import freshness_of
 from incremental_assets.core.config.settings import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
@@ -200,8 +199,7 @@ def _fresh(
     waiting = [look for look in limited if look.spec.id in busy]
     lags = dict(zip((look.spec.id for look in waiting), probe.lag(waiting) if waiting else (), strict=True))
     return [
-        freshness_of(look, limits[look.spec.id], lags.get(look.spec.id, 0.0), seen_of(observations[0]).bound)
-        for look in limited
+        freshness_of(look, limits[look.spec.id], lags.get(look.spec.id, 0.0), observations[0].bound) for look in limited
     ]
 
 

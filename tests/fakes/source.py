@@ -60,6 +60,11 @@ class FakeProbe:
         self._database = database
         self.asked = 0
 
+    @property
+    def rows(self) -> FakeProbe:
+        """Itself."""
+        return self
+
     def catalogue(self) -> tuple[TableShape, ...]:
         """Every table there is."""
         return tuple(table.shape for table in self._database.tables.values())

@@ -43,12 +43,17 @@ from incremental_assets.core.ports import PlacedRows, Seek, SourceKeys
 
 
 class SqlProbe:
-    """Implements `core.ports.Probe` over a dialect's connections. Opens nothing before the first question."""
+    """Implements `core.ports.Probe` and `SourceRows` over a dialect's connections. Opens nothing before the first question."""
 
     def __init__(self, address: Address, source: str) -> None:
         self._source, self._schemas, self._budget = source, address.schemas, address.budget
         self._connections = dialect_of(address.dialect).connections(address)
         self._shared = SharedSnapshots(self._shared_snapshot) if self._connections.shares_snapshots else None
+
+    @property
+    def rows(self) -> SqlProbe:
+        """Itself: a database can be asked for all that it has."""
+        return self
 
     def close(self) -> None:
         """Close the connections that are kept."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incremental_assets.adapters.permissions import own_file, own_folder
-from incremental_assets.core.config.database_settings import DatabaseSettings
-from incremental_assets.core.config.dialects import facts_of
+from incremental_assets.core.config.database_settings import DatabaseSettings, database_of
+from incremental_assets.core.config.dialects import BUILT_IN, facts_of
 from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig
 from incremental_assets.core.errors import Busy, IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.demo.places import PLACES, shop_in
@@ -143,9 +143,9 @@ class Site:
 
 
 def _folder_of(source: SourceConfig) -> Path | None:
-    if not isinstance(source.settings, DatabaseSettings):
+    if source.dialect not in BUILT_IN:
         return None
-    settings = source.settings
+    settings = database_of(source)
     folder = _of_file(settings) if facts_of(source.dialect).is_file else _of_references(settings)
     return folder if folder is not None and shop_in(folder, source.dialect) else None
 

@@ -14,11 +14,11 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import remembered, selected, with_problems
 from incremental_assets.cli.standings import RUNNING, Standing, standings
-from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.config.resolve import unconfigured
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
@@ -109,7 +109,7 @@ def _unfit_entry(unfit: UnfitRows) -> dict[str, Any]:
     }
 
 
-def _oldest(bound: Bound | None) -> dict[str, Any] | None:
+def _oldest(bound: Moment | None) -> dict[str, Any] | None:
     if bound is None or (bound.since is None and bound.prepared is None):
         return None
     return {

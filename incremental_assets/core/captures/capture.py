@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import KeysCompared
+from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
@@ -26,8 +27,8 @@ class Observation(Protocol):
     """The answers of a source to light queries, for one table."""
 
     @property
-    def clock(self) -> datetime:
-        """The source's clock."""
+    def bound(self) -> Moment:
+        """How far the source had settled, whatever the table."""
 
     @property
     def highest(self) -> CursorValue | None:

@@ -36,6 +36,7 @@ from incremental_assets.core.ports import Ports
 from incremental_assets.core.words import agreeing, counted
 
 _CHANGES = "the copy has every change that the source's log has, and the source shows none but the last of each row, so that the two are not compared"
+_ONLY_TELLS = "the source tells what comes, and is not asked for the rows that it has, so that the two are not compared"
 _EMPTY = "there is no row in the source and none in the lake"
 
 
@@ -99,6 +100,8 @@ def _compared(
         return Drift("nothing has landed yet", was_compared=False)
     if keeps_changes(spec):
         return Drift(_CHANGES, was_compared=False)
+    if ports.probe.rows is None:
+        return Drift(_ONLY_TELLS, was_compared=False)
     if spec.read_by is None:
         return _whole(spec, position.state, position.target, ports)
     check_terms(spec, position.state)  # a watermark of another cursor bounds no window of this one
@@ -176,7 +179,7 @@ def _of_windows(spec: TableSpec, state: State, seen: Look, ports: Ports, *, is_w
 
 def _unsettled(spec: TableSpec, drift: Drift, ports: Ports) -> Drift:
     """The same, of a table in which no settled row was there to compare: it is equal only if neither side has any row, for which no row is hashed."""
-    if ports.reader.rows(spec) or ports.probe.lowest((spec,)) != (None,):
+    if ports.reader.rows(spec) or ports.rows_of(spec).lowest((spec,)) != (None,):
         return replace(drift, was_compared=False)
     # Without a cursor, or where that takes too long to say, there may be some.
     ((_, source),) = both_sides(spec, (Window(None, None),), ports)

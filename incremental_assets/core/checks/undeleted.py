@@ -32,13 +32,13 @@ def undeleted(spec: TableSpec, state: State, ports: Ports) -> Undeleted | None:
     copy = ports.by_key.keys(spec) if spec.deletes.compares else None
     if copy is None:
         return None
-    with ports.probe.keys(spec) as source:
+    with ports.rows_of(spec).keys(spec) as source:
         gone = gone_keys(copy, source)
     if not gone:
         return None
     (seen,) = ports.probe.observe((ObserveRequest(spec, state),))
     last, every = state.compared, spec.deletes.every
-    waits = last is not None and timedelta() <= seen.clock - last.clock < every
+    waits = last is not None and timedelta() <= seen.bound.clock - last.clock < every
     due = f"{last.clock + every:%Y-%m-%d %H:%M}Z" if last is not None and waits else ""
     follower = f"the comparison of keys that is due at {due}" if due else "the next sync"
     rows = len(gone)

@@ -43,10 +43,11 @@ def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple
 
 def both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
     """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
-    counting = ports.auditor.measure(spec, windows, ports.probe.row_hash())
-    here, source = side_by_side(counting, lambda: ports.probe.measure(spec, windows, counting.by))
+    rows = ports.rows_of(spec)
+    counting = ports.auditor.measure(spec, windows, rows.row_hash())
+    here, source = side_by_side(counting, lambda: rows.measure(spec, windows, counting.by))
     if any(found.by is not counting.by for found in here):
-        source = ports.probe.measure(spec, windows)
+        source = rows.measure(spec, windows)
     return list(zip(here, source, strict=True))
 
 

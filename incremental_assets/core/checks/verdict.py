@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.comparing import deletes_due
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.cure import of_schema
@@ -17,6 +16,7 @@ from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.model.cures import full_refresh_of, sync
 from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.model.measure import Duplicates
+from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.schema_drift import Difference
@@ -27,7 +27,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.words import age, agreeing, counted
 
 
-def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: Bound) -> Verdict:
+def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: Moment) -> Verdict:
     """What can be said of one table, whichever way it is followed; `lag` as a look found it."""
     spec, state = request.spec, request.state
     due = capture_of(spec).next_look(spec, state)
@@ -41,7 +41,7 @@ def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: 
     return found if looked is None else _beside_deletes(found, limits, looked, bound.clock)
 
 
-def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None = None) -> Verdict:
+def freshness(table: TableId, limits: Freshness, lag: float, bound: Moment | None = None) -> Verdict:
     """`lag`: age of the oldest row that has not landed. `bound`: shows what holds the watermark back, which is a separate warning."""
     exceeded = next(
         (limit for limit in (limits.fail, limits.warn) if limit is not None and lag > limit.total_seconds()), None
@@ -237,7 +237,7 @@ def shown(spec: TableSpec, terms: TableConfig, keys: Sequence[str]) -> tuple[str
     return tuple(hashlib.sha256(key.encode()).hexdigest()[:16] if personal else key for key in keys[:10])
 
 
-def _held_back(limits: Freshness, bound: Bound) -> str:
+def _held_back(limits: Freshness, bound: Moment) -> str:
     if bound.prepared is not None:
         return f"the watermark waits for the prepared transaction {bound.prepared}"
     limit = limits.warn or limits.fail

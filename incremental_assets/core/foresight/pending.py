@@ -31,7 +31,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.ports import Probe
+from incremental_assets.core.ports import Probe, SourceRows
 from incremental_assets.core.syncing.idle import IdleTable
 
 _log = logging.getLogger(__name__)
@@ -139,17 +139,20 @@ def _reached(state: State | None) -> CursorValue | None:
 
 def located(moved: Sequence[Pending], probe: Probe, grid_of: Callable[[TableId], Grid | None]) -> tuple[Pending, ...]:
     """The same tables; for those that are read from their beginning the beginning is now known, so that no empty partition is announced, and their bulk if that is asked for."""
-    open_below = [each for each in moved if each.window.lower is None and each.spec.read_by is not None]
-    if not open_below:
+    open_below, rows = (
+        [each for each in moved if each.window.lower is None and each.spec.read_by is not None],
+        probe.rows,
+    )
+    if not open_below or rows is None:
         return tuple(moved)
     found = dict(
-        zip((each.spec.id for each in open_below), probe.lowest([each.spec for each in open_below]), strict=True)
+        zip((each.spec.id for each in open_below), rows.lowest([each.spec for each in open_below]), strict=True)
     )
     begun = (replace(each, begins=found.get(each.spec.id)) for each in moved)
-    return tuple(replace(each, bulk=_bulk(each, grid_of(each.spec.id), probe)) for each in begun)
+    return tuple(replace(each, bulk=_bulk(each, grid_of(each.spec.id), rows)) for each in begun)
 
 
-def _bulk(found: Pending, grid: Grid | None, probe: Probe) -> tuple[int, int] | None:
+def _bulk(found: Pending, grid: Grid | None, rows: SourceRows) -> tuple[int, int] | None:
     """None if one grid covers all numbers, or if the source does not say where they lie: then that is said of the table alone."""
     highest, begins, numbers = found.observation.highest, found.begins, capture_of(found.spec).counted_by(found.spec)
     if not isinstance(grid, IntegerGrid) or numbers is None or None in (highest, begins):
@@ -164,7 +167,7 @@ def _bulk(found: Pending, grid: Grid | None, probe: Probe) -> tuple[int, int] | 
 
     def counts(ranges: Sequence[tuple[int, int]]) -> list[int]:
         windows = [Window(*(CursorValue.of(numbers.type, end) for end in each)) for each in ranges]
-        return [measure.rows for measure in probe.measure(narrow, windows)]
+        return [measure.rows for measure in rows.measure(narrow, windows)]
 
     try:
         return bulk_of(grid, *ends, counts)
@@ -182,7 +185,7 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
     if grid is None:
         return (CURRENT,)
     if isinstance(grid, TimeGrid):
-        until = min(found.observation.clock, now)
+        until = min(found.observation.bound.clock, now)
         # A window beyond the clock, or below the grid, is loaded nevertheless and announced by the open key.
         return touched(grid, found.announced, until) or keys(grid, until)[-1:]
     highest = found.observation.highest

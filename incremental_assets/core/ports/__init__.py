@@ -24,7 +24,7 @@ from incremental_assets.core.ports.lake import (
     LakeRows,
     LakeWriter,
 )
-from incremental_assets.core.ports.source import OpenSource, Probe, Snapshot, Source
+from incremental_assets.core.ports.source import OpenSource, Probe, Snapshot, Source, SourceRows
 from incremental_assets.core.ports.staging import GoneRows, Stage
 from incremental_assets.core.ports.sync_ports import Ports
 
@@ -53,6 +53,7 @@ __all__ = [
     "Snapshot",
     "Source",
     "SourceKeys",
+    "SourceRows",
     "Stage",
     "Windowed",
 ]

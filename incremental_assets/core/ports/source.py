@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from incremental_assets.core.captures.capture import Observation
-from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.measure import Measure, RowHash
+from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
@@ -21,13 +21,14 @@ from incremental_assets.core.ports.keys import PlacedRows, Seek, SourceKeys
 class Probe(Protocol):
     """Light queries to one source. Raises SourceUnreachable, SourceRefused."""
 
+    @property
+    def rows(self) -> SourceRows | None:
+        """What its rows can be asked, beside being read; None where they can be asked nothing."""
+
     def catalogue(self) -> tuple[TableShape, ...]:
-        """Every table of the configured schemas; of those that this user may not read, the names."""
+        """Every table that is configured, or may be; of those that this user may not read, the names."""
 
-    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
-        """The configured schemas that the database does not have."""
-
-    def bound(self) -> Bound:
+    def bound(self) -> Moment:
         """How far the source has settled, whatever the table."""
 
     def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
@@ -35,6 +36,10 @@ class Probe(Protocol):
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """The age of the oldest row that has not landed, for each look, in seconds on the source's clock; 0.0 if all have."""
+
+
+class SourceRows(Protocol):
+    """The rows of a source by their cursors and keys, in its state of now; a source that only tells what comes has none of it. Raises SourceUnreachable, SourceRefused."""
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
         """The smallest cursor of each incremental table; None if it has none, or if finding it takes too long."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from incremental_assets.core.errors import EngineLost
+from incremental_assets.core.errors import EngineLost, SourceRefused
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.ports.checkpoints import Checkpoints
 from incremental_assets.core.ports.lake import (
@@ -19,7 +20,7 @@ from incremental_assets.core.ports.lake import (
     LakeRows,
     LakeWriter,
 )
-from incremental_assets.core.ports.source import Probe, Source
+from incremental_assets.core.ports.source import Probe, Source, SourceRows
 from incremental_assets.core.ports.staging import Stage
 
 
@@ -36,6 +37,12 @@ class Ports:
     """The observer of what happens; by default one that does nothing."""
     lost_engine: Callable[[], EngineLost | None] = lambda: None
     """The engine that this process has used and left because it ended; what had begun on it may end in any error."""
+
+    def rows_of(self, spec: TableSpec) -> SourceRows:
+        """What the source's rows of a table can be asked. SourceRefused where its rows are asked nothing."""
+        if self.probe.rows is None:
+            raise SourceRefused(f"{spec.id}: its source tells what comes, and is not asked for the rows that it has")
+        return self.probe.rows
 
     @property
     def reader(self) -> LakeReader:

@@ -99,7 +99,7 @@ def _settle_gone(spec: TableSpec, run_id: str, ports: Ports) -> None:
         return
     with ports.checkpoints.lease(spec.id, run_id):
         keys = ports.quarantine.held_keys(spec)
-        with ports.probe.keys(spec) as source:
+        with ports.rows_of(spec).keys(spec) as source:
             gone = keys - source.present(keys)
         if gone:
             ports.quarantine.settle_gone(spec, gone)
