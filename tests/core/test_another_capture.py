@@ -17,6 +17,7 @@ from incremental_assets.core.captures.registry import capture_of, named
 from incremental_assets.core.errors import SetupError, SourceExchanged, SourceRefused
 from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.foresight.preview import preview
+from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -28,7 +29,9 @@ from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.syncing.sync_many import sync_many
+from incremental_assets.core.upkeep.replay import replay_table
 from incremental_assets.core.upkeep.reset import reset_table
+from incremental_assets.core.upkeep.rollback import roll_back
 from tests import toy_capture
 from tests.fakes import Killed, Process, World, ordered
 from tests.fakes.rows import own_columns
@@ -372,6 +375,30 @@ def test_a_reset_reads_the_log_from_its_beginning_and_says_so() -> None:
     assert there.world.memory.events[-1].detail == detail
     assert there.sync(spec).rows.read == 5
     there.check(spec)
+
+
+def test_a_rollback_takes_the_offsets_back_with_the_rows() -> None:
+    there, spec = opened(), events(Strategy.UPSERT)
+    first = there.sync(spec)
+    before = ordered(there.copy())
+    later(there)
+    there.sync(spec)
+    roll_back(spec, first.run_id, "back", there.ports())
+    assert (ordered(there.copy()), there.at()) == (before, Offsets((2, 3)))
+    there.sync(spec)
+    there.check(spec)
+
+
+def test_what_a_contract_holds_of_events_is_read_again() -> None:
+    there, spec = opened(), replace(events(Strategy.UPSERT), contract=Contract())
+    there.topic.put(7, "broken")
+    there.sync(spec)
+    assert {row["id"] for row in there.copy()} == {1, 2, 3}
+    there.topic.gone(7)
+    (report,) = replay_table(spec, "replay", there.ports())
+    held = there.world.lake.held(spec)
+    assert (report.status, held and held.rows) == (Status.LANDED, 0)
+    assert {row["id"] for row in there.copy()} == {1, 2, 3}
 
 
 def test_another_capture_is_another_way_to_read_so_that_its_rows_are_not_gone_on_from() -> None:

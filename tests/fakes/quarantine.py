@@ -10,7 +10,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows, Resolution
 from incremental_assets.core.model.table import TableId, TableSpec
 from tests.fakes.keys import text_of
-from tests.fakes.rows import Row, breaks, cursor_of, is_fit, is_gone, key_of
+from tests.fakes.rows import Row, breaks, cursor_of, is_fit, is_gone, key_of, own_columns
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class FakeQuarantine:
 
     def settle(self, spec: TableSpec, staged: Sequence[Row], seq: int, how: Resolution, *, overwrites: bool) -> None:
         """What a batch has brought something after, unless it brought the very same."""
-        again = [row for row in staged if is_fit(row) and not is_gone(spec, row) and breaks(spec, row)]
+        again = [own_columns(row) for row in staged if is_fit(row) and not is_gone(spec, row) and breaks(spec, row)]
         came = {key_of(spec, row): is_gone(spec, row) and is_fit(row) for row in staged}
         left = [row for row in self.open_rows(spec) if row not in again]
         over = [row for row in left if overwrites or (spec.key and key_of(spec, row) in came)]

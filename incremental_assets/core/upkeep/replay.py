@@ -94,12 +94,13 @@ def _after(value: CursorValue) -> CursorValue | None:
 
 
 def _settle_gone(spec: TableSpec, run_id: str, ports: Ports) -> None:
-    """A row that the source has no more waits for nothing."""
-    if not spec.key:
+    """A row that the source has no more waits for nothing; one that tells only what comes says so itself when it is read again."""
+    rows = ports.probe.rows
+    if not spec.key or rows is None:
         return
     with ports.checkpoints.lease(spec.id, run_id):
         keys = ports.quarantine.held_keys(spec)
-        with ports.rows_of(spec).keys(spec) as source:
+        with rows.keys(spec) as source:
             gone = keys - source.present(keys)
         if gone:
             ports.quarantine.settle_gone(spec, gone)
