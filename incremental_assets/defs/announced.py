@@ -128,7 +128,7 @@ class CatchUp:
         if scheme.grid is None or spec.read_by is None:
             return None
         found = self.ports.auditor.lowest(spec)
-        return self.ports.rows_of(spec).lowest([spec])[0] if found is None else found
+        return self.ports.source_rows(spec).lowest([spec])[0] if found is None else found
 
     def _laid(self, spec: TableSpec, scheme: Scheme, state: State, begins: CursorValue | None) -> Sequence[str]:
         """Keys of numbers that lie too far apart for one grid, as a first sync lays them; none for other tables."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from dagster import AssetKey, AssetSelection, materialize
 from deltalake import DeltaTable
 
 from incremental_assets import load
@@ -29,7 +30,11 @@ from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.syncing.sync import sync_table
+from incremental_assets.definitions import catalogues
 from incremental_assets.defs import tick
+from incremental_assets.defs.assets import sync_assets
+from incremental_assets.defs.build import views
+from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.resources.runtime import Runtime
 from tests.conformance.stand import Given
 from tests.fakes import Killed, Process, ordered
@@ -235,6 +240,24 @@ def test_a_sensor_asks_for_the_tables_that_moved(place: Place) -> None:
         assert sorted(each.spec.id.name for each in found.moved) == ["audit", "orders"]
         (verdict,) = found.verdicts
         assert (verdict.passed, verdict.measured) == (False, 4.0)
+
+
+def test_dagster_syncs_its_tables_and_shows_them(place: Place) -> None:
+    with place.runtime() as runtime:
+        runtime.specs("shop")  # the catalogue is remembered
+        (view,) = views(runtime.configuration, catalogues(runtime))
+        orders = AssetKey(["shop", "topic", "orders"])
+        source = next(iter(view.external())).get_asset_spec(AssetKey(["shop", "source", "topic", "orders"]))
+        assert source.kinds == {"events"}
+        result = materialize(
+            [*view.external(), *sync_assets(view)],
+            selection=AssetSelection.assets(orders),
+            resources={"runtime": runtime},
+            tags=dict.fromkeys(RANGE_TAGS, "current"),
+        )
+    landed = {each.asset_key: each.materialization for each in result.get_asset_materialization_events()}
+    assert landed[orders].metadata["guarantee"].value == "as_delivered"
+    place.check("orders")
 
 
 def test_its_copies_are_checked_for_what_can_be_checked_of_them(place: Place) -> None:

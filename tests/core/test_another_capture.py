@@ -14,7 +14,10 @@ import pytest
 from incremental_assets.core.captures import registry
 from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.captures.registry import capture_of, named
-from incremental_assets.core.errors import SetupError, SourceExchanged, SourceRefused
+from incremental_assets.core.checks.differing_rows import differing_rows
+from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.checks.repair import repair_table
+from incremental_assets.core.errors import SelectionError, SetupError, SourceExchanged, SourceRefused
 from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.foresight.preview import preview
 from incremental_assets.core.model.contract import Contract
@@ -399,6 +402,18 @@ def test_what_a_contract_holds_of_events_is_read_again() -> None:
     held = there.world.lake.held(spec)
     assert (report.status, held and held.rows) == (Status.LANDED, 0)
     assert {row["id"] for row in there.copy()} == {1, 2, 3}
+
+
+def test_a_source_that_tells_only_what_comes_is_not_compared_and_says_so() -> None:
+    there, spec = opened(), events(Strategy.UPSERT)
+    there.sync(spec)
+    drift = reconcile(spec, None, there.ports())
+    assert (drift.was_compared, drift.rows) == (False, 0)
+    assert drift.detail.startswith("the source tells what comes, and is not asked for the rows that it has")
+    with pytest.raises(SourceRefused, match="its source tells what comes, and is not asked for the rows that it has"):
+        differing_rows(spec, None, 10, there.ports())
+    with pytest.raises(SelectionError, match="this table is read by its offsets and has no windows to repair"):
+        repair_table(spec, None, "repair", there.ports())
 
 
 def test_another_capture_is_another_way_to_read_so_that_its_rows_are_not_gone_on_from() -> None:

@@ -41,7 +41,7 @@ def prove(runtime: Runtime, source: str, specs: Sequence[TableSpec]) -> list[Pro
     ports = runtime.ports(source)
 
     def one(spec: TableSpec) -> Proven:
-        (there,) = ports.rows_of(spec).measure(spec, (_WHOLE,))
+        (there,) = ports.source_rows(spec).measure(spec, (_WHOLE,))
         (here,) = ports.auditor.measure(spec, (_WHOLE,))()
         return Proven(spec.id, there, here, _faulty(spec, ports.historian))
 

@@ -42,7 +42,7 @@ def _look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:
     copy = ports.by_key.placed_rows(spec, windows) if by_key else None
     bounds = bounds_of(spec, copy, ports) if copy is not None else None
     if copy is not None and bounds is not None:
-        with ports.rows_of(spec).placed_rows(spec, windows) as source:
+        with ports.source_rows(spec).placed_rows(spec, windows) as source:
             found = differing(spec, copy, source, bounds) if source is not None else None
         if found is not None:
             return _look_of(found, windows)

@@ -179,7 +179,7 @@ def _of_windows(spec: TableSpec, state: State, seen: Look, ports: Ports, *, is_w
 
 def _unsettled(spec: TableSpec, drift: Drift, ports: Ports) -> Drift:
     """The same, of a table in which no settled row was there to compare: it is equal only if neither side has any row, for which no row is hashed."""
-    if ports.reader.rows(spec) or ports.rows_of(spec).lowest((spec,)) != (None,):
+    if ports.reader.rows(spec) or ports.source_rows(spec).lowest((spec,)) != (None,):
         return replace(drift, was_compared=False)
     # Without a cursor, or where that takes too long to say, there may be some.
     ((_, source),) = both_sides(spec, (Window(None, None),), ports)

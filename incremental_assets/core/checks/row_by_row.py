@@ -48,7 +48,7 @@ def _by_key(
     """Compare by light queries alone, and name some keys: of rows that the copy lacks or holds differently, else of those that it alone has."""
     rows = Comparison(found.missing, found.extra)
     if found.missing:
-        with ports.rows_of(spec).keys(spec) as source:
+        with ports.source_rows(spec).keys(spec) as source:
             rows = replace(rows, missing_keys=_named(spec, source, found.lacking, ports))
     elif found.extra and (copy := ports.by_key.keys(spec)) is not None:
         rows = replace(rows, extra_keys=_named(spec, copy, found.vanished, ports))
@@ -67,7 +67,7 @@ def _named(spec: TableSpec, keys: Keys, at: KeyParts, ports: Ports) -> tuple[str
 def _missing(spec: TableSpec, window: Window, places: KeyParts, ports: Ports) -> int:
     """Rows of the source in a window, at these places, that the copy lacks or holds differently."""
     copy = ports.by_key.placed_rows(spec, (window,))
-    with ports.rows_of(spec).placed_rows(spec, (window,)) as source:
+    with ports.source_rows(spec).placed_rows(spec, (window,)) as source:
         shown = Counter(source.hashes(places) if source is not None else ())
     return (shown - Counter(copy.hashes(places))).total() if shown else 0
 

@@ -32,7 +32,7 @@ def undeleted(spec: TableSpec, state: State, ports: Ports) -> Undeleted | None:
     copy = ports.by_key.keys(spec) if spec.deletes.compares else None
     if copy is None:
         return None
-    with ports.rows_of(spec).keys(spec) as source:
+    with ports.source_rows(spec).keys(spec) as source:
         gone = gone_keys(copy, source)
     if not gone:
         return None

@@ -43,7 +43,7 @@ def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple
 
 def both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
     """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
-    rows = ports.rows_of(spec)
+    rows = ports.source_rows(spec)
     counting = ports.auditor.measure(spec, windows, rows.row_hash())
     here, source = side_by_side(counting, lambda: rows.measure(spec, windows, counting.by))
     if any(found.by is not counting.by for found in here):

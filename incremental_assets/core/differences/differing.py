@@ -56,14 +56,14 @@ class Differing:
 def differing_now(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Differing | None:
     """What differs in some windows; None where the rows are too many to be named, or the source cannot tell them by their keys."""
     copy = ports.by_key.placed_rows(spec, windows)
-    with ports.rows_of(spec).placed_rows(spec, windows) as source:
+    with ports.source_rows(spec).placed_rows(spec, windows) as source:
         return None if source is None else differing(spec, copy, source)
 
 
 def bounds_of(spec: TableSpec, copy: PlacedRows, ports: Ports) -> KeySpread | None:
     """How many rows a large copy has at most, and between which places they and the source's lie, without a look at any of them; None for a small copy, and where that is not known."""
     here = copy.bounds() if spec.key_enforced and isinstance(copy, Bounded) else None
-    there = ports.rows_of(spec).key_ends(spec) if here is not None and here.rows > FEW else None
+    there = ports.source_rows(spec).key_ends(spec) if here is not None and here.rows > FEW else None
     if here is None or there is None:
         return None
     return KeySpread(here.rows, min(here.lowest, there[0]), max(here.highest, there[1]))
@@ -82,7 +82,7 @@ def differing(
 def differing_at(spec: TableSpec, windows: Sequence[Window], places: KeyParts, ports: Ports) -> Differing | None:
     """What differs of the rows of some windows at these places alone; None where more rows differ than are worth naming, or the source cannot tell them by their keys."""
     copy = ports.by_key.placed_rows(spec, windows)
-    with ports.rows_of(spec).placed_rows(spec, windows) as source:
+    with ports.source_rows(spec).placed_rows(spec, windows) as source:
         if source is None:
             return None
         return _hashed_alike(copy, source, lambda here, there: _of_rows(spec, places, _rows(here, there, places)))

@@ -38,7 +38,7 @@ class Ports:
     lost_engine: Callable[[], EngineLost | None] = lambda: None
     """The engine that this process has used and left because it ended; what had begun on it may end in any error."""
 
-    def rows_of(self, spec: TableSpec) -> SourceRows:
+    def source_rows(self, spec: TableSpec) -> SourceRows:
         """What the source's rows of a table can be asked. SourceRefused where its rows are asked nothing."""
         if self.probe.rows is None:
             raise SourceRefused(f"{spec.id}: its source tells what comes, and is not asked for the rows that it has")

@@ -60,7 +60,7 @@ def _windows(spec: TableSpec, state: State, ports: Ports) -> tuple[Window, ...]:
         return ()
     if (ports.reader.rows(spec) or 0) <= MOST_ROWS:
         return (left.window,)
-    (lowest,) = ports.rows_of(spec).lowest([spec])
+    (lowest,) = ports.source_rows(spec).lowest([spec])
     if lowest is None or highest is None:
         return (left.window,)
     pieces = slices(left.window, lowest, highest)
