@@ -37,6 +37,10 @@ class _Through:
 
 @dataclass(frozen=True)
 class _Probe(_Through):
+    @property
+    def rows(self) -> _Probe:
+        return self
+
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows | None]:
         with self.inner.placed_rows(spec, windows) as rows:

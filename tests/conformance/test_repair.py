@@ -133,6 +133,10 @@ class _Probe:
     inner: Any
     wire: Wire
 
+    @property
+    def rows(self) -> _Probe:
+        return self
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 

@@ -196,6 +196,10 @@ class Counting:
     def __init__(self, port: Any) -> None:
         self.port, self.windows = port, 0
 
+    @property
+    def rows(self) -> Counting:
+        return self
+
     def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Any:
         self.windows += len(windows)
         return self.port.measure(spec, windows, by)
@@ -272,7 +276,7 @@ class Together:
     barrier: Barrier = field(default_factory=lambda: Barrier(2, timeout=30))
 
     def reconcile(self, spec: TableSpec) -> Drift:
-        lake, probe = _Asked(self.ports.lake, self.of_lake), _Asked(self.ports.probe, self.of_source)
+        lake, probe = _Asked(self.ports.lake, self.of_lake), _AskedProbe(self.ports.probe, self.of_source)
         return reconcile(spec, DAYS, replace(self.ports, lake=lake, probe=probe))
 
     def of_lake(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Any:
@@ -304,6 +308,12 @@ class _Asked:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.port, name)
+
+
+class _AskedProbe(_Asked):
+    @property
+    def rows(self) -> _AskedProbe:
+        return self
 
 
 @WINDOWS_FIRST
@@ -417,7 +427,7 @@ def test_a_copy_that_is_counted_by_the_text_of_its_rows_after_all_is_compared_by
         return ports.probe.measure(spec, windows, by)
 
     drift = reconcile(
-        spec, DAYS, replace(ports, lake=_Asked(ports.lake, of_lake), probe=_Asked(ports.probe, of_source))
+        spec, DAYS, replace(ports, lake=_Asked(ports.lake, of_lake), probe=_AskedProbe(ports.probe, of_source))
     )
     assert (drift.rows, "are equal" in drift.detail) == (0, True)
     assert asked == ([RowHash.TEXT] if foreseen is RowHash.TEXT else [RowHash.BYTES, RowHash.TEXT])

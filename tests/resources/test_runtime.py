@@ -88,9 +88,10 @@ def test_of_a_table_that_cannot_be_described_now_the_last_description_is_remembe
     runtime, other = Runtime(configured(tmp_path)), replace(ORDERS_SHAPE, id=TableId("shop", "public", "broken"))
     locked = replace(ORDERS_SHAPE, columns=(), primary_key=(), undescribed="locked")
     never = replace(other, columns=(), primary_key=(), undescribed="no such table: lost")
-    runtime._probes["shop"] = SimpleNamespace(catalogue=lambda: (ORDERS_SHAPE, never), close=lambda: None)  # type: ignore[assignment]
+    probe = SimpleNamespace(catalogue=lambda: (ORDERS_SHAPE, never))
+    runtime._sources["shop"] = SimpleNamespace(probe=probe, close=lambda: None)  # type: ignore[assignment]
     runtime.specs("shop")
-    runtime._probes["shop"].catalogue = lambda: (locked, never)  # type: ignore[method-assign]
+    probe.catalogue = lambda: (locked, never)
     assert ": locked (" in str(runtime.specs("shop").problems[0].error)
     assert runtime.checkpoints.catalogue("shop") == (ORDERS_SHAPE, never)
     runtime.close()

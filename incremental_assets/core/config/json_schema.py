@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import time, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
+from pydantic import Field, create_model
+from pydantic.json_schema import GenerateJsonSchema
 
 from incremental_assets.core.config.database_document import DatabaseDocument
 from incremental_assets.core.config.dialects import files, known_dialects
 from incremental_assets.core.config.document import ConfigurationDocument, SourceDocument
-from incremental_assets.core.config.scalars import SOURCE_NAME
+from incremental_assets.core.config.scalars import SourceName
 from incremental_assets.core.config.source_kinds import other_kinds
 from incremental_assets.core.model.duration import format_duration
 
@@ -33,26 +35,25 @@ def schema() -> dict[str, Any]:
     documents: dict[type[SourceDocument], list[str]] = {}
     for name, document in named.items():
         documents.setdefault(document, []).append(name)
-    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        (ConfigurationDocument, "validation"),
-        *((each, "validation") for each in documents),
-    ]
-    references, whole = models_json_schema(models, schema_generator=_Written)
-    definitions: dict[str, Any] = _tidy(whole["$defs"])
-    body = definitions.pop("ConfigurationDocument")
-    del definitions["SourceDocument"]
+    one: Any = reduce(or_, documents)
+    of_all: Any = (dict[SourceName, one], Field(min_length=1))
+    whole = create_model(
+        "ConfigurationDocument",
+        __base__=ConfigurationDocument,
+        __doc__=ConfigurationDocument.__doc__,
+        sources=of_all,
+    )
+    body: dict[str, Any] = _tidy(whole.model_json_schema(schema_generator=_Written))
+    definitions = body["$defs"]
     for document, names in documents.items():
         definitions[document.__name__]["properties"]["dialect"] = {"enum": names, "type": "string"}
     # A database that is not a file has to have `host` and `user`.
     is_file = {"properties": {"dialect": {"enum": [*files()]}}}
     definitions["DatabaseDocument"] |= {"if": is_file, "else": {"required": ["host", "user"]}}
-    kinds = [references[document, "validation"] for document in documents]
-    sources = body["properties"]["sources"]["patternProperties"]
-    sources[SOURCE_NAME] = kinds[0] if len(kinds) == 1 else {"oneOf": kinds}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sources.yaml of incremental-assets",
-    } | {**body, "$defs": definitions}
+    } | body
 
 
 def inlined() -> dict[str, Any]:
