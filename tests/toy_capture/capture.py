@@ -13,6 +13,7 @@ from incremental_assets.core.errors import SelectionError, SourceExchanged, Sour
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.guarantee import Guarantee, Promise
+from incremental_assets.core.model.moment import Free
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -53,7 +54,7 @@ class Seen:
     """Where the log ends. A later look finds more, and reads what was found here just as well."""
 
     ends: tuple[int, ...]
-    clock: datetime
+    bound: Free
     suffices: bool = True
     highest: None = None
 
@@ -129,7 +130,7 @@ class EventCapture:
         if state is not None and not again and begin == observation.ends:
             return NothingToDo("no event came", Guarantee.AS_DELIVERED, REASON, None, None)
         ranges = tuple(Range(*each) for each in zip(range(len(begin)), begin, observation.ends, strict=True))
-        return SyncPlan(spec, request, commit_ids, Events(ranges=ranges, at=observation.clock), state)
+        return SyncPlan(spec, request, commit_ids, Events(ranges=ranges, at=observation.bound.clock), state)
 
     def window(self, spec: TableSpec, request: Request, state: State | None, observation: Observation) -> Window:
         """Offsets are no cursor."""

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pyarrow as pa
 from pydantic import Field
@@ -22,10 +22,11 @@ from incremental_assets.core.config.scalars import Secret, Text
 from incremental_assets.core.config.settings import Reference, SourceConfig, SourceSettings
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.batch import Operation
+from incremental_assets.core.model.moment import Free
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Seek, Snapshot
+from incremental_assets.core.ports import OpenSource, Seek, Snapshot
 from tests.toy_capture.capture import Seen, offsets_of, ranges_of
 from tests.toy_capture.log import EventLog, Row, Topic
 
@@ -100,14 +101,14 @@ class EventProbe:
         """Every topic."""
         return tuple(shape_of(self.name, topic) for topic in self.log().topics)
 
-    def bound(self) -> None:
+    def bound(self) -> Free:
         """Nothing can be open in it."""
-        return
+        return Free(self.log().clock)
 
     def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Seen, ...]:
         """The ends of all, by one look."""
         log = self.log()
-        return tuple(Seen(log.topics[look.spec.id.name].ends, log.clock) for look in looks)
+        return tuple(Seen(log.topics[look.spec.id.name].ends, Free(log.clock)) for look in looks)
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """A second for each event that has not landed."""
@@ -220,6 +221,6 @@ def is_there(rows: Sequence[Row]) -> list[Row]:
     return [{name: row[name] for name in _COLUMNS} for row in rows if row[OPERATION] == Operation.PUT]
 
 
-def opened(source: SourceConfig, lake: str) -> Any:
+def opened(source: SourceConfig, lake: str) -> OpenSource:
     """The entry point of the group `incremental_assets.sources`."""
     return OpenEvents(source, lake)
