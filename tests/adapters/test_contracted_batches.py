@@ -34,7 +34,7 @@ ONCE = replace(ORDERS, contract=replace(CONTRACT, rules=(ColumnRules("note", uni
 
 @dataclass(frozen=True)
 class LiteralPart:
-    """Implements `databases.dialect.ReadPart`."""
+    """Implements `spark.read_part.ReadPart`."""
 
     rows: tuple[tuple[object, ...], ...]
     size: int = 1

@@ -121,7 +121,7 @@ class EventProbe:
 
 @dataclass(frozen=True)
 class EventPart:
-    """Implements `databases.dialect.ReadPart`: the rows of a partition, as a task takes them."""
+    """Implements `spark.read_part.ReadPart`: the rows of a partition, as a task takes them."""
 
     rows: tuple[Row, ...]
     budget: None = None

@@ -6,13 +6,14 @@ which windows are queried, what a look at many tables leaves out) is written onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.adapters.budget import Budget
+from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
@@ -30,7 +31,6 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import PlacedRows, Seek, SourceKeys
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _DEADLINES = ConnectionOptions()
@@ -246,21 +246,6 @@ class Connections(Protocol):
 
     def close(self) -> None:
         """Close those that are kept."""
-
-
-class ReadPart(Protocol):
-    """Some of a snapshot's rows, as a plain value: a task of Spark reads them, in a process that knows nothing else of the source."""
-
-    @property
-    def size(self) -> int:
-        """Bytes that are expected, so that the largest part begins first."""
-
-    @property
-    def budget(self) -> Budget | None:
-        """That of the source which is asked while it is read; None where none is."""
-
-    def batches(self) -> Iterator[pa.Table]:
-        """The rows, some thousands at a time: `c0`, `c1`, … of the types that `spark/arrow_types.py` has for them, then the four flags of `staged.py`."""
 
 
 class Reader(Protocol):

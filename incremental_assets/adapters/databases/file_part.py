@@ -22,7 +22,7 @@ _BYTES, _MOST = 32 << 20, 8
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """Implements `databases.dialect.ReadPart`: some groups of rows of a file, which has the source's columns, of these Spark types, then the four flags."""
+    """Implements `spark.read_part.ReadPart`: some groups of rows of a file, which has the source's columns, of these Spark types, then the four flags."""
 
     path: str
     table: TableId

@@ -9,12 +9,13 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.databases.dialect import Address, Numbers, Reader, ReadPart
+from incremental_assets.adapters.databases.dialect import Address, Numbers, Reader
 from incremental_assets.adapters.databases.host_clock import since
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
+from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import IncrementalAssetsError, SourceFull
 from incremental_assets.core.model.cursor import CursorValue

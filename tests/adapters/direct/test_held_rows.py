@@ -105,7 +105,7 @@ def test_what_waits_for_its_row_group_is_never_more_than_one_part_beyond_it(
 
 
 class Parts:
-    """Implements `databases.dialect.ReadPart`: forty batches; `most`: the bytes of rows that were held when one of them was asked for."""
+    """Implements `spark.read_part.ReadPart`: forty batches; `most`: the bytes of rows that were held when one of them was asked for."""
 
     size = 1
 

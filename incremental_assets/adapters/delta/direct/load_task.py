@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.budget import Budget
-from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.delta.direct.files.data_file import file_name, schema, shaped
 from incremental_assets.adapters.delta.direct.files.file_statistics import Told
 from incremental_assets.adapters.delta.direct.files.unit import Marks, Stored
@@ -20,6 +19,7 @@ from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.staging.counting import Counting, StagedPart, count_rows, with_operation
 from incremental_assets.adapters.delta.staging.staging_task import grouped
 from incremental_assets.adapters.new_file import new_file
+from incremental_assets.adapters.spark.read_part import ReadPart
 
 
 @dataclass(frozen=True, slots=True)

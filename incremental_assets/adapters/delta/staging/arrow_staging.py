@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.staging.counting import Counting, Mark, StagedPart
 from incremental_assets.adapters.delta.staging.staged import Breaches, Staged, whole_keys
@@ -23,6 +22,7 @@ from incremental_assets.adapters.delta.staging.staging_task import StageUnit, Tr
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION
+from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.batch import KeyRange, Operation
 from incremental_assets.core.model.contract import OnBreach

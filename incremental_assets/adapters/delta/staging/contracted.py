@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.contracts.judge import Breach, Judge, breaches, reasons
-from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.spark.own_names import BREACH, BREACH_COLUMN, OPERATION, REJECT_REASON
+from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.model.batch import Operation
 
 _GROUP_ROWS = 64 * 1024
@@ -27,7 +27,7 @@ _NOT_UNIQUE = "is not unique"
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Implements `databases.dialect.ReadPart`: several parts, one after the other, for what only one task can tell of them all."""
+    """Implements `spark.read_part.ReadPart`: several parts, one after the other, for what only one task can tell of them all."""
 
     parts: tuple[ReadPart, ...]
 

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.budget import Budget
-from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.staging.counting import Counting, StagedPart, count_rows, with_operation
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -29,6 +28,7 @@ from incremental_assets.adapters.spark.own_names import (
     REJECT_COLUMN,
     REJECT_REASON,
 )
+from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.model.batch import Operation
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from incremental_assets.adapters.budget import Budget
-from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.model.change_columns import CHANGE_NUMBER, COMMIT_AT, COMMIT_LSN, OP, Op
 from incremental_assets.core.model.table import TableSpec
 
@@ -33,7 +33,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class LoadedPart:
-    """Implements `databases.dialect.ReadPart` around a part that has the source's columns."""
+    """Implements `spark.read_part.ReadPart` around a part that has the source's columns."""
 
     part: ReadPart
     values: tuple[pa.Scalar, ...]

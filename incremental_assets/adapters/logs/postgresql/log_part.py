@@ -13,7 +13,7 @@ _ROWS = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """Implements `databases.dialect.ReadPart`. Its rows say what they do to the copy."""
+    """Implements `spark.read_part.ReadPart`. Its rows say what they do to the copy."""
 
     path: str
     size: int

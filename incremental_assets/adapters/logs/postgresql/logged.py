@@ -13,7 +13,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.databases.dialect import Address, ReadPart
+from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.logs.postgresql.batch import latest
@@ -26,6 +26,7 @@ from incremental_assets.adapters.logs.postgresql.log_part import LogPart
 from incremental_assets.adapters.logs.postgresql.source_log import Begun, Joined, SourceLog
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
+from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
 from incremental_assets.core.captures.log.position import Join, LogPosition

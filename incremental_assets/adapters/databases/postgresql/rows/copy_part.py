@@ -35,7 +35,7 @@ _HEX = "\\x"
 
 @dataclass(frozen=True, slots=True)
 class CopyPart:
-    """Implements `databases.dialect.ReadPart`. `sql` gives `c0`, `c1`, … of these Spark types, then the four flags; `size` is in bytes, a guess."""
+    """Implements `spark.read_part.ReadPart`. `sql` gives `c0`, `c1`, … of these Spark types, then the four flags; `size` is in bytes, a guess."""
 
     address: Address
     table: TableId

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
+from incremental_assets.adapters.databases.dialect import Address, Numbers
 from incremental_assets.adapters.databases.file_part import FilePart
 from incremental_assets.adapters.databases.file_reader import left_in, of_rows_elsewhere
 from incremental_assets.adapters.databases.jdbc import Jdbc, ReadQuery, arrived, bytes_of, parts_for
@@ -20,6 +20,7 @@ from incremental_assets.adapters.databases.postgresql.rows.measure import unhold
 from incremental_assets.adapters.databases.postgresql.rows.places import row_hashes_sql, row_texts_sql
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
+from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableId, TableSpec
