@@ -21,6 +21,7 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.selection import Selection, selected
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import late_rows
+from incremental_assets.core.config.database_settings import is_database
 from incremental_assets.core.config.resolve import resolve_all
 from incremental_assets.core.config.settings import Configuration, SourceConfig
 from incremental_assets.core.config.terms import terms_of
@@ -249,7 +250,7 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
     from incremental_assets.adapters.databases.registry import dialect_of
     from incremental_assets.resources.database import address
 
-    sources = [each for each in runtime.configuration.sources if runtime.database(each.name) is not None]
+    sources = [each for each in runtime.configuration.sources if is_database(each)]
     tables = {source.name: _tables(runtime, source) for source in sources}
     kept = chosen(patterns, [table for found in tables.values() for table in found])
     statements: dict[str, str] = {}

@@ -77,6 +77,11 @@ class DatabaseSettings(SourceSettings):
         return said, _WITH_TLS
 
 
+def is_database(source: SourceConfig) -> bool:
+    """Whether the source is one, which has a user to whom something may be granted."""
+    return isinstance(source.settings, DatabaseSettings)
+
+
 def database_of(source: SourceConfig) -> DatabaseSettings:
     """The settings of a source that is a database. TypeError where it is of another kind."""
     if not isinstance(source.settings, DatabaseSettings):
