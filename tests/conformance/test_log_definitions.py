@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.planning.plan import Mode
 from tests.adapters.logs.shelved import Open
 from tests.conformance.scenario import of_log
@@ -13,6 +15,7 @@ ALTERED = {
     "dropped": "ALTER TABLE orders DROP COLUMN note",
     "renamed": "ALTER TABLE orders RENAME COLUMN note TO remark",
     "of another type": "ALTER TABLE orders ALTER COLUMN total TYPE text",
+    "computed anew under its type": "ALTER TABLE orders ALTER COLUMN total TYPE int USING total * 2",
     "dropped and made anew": "ALTER TABLE orders DROP COLUMN note, ADD COLUMN note text",
 }
 
@@ -70,6 +73,37 @@ def test_a_table_that_is_rewritten(open_shop: Open) -> None:
         )
         shop.land()
         shop.assert_equal()
+
+
+@of_log(
+    "T74",
+    "A publication of all tables: the table is UNLOGGED for a while, in which rows change; or it is rewritten by VACUUM FULL",
+    holds="the run is `best_effort` and says that changes may be in no log; of a table that is published by its name the server refuses to make it UNLOGGED",
+)
+@pytest.mark.parametrize("rewritten", ["UNLOGGED for a while", "VACUUM FULL"])
+def test_a_table_that_may_have_been_unlogged(open_shop: Open, rewritten: str) -> None:
+    shop = open_shop()
+    with pytest.raises(psycopg.Error, match="cannot change table"):
+        shop.execute("ALTER TABLE orders SET UNLOGGED")
+    shop.execute("DROP PUBLICATION shop", "CREATE PUBLICATION shop FOR ALL TABLES")
+    shop.execute("INSERT INTO orders SELECT n, 'new', n, 'note' FROM generate_series(1, 9) AS n")
+    assert shop.land().guarantee is Guarantee.SETTLED
+    if rewritten == "VACUUM FULL":
+        shop.outside("VACUUM FULL orders")
+    else:
+        shop.execute(
+            "ALTER TABLE orders SET UNLOGGED",
+            "UPDATE orders SET status = 'in no log' WHERE id = 3",
+            "ALTER TABLE orders SET LOGGED",
+        )
+    shop.execute("UPDATE orders SET status = 'on' WHERE id = 5")
+    report = shop.land()
+    assert report.guarantee is Guarantee.BEST_EFFORT
+    assert "whose changes are in no log" in report.guarantee_reason
+    shop.land(mode=Mode.FULL_REFRESH)
+    shop.assert_equal()
+    shop.execute("UPDATE orders SET status = 'on' WHERE id > 5")
+    assert shop.land().guarantee is Guarantee.SETTLED
 
 
 @of_log(

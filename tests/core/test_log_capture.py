@@ -23,6 +23,7 @@ from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
+from incremental_assets.core.planning.report import RowCounts, SyncReport
 
 CLOCK = datetime(2024, 1, 29, 9, tzinfo=UTC)
 ID = Column("id", "integer", "int", Fidelity.EXACT, nullable=False, identity="7.1")
@@ -158,19 +159,47 @@ def test_no_other_server_goes_on_from_a_place_in_this_log() -> None:
         LOG.moved(SPEC, loaded())
 
 
-def test_a_file_that_the_source_has_exchanged_is_told_of() -> None:
-    def with_file(name: str) -> TableSpec:
-        return replace(SPEC, shape=replace(SHAPE, facts=(Fact("file 7", (name,), "it was rewritten or emptied"),)))
+def with_file(name: str) -> TableSpec:
+    return replace(SPEC, shape=replace(SHAPE, facts=(Fact("file 7", (name,), "it was rewritten or emptied"),)))
 
+
+def before_it_was_rewritten(columns_written: str) -> State:
     state = replace(loaded(), definition=remembered(None, with_file("1").shape.facts or ()))
-    assert to_read(state, spec=with_file("1")).warnings == to_read(loaded()).warnings
-    (*_, warning) = to_read(state, spec=with_file("2")).warnings
-    assert warning.startswith("it was rewritten or emptied since the last sync, of which the log tells TRUNCATE alone")
+    assert isinstance(state.position, LogPosition)
+    return replace(state, position=replace(state.position, columns_written=columns_written))
+
+
+def rewritten(state: State, **changes: object) -> SyncPlan:
+    return to_read(state, spec=with_file("2"), **changes)
+
+
+@pytest.mark.parametrize("then", ["a", ""], ids=["of one that was kept", "of a state that kept none"])
+def test_another_file_of_a_table_that_is_published_by_its_name_loses_no_change(then: str) -> None:
+    plan = rewritten(before_it_was_rewritten(then), columns_written="a")
+    assert plan.reading.promise.guarantee is Guarantee.SETTLED
+    assert not [each for each in plan.warnings if "rewritten" in each]
+
+
+def test_another_file_beside_a_column_that_was_altered_stops_it() -> None:
+    with pytest.raises(SchemaChanged, match=r"it was rewritten or emptied and a column was altered .* --full-refresh"):
+        rewritten(before_it_was_rewritten("a"), columns_written="b")
+    # A default may be altered without a new file.
+    plan = to_read(before_it_was_rewritten("a"), spec=with_file("1"), columns_written="b")
+    state = LOG.landed(plan, Read(2, Shown(0x200)))
+    assert isinstance(state.position, LogPosition)
+    assert state.position.columns_written == "b"
+
+
+def test_another_file_of_a_table_that_may_have_been_unlogged_is_no_promise() -> None:
+    plan = rewritten(before_it_was_rewritten("a"), columns_written="a", always_logged=False)
+    assert plan.reading.promise.guarantee is Guarantee.BEST_EFFORT
+    assert "it may have been UNLOGGED for a while" in plan.reading.promise.reason
+    state = LOG.landed(plan, Read(2, Shown(0x200)))
+    report, _ = LOG.judged(plan, SyncReport.landed(plan, None, RowCounts(), 1, ()), state)
+    assert report.guarantee is Guarantee.BEST_EFFORT
 
 
 def test_the_report_says_how_far_it_was_read_and_not_how_far_it_was_seen() -> None:
-    from incremental_assets.core.planning.report import RowCounts, SyncReport
-
     plan = to_read(loaded())
     state = LOG.landed(plan, Read(2, Shown(0x200)))
     report, _ = LOG.judged(plan, SyncReport.landed(plan, None, RowCounts(), 1, ()), state)

@@ -36,11 +36,10 @@ CASE WHEN s.oid IS NOT NULL THEN (
     SELECT d.xmin FROM pg_depend AS d
     WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.objsubid = 0 AND d.refclassid = 'pg_namespace'::regclass
 ) END"""
+# Which transactions have written what the catalogue says of the columns: ALTER COLUMN writes it anew, also where it looks as before.
+_COLUMNS = "(SELECT md5(string_agg(a.xmin::text, ' ' ORDER BY a.attnum)) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0)"
 # As a partition, a table is published by its root, if the publication says so: what it counts as inherited is written to its columns and taken back.
-_BY_ROOT = """
-CASE WHEN p.pubviaroot THEN (
-    SELECT md5(string_agg(a.xmin::text, ' ' ORDER BY a.attnum)) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0
-) END"""
+_BY_ROOT = f"CASE WHEN p.pubviaroot THEN {_COLUMNS} END"
 _BY_TABLE = "LEFT JOIN pg_publication_rel AS r ON r.prpubid = p.oid AND r.prrelid = c.oid"
 _BY_SCHEMA = f"{_BY_TABLE} LEFT JOIN pg_publication_namespace AS s ON s.pnpubid = p.oid AND s.pnnspid = n.oid"
 _MEMBERS = """
@@ -54,7 +53,7 @@ SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relreplident::text, co
              ORDER BY a.attnum),
        ARRAY(SELECT a.attname::text FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
              WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate ORDER BY a.attnum),
-       pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+       r.oid IS NOT NULL, {columns}, pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 FROM pg_publication AS p JOIN pg_publication_tables AS t ON t.pubname = p.pubname
 JOIN pg_namespace AS n ON n.nspname = t.schemaname JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.tablename
 {joins}
@@ -117,6 +116,10 @@ class Member:
     """Columns that the source generates, and does not write to the log."""
     deferrable: tuple[str, ...] = ()
     """The columns of a primary key that two rows may have at once within a transaction."""
+    by_name: bool = True
+    """Whether the publication names it, and not its schema or all tables: the server then refuses to make it UNLOGGED."""
+    columns_written: str = ""
+    """Changes whenever the catalogue's entry of a column is written, whatever it then says."""
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
@@ -215,12 +218,26 @@ def _publication(asked: Asked, slot: Slot, facts: Mapping[str, Any], joined: str
     statement = _MEMBERS.format(
         schema=f"s.oid, {_OF_SCHEMA}" if by_schema else "NULL::oid",
         root=_BY_ROOT,
+        columns=_COLUMNS,
         joins=_BY_SCHEMA if by_schema else _BY_TABLE,
     )
     rows = asked.execute(statement, (slot.publication,)).fetchall()
     members = tuple(
-        Member(oid, schema, name, Identity(identity), joined_by, filtered, narrowed, *map(tuple, columns))
-        for oid, schema, name, identity, joined_by, filtered, narrowed, *columns, _ in rows
+        Member(
+            oid,
+            schema,
+            name,
+            Identity(identity),
+            joined_by,
+            filtered,
+            narrowed,
+            tuple(identifying),
+            tuple(computed),
+            tuple(deferrable),
+            by_name=by_name,
+            columns_written=written,
+        )
+        for oid, schema, name, identity, joined_by, filtered, narrowed, identifying, computed, deferrable, by_name, written, _ in rows
     )
     kinds = ("insert", "update", "delete", "truncate")
     unpublished = tuple(kind for kind in kinds if not facts.get(f"pub{kind}"))

@@ -240,6 +240,8 @@ class SourceLog:
             flushed=found.flushed or 0,
             number=member.oid if member else 0,
             server=f"{found.server.system}/{found.server.timeline}",
+            always_logged=member is None or member.by_name,
+            columns_written=member.columns_written if member else "",
             kept_bytes=found.kept_bytes,
             refused=own,
             behind=own or (behind and _of(spec, behind)),

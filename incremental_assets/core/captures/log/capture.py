@@ -60,18 +60,19 @@ class LogCapture(DatabaseCapture):
         elif state is not None:
             # What landed before is replaced: rows that are gone since would stay.
             request = replace(request, mode=Mode.FULL_REFRESH)
+        unseen = "" if begin is None else _unseen(spec, state, at, found)
         reading = LogReading(
             bound=seen.bound,
-            settled=Settled(None, *_promise(found.flushed)),
+            settled=Settled(None, *((Guarantee.BEST_EFFORT, unseen) if unseen else _promise(found.flushed))),
             members=seen.parts.members if seen.parts else None,
             begin=begin,
             number=found.number,
             server=found.server,
             layout=layout,
+            columns_written=found.columns_written,
             join=None if begin is None else at.join,
         )
-        rewritten = () if begin is None else _rewritten(spec, state)
-        warnings = (*identity_hidden(seen.bound), *found.warnings, *rewritten)
+        warnings = (*identity_hidden(seen.bound), *found.warnings)
         return SyncPlan(spec, request, commit_ids, reading, state, warnings)
 
     def accepted(self, plan: SyncPlan, snapshot: object) -> SyncPlan:
@@ -82,14 +83,19 @@ class LogCapture(DatabaseCapture):
         """How far it was read."""
         reading, found = of_log(plan), shown_by_log(read.snapshot)
         position = LogPosition(
-            lsn=found.end, number=reading.number, server=reading.server, layout=reading.layout, join=found.join
+            lsn=found.end,
+            number=reading.number,
+            server=reading.server,
+            layout=reading.layout,
+            columns_written=reading.columns_written,
+            join=found.join,
         )
         return landed(plan, position, read)
 
     def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
         """The log may have gone on between the look and the read."""
         end = _position(state).lsn
-        if end is None:
+        if end is None or plan.reading.promise.guarantee is not Guarantee.SETTLED:
             return report, state
         guarantee, reason = _promise(end)
         return replace(report, guarantee=guarantee, guarantee_reason=reason), state
@@ -160,12 +166,22 @@ def _altered(spec: TableSpec, state: State | None, kind: str) -> tuple[str, ...]
     return alterations(state.definition, [fact for fact in spec.shape.facts if fact.name.startswith(kind)])
 
 
-def _rewritten(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+def _unseen(spec: TableSpec, state: State | None, at: LogPosition, found: LogSeen) -> str:
+    """Why changes may be missing in the log, where the rows have another file, of which it tells TRUNCATE alone; empty where none can be.
+
+    Raises SchemaChanged where a column was altered beside it, as ALTER TABLE may have computed its values anew under the same type. VACUUM FULL, CLUSTER and the like leave every row as it is.
+    """
     means = _altered(spec, state, _FILE)
     if not means:
-        return ()
-    sentence = (
-        f"{told(means)} since the last sync, of which the log tells TRUNCATE alone: after that, and after VACUUM FULL or CLUSTER, the copy is right; "
-        f"after an ALTER TABLE that computes values anew, or that had it UNLOGGED for a while, load the table again with {full_refresh(spec)}"
+        return ""
+    if at.columns_written not in ("", found.columns_written):
+        raise SchemaChanged(
+            f"{spec.id}: {told(means)} and a column was altered since the last sync, and no log tells whether ALTER TABLE has computed its values anew; "
+            f"load the table again with {full_refresh(spec)}"
+        )
+    if found.always_logged:
+        return ""
+    return (
+        f"{told(means)} since the last sync, and the publication does not name the table, so that it may have been UNLOGGED for a while, whose changes are in no log: "
+        f"load it again with {full_refresh(spec)} if it was, and publish it by its name"
     )
-    return (sentence,)

@@ -19,6 +19,10 @@ class LogSeen:
     """What the source numbers the table by."""
     server: str
     """Whose log it is, and on which of its timelines."""
+    always_logged: bool = True
+    """Whether the source refuses to stop writing the table to its log for a while."""
+    columns_written: str = ""
+    """Another one where the catalogue's entry of a column was written anew, whatever it then says."""
     kept_bytes: int = 0
     """How much of it the source keeps for us."""
     refused: IncrementalAssetsError | None = None

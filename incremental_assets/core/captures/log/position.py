@@ -34,6 +34,8 @@ class LogPosition(DatabasePosition):
     """Whose log it is, and on which of its timelines."""
     layout: str = ""
     """A digest of the columns that were loaded."""
+    columns_written: str = ""
+    """As `LogSeen` says it; empty in a position of before it did."""
     join: Join | None = None
     """None once the log has passed the snapshot."""
 
@@ -57,7 +59,14 @@ class LogPosition(DatabasePosition):
         join = None if self.join is None else {"visible": self.join.visible, "written": lsn_text(self.join.written)}
         lsn = None if self.lsn is None else lsn_text(self.lsn)
         return {
-            "position": {"lsn": lsn, "number": self.number, "server": self.server, "layout": self.layout, "join": join}
+            "position": {
+                "lsn": lsn,
+                "number": self.number,
+                "server": self.server,
+                "layout": self.layout,
+                "columns_written": self.columns_written,
+                "join": join,
+            }
         }
 
     @classmethod
@@ -70,6 +79,7 @@ class LogPosition(DatabasePosition):
             number=own["number"],
             server=own["server"],
             layout=own["layout"],
+            columns_written=own.get("columns_written", ""),
             join=join,
         )
 
