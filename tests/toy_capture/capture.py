@@ -107,6 +107,7 @@ class EventCapture:
     """Implements `Capture`."""
 
     words = "read by its offsets"
+    gone = "an event says so"
     turn = "sync"
     is_whole = False
     finds_differing = False

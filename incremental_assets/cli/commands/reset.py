@@ -16,6 +16,7 @@ from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.upkeep.reset import reset_table
@@ -40,7 +41,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
         run_id = str(uuid.uuid4())
         ends = {spec.id: _reset(runtime, spec, values[spec.id], run_id) for spec in found.specs}
     ends |= {trouble.table: trouble.error for trouble in found.troubles}
-    return with_problems(_answer(run_id, ends, positions, values), found)
+    return with_problems(_answer(run_id, ends, positions), found)
 
 
 def tables_to_reset(runtime: Runtime, patterns: Sequence[str]) -> Selection:
@@ -97,25 +98,24 @@ def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoin
     return lines
 
 
-def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: str) -> IncrementalAssetsError | None:
+def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: str) -> State | IncrementalAssetsError:
     try:
-        reset_table(spec=spec, to=to, run_id=run_id, checkpoints=runtime.checkpoints)
+        return reset_table(spec=spec, to=to, run_id=run_id, checkpoints=runtime.checkpoints)
     except IncrementalAssetsError as error:
         return error
-    return None
 
 
 def _answer(
     run_id: str,
-    ends: dict[TableId, IncrementalAssetsError | None],
+    ends: dict[TableId, State | IncrementalAssetsError],
     positions: dict[TableId, Checkpoint],
-    values: Values,
 ) -> Answer:
     entries, rows = [], []
-    for table, error in ends.items():
-        state = positions.get(table, Checkpoint()).state
-        was = state.position.watermark if state else None
-        now = was if error else values.get(table)
+    errors = {table: end for table, end in ends.items() if isinstance(end, IncrementalAssetsError)}
+    for table, end in ends.items():
+        before, error = positions.get(table, Checkpoint()).state, errors.get(table)
+        after = before if isinstance(end, IncrementalAssetsError) else end
+        was, now = (state.position.watermark if state else None for state in (before, after))
         status = "failed" if error else "reset"
         entries.append(
             {
@@ -127,11 +127,18 @@ def _answer(
                 "error": str(error) if error else None,
             }
         )
-        rows.append((str(table), Cell(status, "bad" if error else "good"), text(was) or "none", text(now) or "none"))
+        rows.append((str(table), Cell(status, "bad" if error else "good"), _words(before), _words(after)))
     shown: list[Shown] = [Grid(("table", "status", "was", "is now"), tuple(rows))]
-    shown += [Note(str(error), "bad") for error in ends.values() if error]
+    shown += [Note(str(error), "bad") for error in errors.values()]
     return Answer(
         {"run_id": run_id, "tables": entries},
         tuple(shown),
-        worst([exit_code_of(error) for error in ends.values() if error]),
+        worst([exit_code_of(error) for error in errors.values()]),
     )
+
+
+def _words(state: State | None) -> str:
+    """Where it stands: its watermark, or what else its capture goes on from."""
+    if state is None:
+        return "none"
+    return str(state.position) if state.position.capture else text(state.position.watermark) or "none"

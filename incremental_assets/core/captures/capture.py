@@ -61,6 +61,8 @@ class Capture(Protocol):
 
     words: str
     """How a table is brought up to date, for people: `read whole`."""
+    gone: str
+    """How it is known that rows are gone, for people, where what is read says so; empty where `deletes` of the table does."""
     turn: str
     """What its next sync is called, for people: `refresh`."""
     is_whole: bool

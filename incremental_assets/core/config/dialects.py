@@ -88,6 +88,14 @@ def checked_dialect(name: str) -> str:
     )
 
 
+def is_brought_by_nobody(name: str) -> bool:
+    """Whether the name is near none that is there, so that nothing is known of the keys that such a source has."""
+    if not name or name in BUILT_IN or name in _EXTRAS:
+        return False
+    known = known_dialects()
+    return name not in known and not get_close_matches(name, known, n=1)
+
+
 def logged() -> tuple[str, ...]:
     """The dialects whose log is read."""
     return tuple(name for name in known_dialects() if facts_of(name).has_log)

@@ -17,6 +17,7 @@ from incremental_assets.core.config import problems as config_problems
 from incremental_assets.core.config import rules as config_rules
 from incremental_assets.core.config.addresses import ignores_case, resolved_lake
 from incremental_assets.core.config.database_document import DatabaseDocument
+from incremental_assets.core.config.dialects import is_brought_by_nobody
 from incremental_assets.core.config.scalars import SOURCE_NAME
 from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.config.shorthand import Direction, Shorthand
@@ -29,6 +30,7 @@ from incremental_assets.core.model.identifiers import parse_table, render_table
 T = TypeVar("T")
 
 _SETTINGS = TypeAdapter(written.SettingsDocument)
+_DIALECT: TypeAdapter[str] = TypeAdapter(written.Dialect)
 _ENTRY: TypeAdapter[Shorthand | table_document.TableDocument] = TypeAdapter(table_document.TableEntry)
 
 
@@ -155,7 +157,11 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
     if isinstance(data, dict):
         entries = data.get("tables", entries)
         data = {key: value for key, value in data.items() if key != "tables"}
-    kind = kind_named(config_problems.dialect_of(data))
+    dialect = config_problems.dialect_of(data)
+    if is_brought_by_nobody(dialect):
+        run.read(_DIALECT, dialect, (*path, "dialect"))
+        return None
+    kind = kind_named(dialect)
     part: _Part[written.SourceDocument] = run.read(TypeAdapter(kind.document), data, path)
     if part.value is not None:
         # A key that is misspelt is not missing as well.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.captures.database.fill_ranges import MOST_RANGES, MOST_ROWS
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.foresight.preview_terms import NO_TERMS, TermsShown, allowed, compared_again, terms_shown
 from incremental_assets.core.model.compaction import Layout
@@ -83,7 +84,7 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
         return Preview(spec, None, error, terms=terms_shown(spec))
     warnings = (*decision.warnings, *_left_open(position), *_left_to_fill(position.state))
     if isinstance(decision, NothingToDo):
-        later = compared_again(spec.deletes, position.state.compared if position.state else None)
+        later = _gone(spec, position.state)
         step = SchemaStep(Difference(), _renamed(decision.renames), decision.renames) if decision.renames else None
         return Preview(spec, decision, schema=step, terms=terms_shown(spec, later), warnings=warnings)
     spec = decision.spec
@@ -200,7 +201,11 @@ def _deletes(plan: SyncPlan) -> str:
     if plan.reading.finds_gone:
         becomes = "marked in the copy" if deletes.marks else "removed from the copy"
         return f"due: keys are compared, and rows that are gone are {becomes}, {allowed(deletes)}"
-    return compared_again(deletes, plan.previous.compared if plan.previous else None)
+    return _gone(plan.spec, plan.previous)
+
+
+def _gone(spec: TableSpec, state: State | None) -> str:
+    return capture_of(spec).gone or compared_again(spec.deletes, state.compared if state else None)
 
 
 def _names(columns: Sequence[Column | TargetColumn]) -> str:

@@ -35,6 +35,7 @@ class DatabaseCapture:
     """Implements `Capture` of a table that is read as a whole; each capture says what it reads."""
 
     words = ""
+    gone = ""
     turn = "sync"
     is_whole = False
     finds_differing = False

@@ -34,6 +34,7 @@ class LogCapture(DatabaseCapture):
     """Implements `Capture`."""
 
     words = "read from the log"
+    gone = "the log says which rows are gone"
 
     def read(
         self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, seen: DatabaseObservation
