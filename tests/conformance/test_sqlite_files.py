@@ -1,4 +1,4 @@
-"""T19, T21: what there is in files of SQLite alone: tables that a module makes, and a journal that a dead process has left."""
+"""T19, T21: what there is in files of SQLite alone: tables that a module makes, a journal that a dead process has left, moments as texts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode
 from tests.conformance.conftest import OpenWorld
 from tests.conformance.scenario import played_on, scenario
 from tests.conformance.worlds import World
@@ -134,3 +137,46 @@ def _die_within_a_transaction(file: Path, died: Path) -> None:
         writer.execute("UPDATE orders SET note = 'half'")
         shutil.copy(file, died)
         shutil.copy(f"{file}-journal", f"{died}-journal")
+
+
+SPELLED = ("strftime('%Y-%m-%dT%H:%M:%fZ', 'now')", "datetime('now')", "datetime('now', '+2 hours') || '+02:00'")
+"""As JavaScript, SQLite and Go write the time now."""
+
+
+@scenario(
+    "T21",
+    "Stamps of one column are spelled with a `Z`, with an offset, and without a zone, as several libraries write them; rows come and change, and old ones are of another day by their offset than in UTC",
+    holds="all land as moments of UTC and none is in quarantine, each once; a backfill of a day reads the rows of that day in UTC; a check finds the one that was brought below the watermark",
+)
+@played_on("sqlite")
+def test_stamps_that_say_their_zone(world: World, open_world: OpenWorld) -> None:
+    desk = open_world(
+        "- {table: main.visits, cursor: {column: at, type: datetime}, strategy: upsert, partitions: {every: day, from: 2024-01-01}}",
+        "CREATE TABLE visits (id INTEGER PRIMARY KEY, note TEXT, at DATETIME NOT NULL)",
+        "INSERT INTO visits VALUES (1, 'a', '2024-01-02T00:30:00+02:00'), (2, 'b', '2024-01-02T00:00:00Z'), (3, 'c', '2024-01-02 23:59:59-01:00')",
+    )
+    first = desk.land()["visits"]
+    assert (first.rows.inserted, first.rows.quarantined) == (3, 0)
+    assert [str(row[2]) for row in desk.copy("visits")] == [
+        "2024-01-01 22:30:00",
+        "2024-01-02 00:00:00",
+        "2024-01-03 00:59:59",
+    ]
+    for number, now in enumerate(SPELLED, 4):
+        desk.execute(
+            f"INSERT INTO visits VALUES ({number}, 'new', {now})",
+            f"UPDATE visits SET note = 'later', at = {now} WHERE id = {number - 3}",
+        )
+        assert desk.land()["visits"].rows.inserted == 1
+    assert [row[:2] for row in desk.copy("visits")] == [
+        *((number, "later") for number in (1, 2, 3)),
+        *((number, "new") for number in (4, 5, 6)),
+    ]
+    desk.execute(
+        "INSERT INTO visits VALUES (7, 'old', '2024-01-03T01:00:00+02:00'), (8, 'old', '2024-01-03T01:00:00Z')"
+    )
+    day = Window(*(CursorValue.parse(CursorType.DATETIME, f"2024-01-0{number}T00:00:00") for number in (2, 3)))
+    assert desk.land(mode=Mode.BACKFILL, window=day)["visits"].rows.inserted == 1
+    assert (7, "old") in [row[:2] for row in desk.copy("visits")]
+    assert desk.quarantined("visits") == []
+    assert desk.check("visits") == 1, "the other one is below the watermark"

@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.column_choice import ColumnChoice
-from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases.test_sqlite_files import of
@@ -106,6 +108,35 @@ def test_texts_of_moments_are_a_time_cursor_where_that_is_declared(tmp_path: Pat
     assert spec.columns[1].spark_type == "timestamp_ntz"
 
 
+@pytest.mark.parametrize("declared", ["DATETIME", "TEXT"])
+def test_moments_that_say_their_zone_are_those_of_utc_in_values_and_as_cursor(tmp_path: Path, declared: str) -> None:
+    # In UTC the first is of the day before, the last of the day after.
+    texts = ["2026-03-01T00:30:00+02:00", "2026-03-01T00:00:00Z", "2026-03-01 10:00:00", "2026-03-01T23:30:00.5-01:00"]
+    probe = visits(tmp_path, declared, texts)
+    spec = spec_of(probe, CursorType.DATETIME)
+    assert landed(probe, spec) == (4, 0, 0, "2026-03-02T00:30:00.5")
+    day = [CursorValue.parse(CursorType.DATETIME, f"2026-03-0{number}T00:00:00") for number in (1, 2)]
+    whole = [Window(None, day[0]), Window(day[0], day[1]), Window(day[1], None)]
+    assert [each.rows for each in probe.measure(spec, whole)] == [1, 2, 1]
+    (lowest,) = probe.lowest((spec,))
+    assert str(lowest) == "2026-02-28T22:30:00"
+
+
+def test_a_moment_that_says_its_zone_cannot_be_compared_with_those_of_a_zone_that_is_declared(tmp_path: Path) -> None:
+    probe = visits(tmp_path, "DATETIME", ["2026-03-01 10:00:00", "2026-03-01T10:00:00Z", None])
+    (shape,) = probe.catalogue()
+    cursor = Cursor("updated_at", CursorType.DATETIME, nulls=NullPolicy.ALWAYS)
+    for zone, rejected in (("UTC", 0), ("Europe/Paris", 1)):
+        terms = TableConfig("main", "visits", Strategy.UPSERT, replace(cursor, zone=zone))
+        assert landed(probe, resolve(terms, shape)) == (3, rejected, 1, "2026-03-01T10:00:00")
+
+
+@pytest.mark.parametrize("value", ["0001-01-01T00:00:00+02:00", "2026-03-01T10:00:00+25:00", "2026-03-01T10:00:00 Z"])
+def test_what_says_no_zone_that_there_is_goes_to_quarantine(tmp_path: Path, value: str) -> None:
+    probe = visits(tmp_path, "DATETIME", [MOMENT, value])
+    assert landed(probe, spec_of(probe, CursorType.DATETIME)) == (2, 1, 0, "2026-03-01T10:00:00")
+
+
 @pytest.mark.parametrize("nulls", EVERY_POLICY)
 @pytest.mark.parametrize("value", [1772359200, 2460736.5, "noon", b"\x01"])
 def test_a_single_value_that_is_no_moment_goes_to_quarantine_whatever_becomes_of_nulls(
@@ -125,6 +156,8 @@ def test_a_single_value_that_is_no_moment_goes_to_quarantine_whatever_becomes_of
         ("DATETIME", [MOMENT], CursorType.DATETIME),
         ("DATETIME", [MOMENT, 1772359200], None),
         ("TEXT", [MOMENT], CursorType.DATETIME),
+        ("TEXT", ["2026-03-01T10:00:00.123Z"], CursorType.DATETIME),
+        ("TEXT", ["2026-03-01T10:00:00+02:00"], CursorType.DATETIME),
         ("TEXT", ["2026-03-01"], CursorType.DATE),
         ("TEXT", [MOMENT, "noon"], None),
         ("REAL", [2460736.5], None),

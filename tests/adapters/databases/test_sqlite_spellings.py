@@ -15,9 +15,10 @@ import pytest
 from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.spark_source import SparkSource
-from incremental_assets.adapters.databases.sqlite.spellings import SAME_MOMENT, Forms, Spellings, spellings
+from incremental_assets.adapters.databases.sqlite.spellings import AN_OFFSET, SAME_MOMENT, Forms, Spellings, spellings
 from incremental_assets.adapters.databases.sqlite.types import converter
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import Cursor, Fidelity, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
@@ -116,7 +117,9 @@ def copy(world: File, tmp_path: Path, spark: SparkSession) -> Copy:
 
 
 def test_the_spellings_of_a_moment_are_all_that_its_type_takes() -> None:
-    assert spellings(datetime.fromisoformat("2024-01-01T10:00:30.25")) == (
+    fractions = spellings(datetime.fromisoformat("2024-01-01T10:00:30.25"))
+    assert fractions[10:] == tuple(f"{text}Z" for text in fractions[:10])
+    assert fractions[:10] == (
         "2024-01-01 10:00:30.250000",
         "2024-01-01 10:00:30.25000",
         "2024-01-01 10:00:30.2500",
@@ -139,7 +142,7 @@ def test_the_spellings_of_a_moment_are_all_that_its_type_takes() -> None:
         "0999-12-31 20:10",
     )
     assert spellings(datetime.fromisoformat("2024-01-01T10:00:30"))[6:7] == ("2024-01-01 10:00:30",)
-    assert len(spellings(datetime.fromisoformat("2024-01-01T10:00:30"))) == 14
+    assert len(spellings(datetime.fromisoformat("2024-01-01T10:00:30"))) == 28
     read = converter("timestamp_ntz", Fidelity.EXACT)
     assert {read(text) for text in spellings(TEN)} == {TEN}
     for other in (
@@ -147,17 +150,44 @@ def test_the_spellings_of_a_moment_are_all_that_its_type_takes() -> None:
         "2024-01-01 10:00:00.0000000",
         "2024-01-01t10:00",
         "2024-01-01  10:00",
+        "2024-01-01 10:00z",
+        "2024-01-01 10:00 Z",
+        "2024-01-01 10:00+0200",
         " 2024-01-01",
     ):
         with pytest.raises(Unfit):
             read(other)
 
 
-@pytest.mark.parametrize("form", ["{}T{}:00", "{} {}", "{} {}:00", "{} {}:00.000000", "{}T{}:00.000"])
+@pytest.mark.parametrize("form", ["{}T{}:00", "{} {}", "{} {}:00", "{} {}:00.000000", "{}T{}:00.000", "{}T{}:00Z"])
 def test_a_table_that_spells_its_moments_in_one_way_lands_whatever_the_way(world: File, form: str) -> None:
     first, second = form.format("2024-01-01", "10:00"), form.format("2024-01-01", "11:00")
     world.execute(READINGS, f"INSERT INTO readings VALUES ('{first}', 1.5, 1), ('{second}', 2.5, 2)")
     assert Read.of(world, "readings") == Read(2, 0, "2", [(TEN, 1.5, 1), (ELEVEN, 2.5, 2)], [])
+
+
+def test_of_a_moment_that_says_utc_and_one_that_says_nothing_one_lands(world: File) -> None:
+    world.execute(
+        READINGS,
+        "INSERT INTO readings VALUES ('2024-01-01T10:00:00Z', 1.5, 1), ('2024-01-01T10:00:00', 2.5, 2), ('2024-01-01T11:00:00Z', 3.5, 3)",
+    )
+    read = Read.of(world, "readings")
+    assert read.lands == [(TEN, 2.5, 2), (ELEVEN, 3.5, 3)]
+    assert read.held == [(None, 1.5, 1, "at", SAME_MOMENT)]
+
+
+def test_a_key_with_an_offset_never_lands_whatever_else_is_there(world: File) -> None:
+    world.execute(
+        READINGS,
+        "INSERT INTO readings VALUES ('2024-01-01T12:00:00+02:00', 1.5, 1), ('2024-01-01T10:00:00', 2.5, 2), ('2024-01-01T12:00:00+01:00', 3.5, 3)",
+    )
+    read = Read.of(world, "readings")
+    assert read.lands == [(TEN, 2.5, 2)]
+    assert read.held == [(None, 1.5, 1, "at", AN_OFFSET), (None, 3.5, 3, "at", AN_OFFSET)]
+    probe = SqlProbe(world.address, "shop")
+    with probe.keys(spec_of(world, "readings", NUMBERED)) as keys:
+        assert len(keys.texts(KeyParts(0, 2**63 - 1))) == 1
+    probe.close()
 
 
 def test_a_small_delta_of_a_large_table_looks_its_own_rows_up_and_reads_few_keys_beside(world: File) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from incremental_assets.adapters.databases.local_rows import Unfit, key_texts
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.row_texts import row_text
 from incremental_assets.adapters.databases.sqlite.collation import collation_key
+from incremental_assets.adapters.databases.sqlite.spellings import has_offset
 from incremental_assets.adapters.databases.sqlite.sql import identifier, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, converters
 from incremental_assets.core.model.collation_key import NAME
@@ -20,9 +22,23 @@ def read_keys(connection: sqlite3.Connection, spec: TableSpec) -> ReadKeys:
     key = collation_key(spec, spec.named_key)
     if key is not None:
         return ReadKeys.collated(dict(_collated(connection, spec, key)))
+    return ReadKeys.of(spec, _texts(connection, spec))
+
+
+def present_keys(connection: sqlite3.Connection, spec: TableSpec, texts: AbstractSet[str]) -> frozenset[str]:
+    """Those of these canonical texts that a row has as its key; of the others none is kept."""
+    key = collation_key(spec, spec.named_key)
+    found = _texts(connection, spec) if key is None else (text for text, _ in _collated(connection, spec, key))
+    return frozenset(text for text in found if text in texts)
+
+
+def _texts(connection: sqlite3.Connection, spec: TableSpec) -> Iterator[str]:
     columns = spec.key_columns
     stored = connection.execute(f"SELECT {names(spec.key)} FROM {identifier(spec.id.name)}")
-    return ReadKeys.of(spec, key_texts(columns, converters(columns), stored))
+    moments = [place for place, column in enumerate(columns) if column.spark_type == "timestamp_ntz"]
+    # See `Spellings.rank`: a row with such a key is in no copy.
+    keys = (key for key in stored if not any(has_offset(key[place]) for place in moments)) if moments else stored
+    return key_texts(columns, converters(columns), keys)
 
 
 def _collated(

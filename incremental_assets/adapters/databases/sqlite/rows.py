@@ -13,8 +13,8 @@ from incremental_assets.adapters.databases.condition import Condition
 from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.sqlite.collation import collation_key
 from incremental_assets.adapters.databases.sqlite.spellings import Spellings
-from incremental_assets.adapters.databases.sqlite.sql import effective, identifier, names
-from incremental_assets.adapters.databases.sqlite.types import Stored, converters, printed
+from incremental_assets.adapters.databases.sqlite.sql import effective, identifier, is_local, names
+from incremental_assets.adapters.databases.sqlite.types import Stored, converters, printed, zone_of
 from incremental_assets.core.model.table import TableSpec
 
 
@@ -75,7 +75,17 @@ def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], each: Sequence[Any]
             values.append(None)
             if not column:
                 column, reason = spec.shape.names[place], f"{error}, as {spec.columns[place].source_type} holds"
+    if at is None and not column and spec.read_by is not None and is_local(spec):
+        column, reason = _with_zone(spec, stored)
     return Row(at, tuple(values), tuple(stored), column, reason)
+
+
+def _with_zone(spec: TableSpec, stored: Sequence[Stored]) -> tuple[str, str]:
+    """The cursor that says a zone of its own, and why that cannot land; neither where it is NULL."""
+    texts = dict(zip(spec.shape.names, stored, strict=False))
+    cursor = next((name for name in spec.cursor_columns if texts.get(name) is not None), "")
+    zone = zone_of(texts.get(cursor))
+    return (cursor, f"this text says a zone, {zone}, and the cursor's `zone` is another one") if zone else ("", "")
 
 
 def _keyed(row: Row, key: str | None) -> Row:

@@ -15,13 +15,15 @@ from typing import Any, Self
 
 from incremental_assets.adapters.databases.condition import Condition
 from incremental_assets.adapters.databases.sqlite.sql import identifier, names
-from incremental_assets.adapters.databases.sqlite.types import Stored, number_of, travels_as_text
+from incremental_assets.adapters.databases.sqlite.types import Stored, number_of, travels_as_text, zone_of
 from incremental_assets.core.model.table import TableSpec
 
 SAME_MOMENT = "another row's key is the same moment in another spelling (keep one of the two)"
 SAME_NUMBER = (
     "another row's key is the same number in another spelling (keep one of the two, or declare the column's type)"
 )
+
+AN_OFFSET = "a key's moment with an offset may be another row's in another spelling (write it in UTC)"
 
 _ONE_DIGIT = 21
 """The length of a moment with one digit of its fraction."""
@@ -66,8 +68,13 @@ class Spellings:
         return cls(connection, spec, places, moments, numbers) if moments or numbers else None
 
     def rank(self, values: Sequence[Any], stored: Sequence[Stored]) -> Rank | None:
-        """None where no other row of the table has this key."""
-        if any(values[place] is None for place in self.places) or not self._forms.may_differ():
+        """None where no other row of the table has this key. One with an offset never lands: a moment has as many spellings as there are offsets."""
+        if any(values[place] is None for place in self.places):
+            return None
+        offset = next((place for place in self.places if place in self.moments and has_offset(stored[place])), None)
+        if offset is not None:
+            return Rank(self.spec.shape.names[offset], AN_OFFSET, lands=False, rows=Condition("0"))
+        if not self._forms.may_differ():
             return None
         own = tuple(stored[place] for place in self.places)
         rows = self._rows(values, stored)
@@ -149,7 +156,7 @@ class Forms:
 
 
 def spellings(moment: datetime) -> tuple[str, ...]:
-    """All texts that are read as this moment."""
+    """All texts that are read as this moment, but for those with an offset."""
     text = moment.isoformat(sep=" ", timespec="microseconds")
     found = [text]
     while text.endswith("0") and len(text) > _ONE_DIGIT:
@@ -159,7 +166,8 @@ def spellings(moment: datetime) -> tuple[str, ...]:
         found.append(text.removesuffix(".0"))
     if text.endswith(":00.0"):
         found.append(text.removesuffix(":00.0"))
-    return (*found, *(each.replace(" ", "T") for each in found))
+    both = (*found, *(each.replace(" ", "T") for each in found))
+    return (*both, *(f"{each}Z" for each in both))
 
 
 def numbers(value: Stored) -> tuple[Stored, ...]:
@@ -175,6 +183,11 @@ def numbers(value: Stored) -> tuple[Stored, ...]:
     return (whole, *texts, *(["-0.0"] if whole == 0 else []))
 
 
+def has_offset(value: Stored) -> bool:
+    """Whether a stored moment says its zone by an offset."""
+    return zone_of(value) not in ("", "Z")
+
+
 def _is_one(part: Stored, mine: Stored) -> bool:
     return part == mine or (number_of(mine) is not None and number_of(part) == number_of(mine))
 
@@ -185,7 +198,7 @@ def _order(key: tuple[Stored, ...]) -> list[tuple[bool, Any]]:
 
 def _form_of_moment(name: str) -> str:
     own = identifier(name)
-    return f"length({own}) || substr({own}, 11, 1)"
+    return f"length({own}) || substr({own}, 11, 1) || ({own} LIKE '%Z')"
 
 
 def _form_of_number(name: str) -> str:

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
 
 from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.local_rows import Unfit
-from incremental_assets.adapters.databases.sqlite.types import Stored, day, moment, whole
+from incremental_assets.adapters.databases.sqlite.types import Stored, day, moment, whole, zone_of
 from incremental_assets.core.checks.doctor import SourceFacts
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 
 _FUNCTION = "_sync_cursor"
+_LOCAL = "local"
+"""In place of the type, of moments of another zone than UTC."""
+_UTC = ("UTC", "Etc/UTC", "Z", "Etc/Zulu")
 
 
 def identifier(name: str) -> str:
@@ -33,7 +38,13 @@ def install(connection: sqlite3.Connection) -> None:
 
 def effective(spec: TableSpec) -> str:
     """The cursor in its comparable form: the fallback's where it is NULL."""
-    return f"{_FUNCTION}({stored(spec)}, '{cursor_of(spec).type}')"
+    return f"{_FUNCTION}({stored(spec)}, '{_LOCAL if is_local(spec) else cursor_of(spec).type}')"
+
+
+def is_local(spec: TableSpec) -> bool:
+    """Whether the cursor's moments are declared to be of another zone than UTC, so that one which says its own cannot be compared with them."""
+    zone = cursor_of(spec).zone
+    return zone is not None and zone not in _UTC
 
 
 def stored(spec: TableSpec) -> str:
@@ -115,14 +126,25 @@ def _near(spec: TableSpec, window: Window) -> Condition:
         if end is not None and end.is_finite:
             value = comparable(end)
             if isinstance(value, str):
-                value = value[:10] + ("" if sign == ">=" else "~")
+                value = _day(end, sign)
             found &= compared(identifier(cursor.column), sign, value)
     return found
+
+
+def _day(end: CursorValue, sign: str) -> str:
+    """The day of an end; of moments the one beside it, as one that says its zone may be written as of another day than it has in UTC."""
+    day, beside = end.moment().date(), -1 if sign == ">=" else 1
+    if end.type is not CursorType.DATE:
+        with suppress(OverflowError):
+            day += timedelta(days=beside)
+    return day.isoformat() + ("" if sign == ">=" else "~")
 
 
 def _sortable(value: Stored, kind: str) -> str | int | None:
     try:
         match kind:
+            case _ if kind == _LOCAL and zone_of(value):
+                return None
             case CursorType.INTEGER:
                 return whole(value)
             case CursorType.DATE:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from incremental_assets.adapters.databases.local_rows import Unfit
@@ -16,7 +16,7 @@ from incremental_assets.core.model.table import Column, Fidelity
 Stored = int | float | str | bytes | None
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(?P<zone>Z|[+-]\d\d:\d\d)?")
 
 
 def spark_type(declared: str) -> tuple[str, Fidelity]:
@@ -55,13 +55,20 @@ def converter(kind: str, fidelity: Fidelity) -> Callable[[Stored], Any]:
 
 
 def moment(value: Stored) -> datetime:
-    """A stored date and time. Raises Unfit."""
+    """A stored date and time, in UTC where it says its zone. Raises Unfit."""
     if not isinstance(value, str) or not _MOMENT.fullmatch(value):
         raise Unfit(f"{_kind(value)} is no `YYYY-MM-DD HH:MM:SS`")
     try:
-        return datetime.fromisoformat(value)
-    except ValueError as error:
+        found = datetime.fromisoformat(value)
+        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError) as error:
         raise Unfit(str(error)) from None
+
+
+def zone_of(value: Stored) -> str:
+    """The zone that a stored moment says, `Z` or an offset; empty where it says none."""
+    match = _MOMENT.fullmatch(value) if isinstance(value, str) else None
+    return (match["zone"] or "") if match else ""
 
 
 def day(value: Stored) -> date:
