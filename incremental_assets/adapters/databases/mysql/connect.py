@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pymysql
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.mysql.ending import Line, end
 from incremental_assets.adapters.databases.mysql.flavour import Flavour, flavour_of
 from incremental_assets.adapters.databases.mysql.packets import packets
 from incremental_assets.adapters.databases.mysql.settings import check, check_dirty, set_all
@@ -41,9 +43,10 @@ class Connection:
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._unread = False
-        """Whether an answer is still to come, which may be long."""
+        self._aborted = False
+        """Whether another thread has shut the line, on which nobody hears the server any more."""
         self._line = _reached(address)
+        self._port = int(self._line.getsockname()[1])
         # From here on the line has the server's own deadlines: a question may take as long as it is allowed to.
         self._driver = pymysql.connections.Connection(
             host=address.host,
@@ -146,14 +149,12 @@ class Connection:
         try:
             with self._driver.cursor() as cursor:
                 asked = cursor.mogrify(sql, tuple(values))
-            self._unread = True
             self._driver.query(asked, unbuffered=True)
             result = self._driver._result
             # Its rows go past the driver, which would wait for them.
             result.unbuffered_active = False
             for found in packets(self._filled, size):
                 yield found.columns(result.field_count)
-            self._unread = False
         except BaseException:
             # Whoever gives up would otherwise wait until the rest has arrived.
             self.close()
@@ -187,7 +188,7 @@ class Connection:
 
     def abort(self) -> None:
         """Abort from another thread: whatever waits for an answer fails at once."""
-        self._unread = True
+        self._aborted = True
         with suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
 
@@ -204,20 +205,29 @@ class Connection:
         return len(received)
 
     def close(self) -> None:
-        """Close the line, and see the server end the session where it has nothing to do: until then it takes one of the server's connections."""
-        with suppress(OSError, ValueError):
-            self._quit()
+        """Close the line, and see the server end the session: until then it takes one of the server's connections."""
+        ended = self._quit()
         self._driver._force_close()
         self._line.close()
+        if not ended:
+            end(self._address, Line(self._driver.server_thread_id[0], self._port), _tls(self._address))
 
-    def _quit(self) -> None:
+    def _quit(self) -> bool:
+        """Whether the server has surely ended the session. In the middle of an answer it hears that it should behind the last byte: so the rest is read, for a moment."""
         line = self._driver._sock
-        if line is None or self._unread:
-            return  # the server is in the middle of an answer, or no longer there
-        line.settimeout(_ENDED_WITHIN)
-        line.sendall(_QUIT)
-        while line.recv(_AT_ONCE):
-            """What was still on its way."""
+        if line is None or self._aborted:
+            return False
+        try:
+            line.settimeout(_ENDED_WITHIN)
+            line.sendall(_QUIT)
+            until = time.monotonic() + _ENDED_WITHIN
+            while line.recv(_AT_ONCE):
+                line.settimeout(max(until - time.monotonic(), 0.001))
+        except TimeoutError:
+            return False
+        except (OSError, ValueError):
+            return True  # it is no longer there
+        return True
 
 
 def _reached(address: Address) -> socket.socket:

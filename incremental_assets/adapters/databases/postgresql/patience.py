@@ -69,15 +69,20 @@ class Patient(psycopg.Connection[Any]):
             line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close it, and see the server's session end where it has nothing to do: until then it takes one of the server's slots."""
-        if self.closed or self.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
+        """Close it, and see the server's session end, for a moment: until then it takes one of the server's slots."""
+        if self.closed:
             super().close()
             return
+        if self.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
+            # It hears that it should end once it has ended its answer.
+            with suppress(psycopg.Error):
+                self.cancel_safe(timeout=_CANCELLED_WITHIN)
         with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.fileno())) as line:
             super().close()
+            until = time.monotonic() + _CLOSED_WITHIN
             line.settimeout(_CLOSED_WITHIN)
             while line.recv(_AT_ONCE):
-                """What was still on its way."""
+                line.settimeout(max(until - time.monotonic(), 0.001))
             return
         super().close()
 
