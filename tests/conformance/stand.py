@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -20,11 +21,13 @@ from incremental_assets import load
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.checks.repair import Repaired, repair_table
+from incremental_assets.core.checks.run_checks import Scope, audit
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.paths import quarantine_path, staging_path
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observers import Observers
@@ -141,6 +144,13 @@ class Stand(Generic[P]):
             drift = reconcile(spec, self._grid(name), ports)
             remember(spec, drift, runtime.checkpoints)
         return drift.rows
+
+    def verdicts(self, name: str) -> list[Verdict]:
+        """Of all checks of a table, as `check` runs them."""
+        source = load(self.shop.config).source("shop")
+        with self.runtime() as runtime:
+            ports = runtime.ports("shop")
+            return list(audit([self.spec(name)], Scope(parallel=1), partial(terms_of, source), ports))
 
     def repair(self, name: str, *, through: Through | None = None) -> Repaired:
         """As the command does."""

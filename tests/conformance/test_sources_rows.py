@@ -1,4 +1,4 @@
-"""T5, T6, T12 to T18, T22, T23, T40, T43, T45 on each database that has a server here: which rows land, and as what."""
+"""T5, T6, T12 to T16, T18, T22, T23, T40, T43, T45 on each database that has a server here: which rows land, and as what."""
 
 from __future__ import annotations
 
@@ -136,49 +136,6 @@ def test_a_column_comes_and_one_goes_on_each_database(world: World, open_world: 
         (2, "second", 20, "red"),
         (3, "three", None, "blue"),
     ]
-
-
-UNFIT = {
-    "PostgreSQL": ("day date, price numeric(5,2)", (("'infinity'", "1"), ("'2024-02-29'", "'NaN'"))),
-    "MariaDB": ("day date, price time(3)", (("'0000-00-00'", "NULL"), ("'2024-00-15'", "'838:59:58.999'"))),
-    "MySQL": ("day date, price time(3)", (("'0000-00-00'", "NULL"), ("'2024-00-15'", "'838:59:58.999'"))),
-    "SQLite": ("day date, price integer", (("'2024-02-29'", "'many'"), ("'soon'", "1"))),
-}
-"""Two columns, and two rows of which neither can land."""
-FIT = {
-    "PostgreSQL": ("'2024-02-29'", "1.5", "1.5"),
-    "MariaDB": ("'2024-02-29'", "'838:59:58.999'", "838:59:58.999"),
-    "MySQL": ("'2024-02-29'", "'838:59:58.999'", "838:59:58.999"),
-    "SQLite": ("'2024-02-29'", "9223372036854775807", "9223372036854775807"),
-}
-"""One that can, with its last value as a text."""
-
-
-@scenario(
-    "T17",
-    "Rows hold what no type of Spark can (zero dates and days that no calendar has; a text in a column of integers; infinite dates and NaN), beside a time of 838 hours and the largest integer",
-    holds="each such row is in quarantine, once and with its column; the others land unaltered; a row that is mended lands and leaves no older one",
-)
-def test_values_that_cannot_land_on_each_database(world: World, open_world: OpenWorld) -> None:
-    columns, unfit = UNFIT[world.title]
-    day, value, text = FIT[world.title]
-    desk = open_world(
-        f"- {{table: {{s}}.orders, {UPSERT}}}",
-        f"CREATE TABLE orders (id int NOT NULL PRIMARY KEY, {columns}, updated_at {world.words.stamp})",
-        *(f"INSERT INTO orders (id, day, price) VALUES ({n}, {a}, {b})" for n, (a, b) in enumerate(unfit, 1)),
-        f"INSERT INTO orders (id, day, price) VALUES (3, {day}, {value})",
-    )
-    report = desk.land()["orders"]
-    assert (report.rows.inserted, report.rows.quarantined) == (1, 2)
-    assert sorted(str(row["id"]) for row in desk.quarantined("orders")) == ["1", "2"]
-    ((number, landed),) = desk.copy("orders", "id", "price")
-    assert (number, f"{landed:f}" if world.title == "PostgreSQL" else str(landed)) == (3, text)
-    desk.execute(
-        f"UPDATE orders SET day = {day}, price = {value}, updated_at = {world.words.now} WHERE id = 1",
-        f"UPDATE orders SET day = {unfit[1][0]}, price = {unfit[1][1]}, updated_at = {world.words.now} WHERE id = 3",
-    )
-    desk.land()
-    assert desk.copy("orders", "id") == [(1,)]
 
 
 @scenario(

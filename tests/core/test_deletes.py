@@ -188,4 +188,4 @@ def test_a_table_that_does_not_follow_deletes_asks_neither_side_for_a_key() -> N
 
     plain, followed = asked(orders()), asked(EACH)
     assert "before keys" not in plain
-    assert plain == [moment for moment in followed if not moment.endswith(" keys")]
+    assert plain == [moment for moment in followed if not moment.endswith("keys")]

@@ -28,8 +28,9 @@ class FakeKeys:
 
     @classmethod
     def of(cls, spec: TableSpec, rows: Iterable[Row], storage: tuple[tuple[int, int], ...] = ()) -> FakeKeys:
-        """Whole keys of rows that a lake can hold."""
-        keys = {key_of(spec, row): tuple(row[name] for name in spec.named_key) for row in rows if is_fit(row)}
+        """Whole keys that a lake can hold, whatever else is in their rows."""
+        written = {key_of(spec, row): {name: row[name] for name in spec.named_key} for row in rows}
+        keys = {key: tuple(named.values()) for key, named in written.items() if is_fit(named)}
         whole = {key: written for key, written in keys.items() if None not in key}
         return cls(frozenset(whole), spec.key, storage, whole)
 

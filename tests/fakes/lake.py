@@ -46,7 +46,6 @@ class FakeLake(FakeAuditor, FakeHistorian):
     """Every table of the lake, and its quarantine. `moment` is told "before commit" and "after commit" of each apply, and "before fence commit"."""
 
     stage: FakeStage
-    quarantine: dict[TableId, list[Row]] = field(default_factory=dict)
     moment: Callable[[str], None] = nothing
     settled: list[tuple[TableId, str]] = field(default_factory=list)
     """Batches of which it was asked, while they were staged, what they have overtaken of what a contract holds."""
@@ -107,7 +106,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
 
     def unfit(self, spec: TableSpec) -> UnfitRows | None:
         """Rows that could not land: the last of each key, unless the copy of an upsert has the key again."""
-        last = {key_of(spec, row): row for row in self.quarantine.get(spec.id, [])}
+        last = {key_of(spec, row): row for row in self.unfit_rows(spec)}
         table = self.tables.get(spec.id)
         landed = {key_of(spec, row) for row in table.rows} if table and spec.traits.one_row_per_key else set()
         reasons = Counter(str(row["_sync_reason"]) for key, row in last.items() if key not in landed)
@@ -134,7 +133,8 @@ class FakeLake(FakeAuditor, FakeHistorian):
         bad = [{**row, "_sync_reason": reason} for row in staged if (reason := rejected(plan, row))]
         kept = self.quarantine.setdefault(spec.id, [])
         for row in bad:
-            alike = [there for there in kept if {**there, "_sync_seq": None} == {**row, "_sync_seq": None}]
+            open_ = self.unfit_rows(spec)
+            alike = [there for there in open_ if {**there, "_sync_seq": None} == {**row, "_sync_seq": None}]
             kept += [{**row, "_sync_seq": plan.commit_ids.seq}] if len(alike) < bad.count(row) else []
         table = self._opened(spec, plan.commit_ids)
         self.moment("before commit")
@@ -162,6 +162,9 @@ class FakeLake(FakeAuditor, FakeHistorian):
                 f"{spec.id}: the log does not hold the batch {plan.commit_ids.batch_id} of sequence {plan.commit_ids.seq}"
             )
         self.settle(spec, staged, plan.commit_ids.seq, plan.request.resolves, overwrites=plan.overwrites)
+        if plan.overwrites and not batch.in_target:
+            again = [{**row, "_sync_seq": None} for row in bad]
+            self.resolve_unfit(spec, [row for row in self.unfit_rows(spec) if {**row, "_sync_seq": None} not in again])
         return commit
 
     def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
@@ -218,6 +221,10 @@ class FakeLake(FakeAuditor, FakeHistorian):
         return tuple((column.name, column.spark_type) for column in columns)
 
     # --- what a test asks, and what other writers do ---------------------------------------------------
+
+    def last_sequence(self, table: TableId) -> int:
+        """Of the newest commit of ours."""
+        return max(self.sequences(table), default=0)
 
     def sequences(self, table: TableId) -> list[int]:
         """The sequence of each commit of ours, in the log's order."""
@@ -276,6 +283,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
         """Without the rows that came later."""
         kept = self.quarantine.get(spec.id, [])
         kept[:] = [row for row in kept if int(str(row["_sync_seq"])) <= to_seq]
+        self.resolved = [(row, seq) for row, seq in self.resolved if seq <= to_seq]
         self.take_back_held(spec, to_seq)
 
     # --- how a batch becomes rows ---------------------------------------------------------------------

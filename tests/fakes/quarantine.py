@@ -27,6 +27,10 @@ class FakeQuarantine:
     """Implements `core.ports.LakeQuarantine`."""
 
     kept: dict[TableId, list[Held]] = field(default_factory=dict)
+    quarantine: dict[TableId, list[Row]] = field(default_factory=dict)
+    """Rows that cannot land, with why."""
+    resolved: list[tuple[Row, int]] = field(default_factory=list)
+    """Those of them that wait for nothing more, and after which sequence of the copy that was found."""
     past: dict[TableId, list[tuple[int, list[Held]]]] = field(default_factory=dict)
     """What was kept after each sequence that changed it."""
 
@@ -40,15 +44,29 @@ class FakeQuarantine:
         rows = self.open_rows(spec)
         return tuple({found for row in rows if (found := cursor_of(spec, row)) is not None}) if rows else None
 
-    def held_keys(self, spec: TableSpec) -> frozenset[str]:
-        """Of the open ones."""
-        return frozenset(text_of(key_of(spec, row)) for row in self.open_rows(spec))
+    def waiting_keys(self, spec: TableSpec) -> frozenset[str]:
+        """Of the open ones, and of those that cannot land."""
+        rows = [*self.open_rows(spec), *self.unfit_rows(spec)]
+        return frozenset(text_of(key) for key in (key_of(spec, row) for row in rows) if None not in key)
 
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """By their keys."""
         self._resolve(
             spec, [row for row in self.open_rows(spec) if text_of(key_of(spec, row)) in keys], Resolution.GONE
         )
+        self.resolve_unfit(spec, [row for row in self.unfit_rows(spec) if text_of(key_of(spec, row)) in keys])
+
+    def unfit_rows(self, spec: TableSpec) -> list[Row]:
+        """Those that cannot land and that nothing has resolved, as the quarantine has them."""
+        return [row for row in self.quarantine.get(spec.id, []) if not any(row is done for done, _ in self.resolved)]
+
+    def resolve_unfit(self, spec: TableSpec, rows: Sequence[Row]) -> None:
+        """Of rows that the quarantine has, under the last sequence of the copy."""
+        self.resolved += [(row, self.last_sequence(spec.id)) for row in rows]
+
+    def last_sequence(self, table: TableId) -> int:
+        """Of the copy; of a quarantine alone there is none."""
+        return 0
 
     def open_rows(self, spec: TableSpec) -> list[Row]:
         """Those that are held now."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 from incremental_assets.adapters.databases.measure import placed_by_value, text_hash
@@ -55,3 +56,39 @@ class ReadKeys:
 
     def _place(self, text: str) -> int:
         return int(text) if self.by_value else text_hash(text)
+
+
+@dataclass(frozen=True)
+class KeysOnDemand:
+    """Implements `core.ports.SourceKeys`: single keys are asked for, and all are read once more is asked, of which the answers are from then on."""
+
+    read: Callable[[], ReadKeys] = field(repr=False)
+    ask: Callable[[AbstractSet[str]], frozenset[str]] = field(repr=False)
+
+    @property
+    def storage(self) -> tuple[tuple[int, int], ...]:
+        """Empty: see `ReadKeys`."""
+        return ()
+
+    def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+        """Of all that were read."""
+        return self._all.sums(within, shift)
+
+    def texts(self, within: KeyParts) -> frozenset[str]:
+        """Of all that were read."""
+        return self._all.texts(within)
+
+    def as_written(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """As they were read."""
+        return self._all.as_written(texts)
+
+    def present(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """Those of the keys that were read, or that are there."""
+        return self._all.present(texts) if "_all" in self.__dict__ else self.ask(texts)
+
+    def by_bytes(self) -> None:
+        """They are read."""
+
+    @cached_property
+    def _all(self) -> ReadKeys:
+        return self.read()

@@ -16,6 +16,7 @@ from incremental_assets.adapters.spark.own_names import (
     REJECT_COLUMN,
     REJECT_REASON,
     RESOLVED_AT,
+    key_part,
     own,
 )
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -79,14 +80,17 @@ def cursors(session: SparkSession, path: str, spec: TableSpec) -> tuple[CursorVa
     return tuple(CursorValue.parse(kind, text + "Z" if kind is CursorType.TIMESTAMP else text) for text in found)
 
 
-def keys(session: SparkSession, path: str, spec: TableSpec) -> dict[str, list[str]]:
-    """The CONTENT of the rows that are held, by the canonical text of their keys."""
+def keys(session: SparkSession, path: str, spec: TableSpec) -> dict[str, list[tuple[str, ...]]]:
+    """The keys of the rows that are held as the quarantine has them, by their canonical texts."""
     held = open_rows(session, path, spec)
     if held is None:
         return {}
     by_name = {found.name: found for found in spec.columns}
+    spelt = dict(zip(by_name, held.columns, strict=False))
+    shown = [column(spelt[name]).alias(key_part(place)) for place, name in enumerate(spec.key)]
+    typed = [from_text(column(spelt[name]), by_name[name].spark_type).alias(name) for name in spec.key]
     text = sf.expr(spark_row_text([by_name[name] for name in spec.key])).alias(_TEXT)
-    found: dict[str, list[str]] = {}
-    for row in _typed(spec, held).select(text, column(CONTENT)).collect():
-        found.setdefault(row[_TEXT], []).append(row[CONTENT])
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for row in held.select(*shown, *typed).select(text, *(key_part(place) for place in range(len(shown)))).collect():
+        found.setdefault(row[_TEXT], []).append(tuple(row)[1:])
     return found

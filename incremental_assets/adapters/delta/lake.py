@@ -187,13 +187,14 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         return Commit(after.table_id, done.version, counts, state, written.warnings)
 
     def _overtakes(self, plan: SyncPlan, batch: Batch) -> bool:
-        """Whether something is held of which the batch may bring a later version; one of new columns brings none. Raises TargetChanged."""
+        """Whether something waits in quarantine of which the batch may bring a later version, or the end; one of new columns brings neither. Raises TargetChanged."""
         if batch.in_target or batch.new_columns:
             return False
-        return concerned(self._lake, plan, staging_path(self._lake, plan.spec.id, batch.batch_id))
+        staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
+        return concerned(self._lake, plan, staged, goes=batch.gone > 0)
 
     def _settle(self, plan: SyncPlan, batch: Batch) -> None:
-        """What is held and has a later version now."""
+        """What waits in quarantine and has a later version now, or has ended."""
         staged, site = staging_path(self._lake, plan.spec.id, batch.batch_id), self._site()
         from incremental_assets.adapters.delta.holding import settling
 

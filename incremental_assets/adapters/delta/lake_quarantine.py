@@ -1,4 +1,4 @@
-"""Rows that a contract holds, as the lake is asked for them."""
+"""Rows that a contract holds, and those that cannot land, as the lake is asked for them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Set as AbstractSet
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.holding.held import held_rows, holds_these
-from incremental_assets.adapters.delta.holding.unfit import unfit_rows
-from incremental_assets.adapters.delta.holding.unit import Came
+from incremental_assets.adapters.delta.holding.unfit import unfit_keys, unfit_rows
+from incremental_assets.adapters.delta.holding.unit import Came, KeyTexts
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.paths import quarantine_path, staging_path, table_path
-from incremental_assets.core.model.quarantine import HeldRows, Resolution, UnfitRows
+from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.table import TableSpec
 
 _log = logging.getLogger(__name__)
@@ -49,22 +49,31 @@ class LakeQuarantine(LakePart):
                 _log.debug("%s: the cursors of what is held are Spark's to read: %s", spec.id, why)
             return held_frames.cursors(session, quarantine_path(self._lake, spec.id), spec)
 
-    def held_keys(self, spec: TableSpec) -> frozenset[str]:
-        """The canonical texts of their keys."""
+    def waiting_keys(self, spec: TableSpec) -> frozenset[str]:
+        """The canonical texts of their keys, and of those of rows that cannot land."""
         with explained(spec.id, self._lake):
             return frozenset(self._keys(spec))
 
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
-        """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
+        """Resolve rows that wait and are gone from the source, by the canonical texts of their keys."""
         site = self._site()
         from incremental_assets.adapters.delta.holding import settling
 
         with explained(spec.id, self._lake), self._committing(spec):
-            contents = self._keys(spec)
-            gone = [content for text in keys for content in contents.get(text, ())]
-            settling.resolve(site, spec, gone, Resolution.GONE)
+            texts = self._keys(spec)
+            settling.resolve_gone(site, spec, [each for text in keys for each in texts.get(text, ())])
 
-    def _keys(self, spec: TableSpec) -> Mapping[str, Sequence[str]]:
+    def _keys(self, spec: TableSpec) -> Mapping[str, Sequence[KeyTexts]]:
+        """As the quarantine has them, by their canonical texts."""
+        found: dict[str, list[KeyTexts]] = {}
+        held = held_rows(self._lake, spec)
+        told = [unfit_keys(self._lake, spec), self._held_keys(spec) if held is None or held.rows else {}]
+        for each in told:
+            for text, keys in each.items():
+                found.setdefault(text, []).extend(keys)
+        return found
+
+    def _held_keys(self, spec: TableSpec) -> Mapping[str, Sequence[KeyTexts]]:
         session = self._session()
         from incremental_assets.adapters.delta import held_frames
         from incremental_assets.adapters.delta.holding import waiting
@@ -78,9 +87,10 @@ class LakeQuarantine(LakePart):
     def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
         """Resolve what a batch has overtaken whose run died between its commit and this; of one that is not staged any more, that was done."""
         staged, log = staging_path(self._lake, spec.id, batch_id), open_log(table_path(self._lake, spec.id))
-        held, notes = held_rows(self._lake, spec), (commit.note for commit in log.ours()) if log else ()
+        notes = (commit.note for commit in log.ours()) if log else ()
         landed = next((note for note in notes if note and note.batch_id == batch_id), None)
-        if landed is None or (held is not None and not held.rows):
+        waiting = (held_rows(self._lake, spec), unfit_rows(self._lake, spec))
+        if landed is None or not any(each is None or each.rows for each in waiting):
             return
         site = self._site()
         from incremental_assets.adapters.delta.holding import settling

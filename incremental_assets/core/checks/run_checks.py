@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +28,7 @@ from incremental_assets.core.checks.verdict import (
     with_the_rest,
 )
 from incremental_assets.core.config.settings import Freshness, TableConfig
+from incremental_assets.core.differences.vanished import look_for_vanished
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -97,6 +99,9 @@ _LONGEST_FIRST = (
 def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
     """One verdict per table and applicable check, as they are reached; a check that could not run has not passed."""
     asked = {spec.id: _asked(spec, terms_of, scope) for spec in specs}
+    for spec in specs:
+        if Check.RECONCILIATION in asked[spec.id]:
+            _look_for_vanished(spec, ports)
     fresh = _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], terms_of, ports)
     read = as_they_end(
         (
@@ -112,6 +117,15 @@ def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Po
         verdict = with_cure(found, by_id[found.table])
         ports.observer.on_verdict(verdict)
         yield verdict
+
+
+def _look_for_vanished(spec: TableSpec, ports: Ports) -> None:
+    """Before anything is counted: rows that wait in quarantine for what the source has no more."""
+    try:
+        look_for_vanished(spec, uuid.uuid4().hex, ports)
+    except IncrementalAssetsError as error:
+        # Each check meets it, too, and says so.
+        _log.debug("%s: whether the source still has what is in quarantine could not be asked: %s", spec.id, error)
 
 
 def _asked(spec: TableSpec, terms_of: TermsOf, scope: Scope) -> tuple[Check, ...]:

@@ -115,19 +115,19 @@ class LakeRows(Protocol):
 
 
 class LakeQuarantine(Protocol):
-    """Rows that a table's contract holds in its quarantine."""
+    """Rows that wait in a table's quarantine: those that its contract holds, and those that cannot land."""
 
     def held(self, spec: TableSpec) -> HeldRows | None:
-        """How many, and why; None where only a session could tell."""
+        """Rows that the contract holds, and why; None where only a session could tell."""
 
     def unfit(self, spec: TableSpec) -> UnfitRows | None:
         """Rows that cannot land, whatever the contract; None where only a session could tell."""
 
     def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
-        """Their cursors, each once; None where none is held."""
+        """The cursors of those that it holds, each once; None where it holds none."""
 
-    def held_keys(self, spec: TableSpec) -> frozenset[str]:
-        """The canonical texts of their keys."""
+    def waiting_keys(self, spec: TableSpec) -> frozenset[str]:
+        """The canonical texts of the keys of both, as far as a quarantine tells them."""
 
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """Say of those with these keys that they are gone from the source."""

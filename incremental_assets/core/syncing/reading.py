@@ -7,6 +7,7 @@ from dataclasses import replace
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.differences.comparing import narrowed, read_of, snapshot_of
 from incremental_assets.core.differences.gone import find_gone
+from incremental_assets.core.differences.vanished import settle_vanished
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.plan import SyncPlan
@@ -39,6 +40,8 @@ def _rows(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, S
         capture = capture_of(plan.spec)
         plan = capture.accepted(narrowed(plan, snapshot), snapshot)
         gone = find_gone(plan, snapshot, ports.by_key)
+        if plan.reading.finds_gone and snapshot.keys is not None:
+            settle_vanished(plan.spec, snapshot.keys, ports)
         is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
         batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot, gone)
         changed = schema_changes(plan, target.columns if target is not None and target.landed else ())

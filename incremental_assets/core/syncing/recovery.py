@@ -112,7 +112,7 @@ def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: L
         # A rollback that died behind its commit.
         names = CommitIds(position.app_id, left.seq, left.batch_id)
         ports.writer.roll_back_quarantine(spec, names, commit.rolled_back_to)
-    elif commit is not None and spec.contract is not None:
+    elif commit is not None:
         ports.quarantine.settle_landed(spec, left.batch_id)
     # Before the sequence is closed: of a table that then stands still, nobody would look for what its history lacks.
     follow(spec, request.run_id, ports.historian)

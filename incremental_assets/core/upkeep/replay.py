@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
+from incremental_assets.core.differences.vanished import settle_vanished
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cures import replay
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -98,9 +99,5 @@ def _settle_gone(spec: TableSpec, run_id: str, ports: Ports) -> None:
     rows = ports.probe.rows
     if not spec.key or rows is None:
         return
-    with ports.checkpoints.lease(spec.id, run_id):
-        keys = ports.quarantine.held_keys(spec)
-        with rows.keys(spec) as source:
-            gone = keys - source.present(keys)
-        if gone:
-            ports.quarantine.settle_gone(spec, gone)
+    with ports.checkpoints.lease(spec.id, run_id), rows.keys(spec) as source:
+        settle_vanished(spec, source, ports)

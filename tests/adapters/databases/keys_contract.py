@@ -65,6 +65,14 @@ def test_keys_are_counted_by_parts_and_read_of_the_parts_that_are_asked_for(worl
         assert keys.present(frozenset({"1", "40", "41"})) == {"1", "40"}
 
 
+def test_single_keys_are_found_by_their_very_texts_also_where_no_other_key_is_read(world: World) -> None:
+    spec = orders(world, rows=3)
+    with keys_of(world, spec) as keys:
+        assert keys.present(frozenset({"1", "3", "4"})) == {"1", "3"}
+        world.execute("DELETE FROM orders WHERE id = 3")
+        assert keys.present(frozenset()) == frozenset()
+
+
 def test_a_snapshot_shows_its_keys_as_they_were_when_the_plan_compares_them(world: World, probe: SqlProbe) -> None:
     spec = orders(world)
     assert planned(probe, spec).reading.finds_gone is False

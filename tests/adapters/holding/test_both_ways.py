@@ -116,7 +116,8 @@ def test_both_keep_and_resolve_the_same_rows(
     # What one of them has kept, the other one knows again.
     before = len(kept(ours, spec))
     ours.land(spec, [order(1, -11), order(6, -6), order(4, 4, "bad")], bad=["bad"])
-    assert len(kept(ours, spec)) == before
+    # A row that cannot land and was gone from a table that is read whole is another one when it comes back.
+    assert len(kept(ours, spec)) == before + (spec.strategy is Strategy.FULL_REFRESH)
 
 
 @pytest.mark.parametrize("way", ["tasks", pytest.param("Spark", marks=pytest.mark.acceptance)])
@@ -205,7 +206,7 @@ def test_both_find_the_same_keys_and_cursors_of_what_is_held(
     by_moment = replace(spec, cursor=Cursor("moment", CursorType.TIMESTAMP))
     session = cast("SparkSession", WithoutSql(spark.sparkContext, {}))
     ours = DeltaLake(str(desk.folder), lambda: session)
-    keys = ours.held_keys(spec)
+    keys = ours.waiting_keys(spec)
     cursors = [{*(ours.held_cursors(each) or ())} for each in (spec, by_moment)]
 
     def refuses(*_: object) -> None:
@@ -213,7 +214,7 @@ def test_both_find_the_same_keys_and_cursors_of_what_is_held(
 
     for name in ("keys", "cursors"):
         monkeypatch.setattr(waiting, name, refuses)
-    assert keys == desk.lake.held_keys(spec)
+    assert keys == desk.lake.waiting_keys(spec)
     assert cursors == [{*(desk.lake.held_cursors(each) or ())} for each in (spec, by_moment)]
     assert [len(each) for each in (keys, *cursors)] == [4, 4, 4]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
@@ -19,7 +21,7 @@ from incremental_assets.adapters.databases.mysql.transactions import Transaction
 from incremental_assets.adapters.databases.mysql.uncommitted import lowest_uncommitted
 from incremental_assets.adapters.databases.one_by_one import End, OneByOne
 from incremental_assets.adapters.databases.per_table import for_each_table
-from incremental_assets.adapters.databases.read_keys import ReadKeys
+from incremental_assets.adapters.databases.read_keys import KeysOnDemand, ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
@@ -70,11 +72,17 @@ class Session(OneByOne):
             return window_queries.measure(self._connection, spec, windows)
 
     @contextmanager
-    def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
-        """Read in one snapshot, which is over then."""
+    def keys(self, spec: TableSpec) -> Iterator[KeysOnDemand]:
+        """Read in one snapshot, which is over then, once more is asked than for single keys."""
+        yield KeysOnDemand(partial(self._read_keys, spec), partial(self._present_keys, spec))
+
+    def _read_keys(self, spec: TableSpec) -> ReadKeys:
         with self._connection.snapshot():
-            found = window_queries.read_keys(self._connection, spec)
-        yield found
+            return window_queries.read_keys(self._connection, spec)
+
+    def _present_keys(self, spec: TableSpec, texts: AbstractSet[str]) -> frozenset[str]:
+        with self._connection.snapshot():
+            return window_queries.present_keys(self._connection, spec, texts)
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:

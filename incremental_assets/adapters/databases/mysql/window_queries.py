@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from incremental_assets.adapters.databases.condition import EVERY, NONE, Condition, either
@@ -33,6 +34,9 @@ from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import Column, NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, merge
+
+_AT_ONCE = 1_000
+"""Keys that one statement names."""
 
 
 def end(connection: Connection, spec: TableSpec, function: str) -> CursorValue | None:
@@ -139,15 +143,32 @@ def unholdable_keys(connection: Connection, spec: TableSpec, windows: Sequence[W
 
 def read_keys(connection: Connection, spec: TableSpec) -> ReadKeys:
     """The canonical text of each key, and where that is of a collation key the one of the key as it is written, asked in a snapshot; a key with a part that is NULL, or that Spark cannot hold, is in no copy."""
-    columns = spec.key_columns
-    whole = [f"{identifier(column.name)} IS NOT NULL" for column in columns]
-    fit = [f"NOT COALESCE({test}, FALSE)" for column in columns if (test := travel(column).unfit)]
-    texts = [_row_text(_key_columns(spec)), *([_row_text(columns)] if spec.collation_key else [])]
-    found = all_rows(connection, select(spec, ", ".join(texts), Condition(" AND ".join([*whole, *fit]))))
+    texts = [_row_text(_key_columns(spec)), *([_row_text(spec.key_columns)] if spec.collation_key else [])]
+    found = all_rows(connection, select(spec, ", ".join(texts), _with_key(spec)))
     keys = checked(connection, spec, (row[0] for row in found))
     if spec.collation_key is None:
         return ReadKeys.of(spec, keys)
     return ReadKeys.collated(dict(zip(keys, checked(connection, spec, (row[1] for row in found)), strict=True)))
+
+
+def present_keys(connection: Connection, spec: TableSpec, texts: AbstractSet[str]) -> frozenset[str]:
+    """Those of these canonical texts that a row has as its key: the server looks through the table, and sends no other."""
+    own, wanted = _row_text(_key_columns(spec)), sorted(texts)
+    found: set[Any] = set()
+    for first in range(0, len(wanted), _AT_ONCE):
+        some = wanted[first : first + _AT_ONCE]
+        sought = Condition(f"{own} IN ({', '.join(['%s'] * len(some))})", tuple(some))
+        found.update(text for (text,) in all_rows(connection, select(spec, own, _with_key(spec) & sought)))
+    # What the server takes for equal may be written in another way.
+    return frozenset(found & texts)
+
+
+def _with_key(spec: TableSpec) -> Condition:
+    """Rows with a whole key that Spark can hold."""
+    columns = spec.key_columns
+    whole = [f"{identifier(column.name)} IS NOT NULL" for column in columns]
+    fit = [f"NOT COALESCE({test}, FALSE)" for column in columns if (test := travel(column).unfit)]
+    return Condition(" AND ".join([*whole, *fit]))
 
 
 def printed_hash(columns: Sequence[Column]) -> str:

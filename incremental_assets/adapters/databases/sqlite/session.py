@@ -6,12 +6,13 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
 from incremental_assets.adapters.databases.one_by_one import End, OneByOne
-from incremental_assets.adapters.databases.read_keys import ReadKeys
+from incremental_assets.adapters.databases.read_keys import KeysOnDemand
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.bound import take_bound
@@ -21,7 +22,7 @@ from incremental_assets.adapters.databases.sqlite.discovery import describe
 from incremental_assets.adapters.databases.sqlite.doctor import read_facts
 from incremental_assets.adapters.databases.sqlite.errors import check_openable, explained
 from incremental_assets.adapters.databases.sqlite.foresight import foresee
-from incremental_assets.adapters.databases.sqlite.keys import read_keys
+from incremental_assets.adapters.databases.sqlite.keys import present_keys, read_keys
 from incremental_assets.adapters.databases.sqlite.rows import utc
 from incremental_assets.adapters.databases.sqlite.settings import set_all
 from incremental_assets.adapters.databases.sqlite.snapshot import open_snapshot
@@ -75,9 +76,10 @@ class Session(OneByOne):
             self._connection.execute("ROLLBACK")
 
     @contextmanager
-    def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
+    def keys(self, spec: TableSpec) -> Iterator[KeysOnDemand]:
         """Read in one statement, which is a transaction."""
-        yield read_keys(self._connection, spec)
+        connection = self._connection
+        yield KeysOnDemand(partial(read_keys, connection, spec), partial(present_keys, connection, spec))
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:

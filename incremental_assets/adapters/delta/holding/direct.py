@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
@@ -12,7 +12,17 @@ from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.holding import texts
 from incremental_assets.adapters.delta.holding.known import Known
-from incremental_assets.adapters.delta.holding.unit import Arrived, Came, CopyKeys, KeepUnit, Kept, Settled, SettleUnit
+from incremental_assets.adapters.delta.holding.unit import (
+    Arrived,
+    Came,
+    CopyKeys,
+    KeepUnit,
+    Kept,
+    KeyTexts,
+    Settled,
+    SettleUnit,
+    Vanished,
+)
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
@@ -56,15 +66,15 @@ def kept(site: Site, plan: SyncPlan, staged: str, note: CommitMetadata) -> bool:
     return True
 
 
-def settled(site: Site, spec: TableSpec, of: Came | Mapping[str, str], note: CommitMetadata) -> bool:
-    """Whether what a batch has overtaken, or what is named by its content, was resolved; False where that is Spark's. Raises Overtaken."""
+def settled(site: Site, spec: TableSpec, of: Came | Sequence[KeyTexts], note: CommitMetadata) -> bool:
+    """Whether what a batch has overtaken, or what has a key that is gone, was resolved; False where that is Spark's. Raises Overtaken."""
     path = quarantine_path(site.lake, spec.id)
     try:
         state = _table(spec, path, note)
-        done: Settled = _played(site.tasks, _SETTLE_TASK, _settling(path, state, of))
+        done: Settled = _played(site.tasks, _SETTLE_TASK, _settling(spec, path, state, of))
         if done.rows:
             info = _info("UPDATE", {}, {"numUpdatedRows": done.rows})
-            # Made again, it finds nothing that is held.
+            # Made again, it finds nothing that waits.
             NextVersion(path, state, note, info, done.actions, done.files, once=False).commit(spec)
     except NotDirect as why:
         return _left(spec, why)
@@ -158,7 +168,7 @@ def _copy(path: str, spec: TableSpec) -> CopyKeys | None:
     return CopyKeys(path, columns, tuple(seen.state.files.values()), gone)
 
 
-def _settling(path: str, state: LogState, of: Came | Mapping[str, str]) -> SettleUnit:
+def _settling(spec: TableSpec, path: str, state: LogState, of: Came | Sequence[KeyTexts]) -> SettleUnit:
     there = Known(state)
     columns = there.table.all()
     kept_ends = there.table.statistics(state.properties)
@@ -166,13 +176,14 @@ def _settling(path: str, state: LogState, of: Came | Mapping[str, str]) -> Settl
         table=path,
         files=tuple(state.files.values()),
         columns=columns,
-        content=there.column(CONTENT, "string"),
-        held=there.column(HELD, "boolean"),
+        held=there.column(HELD, "boolean") if there.has(HELD) else None,
         resolved_at=there.column(RESOLVED_AT, "timestamp"),
         resolution=there.column(RESOLUTION, "string"),
         statistics=tuple(each.name for each in columns if each.name in kept_ends),
         at=time.time_ns() // 1000,
-        of=_arrived(there, of) if isinstance(of, Came) else of,
+        of=_arrived(there, of)
+        if isinstance(of, Came)
+        else Vanished(tuple(there.columns(spec.key, "string")), tuple(of)),
     )
 
 
@@ -180,6 +191,7 @@ def _arrived(there: Known, came: Came) -> Arrived:
     names, key = came.spec.shape.names, () if came.overwrites else came.spec.key
     return Arrived(
         staged=came.staged,
+        names=names,
         types=tuple(each.spark_type for each in came.spec.columns),
         key=tuple(names.index(name) for name in key),
         columns=tuple(there.columns(key, "string")),

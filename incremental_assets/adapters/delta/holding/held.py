@@ -1,4 +1,4 @@
-"""What a contract holds of a table, read from its quarantine without Spark."""
+"""What waits in the quarantine of a table, above all for its contract, read without Spark."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.direct.files.columns import Columns
 from incremental_assets.adapters.delta.direct.files.stored_rows import row_groups
+from incremental_assets.adapters.delta.holding.known import Known
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
@@ -26,7 +27,6 @@ from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows, hel
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
-_OPEN = {HELD: "boolean", RESOLVED_AT: "timestamp"}
 _SHOWN = {REJECT_REASON: "string", AT: "timestamp", STALE: "boolean"}
 _PLAIN = ("tinyint", "smallint", "int", "bigint", "string")
 """Types of which Spark and Arrow have the same texts."""
@@ -46,15 +46,19 @@ def held_rows(lake: str, spec: TableSpec) -> HeldRows | None:
         return None
 
 
-def concerned(lake: str, plan: SyncPlan, staged: str) -> bool:
-    """Whether a batch may bring what comes after a row that was held before it; for most batches that is known without Spark. Raises TargetChanged for a log that nobody can read, and for a file that is missing."""
+def concerned(lake: str, plan: SyncPlan, staged: str, *, goes: bool) -> bool:
+    """Whether a batch may bring what comes after a row that has waited before it; for most batches that is known without Spark. Raises TargetChanged for a log that nobody can read, and for a file that is missing.
+
+    `goes`: whether it says of rows that they are gone. One that does not, and is not all of its table, concerns no row that cannot land.
+    """
     spec, path = plan.spec, quarantine_path(lake, plan.spec.id)
     if not is_local(lake):
-        return spec.contract is not None and open_log(path) is not None
+        return (spec.contract is not None or goes or plan.overwrites) and open_log(path) is not None
     types = {found.name: found.spark_type for found in spec.columns}
     keys = [name for name in spec.key if types[name] in _PLAIN]
     try:
-        held = _open(path, dict.fromkeys(keys, "string") | {SEQ: "bigint"})
+        asked = dict.fromkeys(keys, "string") | {SEQ: "bigint"}
+        held = _waiting(path, asked) if goes or plan.overwrites else _open(path, asked)
         held = held.filter(pc.not_equal(held[SEQ], plan.commit_ids.seq))
     except NotDirect:
         return open_log(path) is not None
@@ -84,12 +88,23 @@ def holds_these(staged: str, spec: TableSpec) -> bool:
 
 
 def _open(path: str, asked: Mapping[str, str]) -> pa.Table:
-    """Some columns of the rows that are held and not resolved. Raises NotDirect, TargetChanged."""
+    """Some columns of the rows that a contract holds and nothing has resolved. Raises NotDirect, TargetChanged."""
+    wanted = {**asked, HELD: "boolean"}
+    seen = log_cache.latest(path)
+    if seen is None or not Known(seen.state).has(HELD):
+        return pa.table({name: pa.array([], required_type(kind)) for name, kind in wanted.items()})
+    rows = _waiting(path, wanted)
+    return rows.filter(pc.fill_null(rows[HELD], False))  # noqa: FBT003
+
+
+def _waiting(path: str, asked: Mapping[str, str]) -> pa.Table:
+    """Some columns of all rows that nothing has resolved. Raises NotDirect, TargetChanged."""
     seen = log_cache.latest(path)
     parts = []
-    if seen is not None and HELD in {field["name"] for field in Columns.of(seen.state).fields}:
+    marks = {RESOLVED_AT: "timestamp"} if seen is not None and Known(seen.state).has(RESOLVED_AT) else {}
+    wanted = {**asked, **marks}
+    if seen is not None:
         columns = Columns.of(seen.state)
-        wanted = {**asked, **_OPEN}
         stored = [columns.stored(name, kind) for name, kind in wanted.items()]
         for add in seen.state.files.values():
             _check_there(path, add["path"])
@@ -97,9 +112,9 @@ def _open(path: str, asked: Mapping[str, str]) -> pa.Table:
                 read = [(pa.table(group.columns(stored), names=list(wanted)), group.alive) for group in groups]
             parts += [rows.filter(pa.array(alive)) for rows, alive in read]
     if not parts:
-        return pa.table({name: pa.array([], required_type(kind)) for name, kind in {**asked, **_OPEN}.items()})
+        return pa.table({name: pa.array([], required_type(kind)) for name, kind in asked.items()})
     rows = pa.concat_tables(parts)
-    return rows.filter(pc.and_(pc.is_null(rows[RESOLVED_AT]), pc.fill_null(rows[HELD], False)))  # noqa: FBT003
+    return rows.filter(pc.is_null(rows[RESOLVED_AT])) if marks else rows
 
 
 def _check_there(path: str, name: str) -> None:

@@ -43,13 +43,9 @@ from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import Fidelity, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 
-MARKS = (
-    (HELD, "boolean"),
-    (STALE, "boolean"),
-    (CONTENT, "string"),
-    (RESOLVED_AT, "timestamp"),
-    (RESOLUTION, "string"),
-)
+RESOLVED = ((RESOLVED_AT, "timestamp"), (RESOLUTION, "string"))
+"""The columns that say of a row since when it waits for nothing more, and why; a quarantine of an earlier release may lack them."""
+MARKS = ((HELD, "boolean"), (STALE, "boolean"), (CONTENT, "string"), *RESOLVED)
 """The columns that the quarantine of a table with a contract has besides."""
 _TEXTS = own("texts")
 _COPY = own("copy")
@@ -79,7 +75,7 @@ def _by_spark(site: Site, plan: SyncPlan, staged: str, log: TableLog, note: Comm
     path = quarantine_path(site.lake, spec.id)
     prepare(session, path, log, _as_texts(spec))
     there = {found.name.lower(): found.name for found in log.columns()}
-    rows = _rejected(session, staged, spec, there)
+    rows = rejected(session, staged, spec, there)
     fresh = _fresh(rows, session.read.format("delta").load(path))
     marked = fresh.select(
         *(column(name) for name in rows.columns),
@@ -125,7 +121,7 @@ def _names(log: TableLog | None, commit_ids: CommitIds) -> tuple[str, int]:
     return log.app_id, max(commit_ids.seq, 1 + log.last_sequence(log.app_id))
 
 
-def _rejected(session: SparkSession, staged: str, spec: TableSpec, there: dict[str, str]) -> DataFrame:
+def rejected(session: SparkSession, staged: str, spec: TableSpec, there: dict[str, str]) -> DataFrame:
     """The source's values as the texts that the source gave, under the spelling that the quarantine has."""
     bad = read_staged(session, staged, spec).where(column(REJECT_REASON).isNotNull())
     texts = bad.withColumn(_TEXTS, sf.from_json(column(RAW), "map<string,string>"))
@@ -164,5 +160,5 @@ def content(names: Sequence[str], frame: DataFrame) -> Column:
 def _as_texts(spec: TableSpec) -> tuple[SourceColumn, ...]:
     flags = (REJECT_REASON, REJECT_COLUMN)
     texts = [SourceColumn(found.name, found.source_type, "string", Fidelity.TEXT) for found in spec.columns]
-    marks = [SourceColumn(name, kind, kind, Fidelity.EXACT) for name, kind in MARKS] if spec.contract else []
+    marks = [SourceColumn(name, kind, kind, Fidelity.EXACT) for name, kind in (MARKS if spec.contract else RESOLVED)]
     return (*texts, *(SourceColumn(name, "text", "string", Fidelity.TEXT) for name in flags), *marks)

@@ -1,11 +1,11 @@
-"""Runs in a task: marks rows of a quarantine that are held no more where they lie, and writes them again with what became of them."""
+"""Runs in a task: marks rows of a quarantine that wait for nothing more where they lie, and writes them again with what became of them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,24 +18,24 @@ from incremental_assets.adapters.delta.direct.files.row_numbers import vector_of
 from incremental_assets.adapters.delta.direct.files.staged_rows import StagedGroup, staged_groups, staged_name
 from incremental_assets.adapters.delta.direct.files.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.direct.files.unit import Stored
-from incremental_assets.adapters.delta.holding.open_rows import open_rows
-from incremental_assets.adapters.delta.holding.rejected import held_texts, value
+from incremental_assets.adapters.delta.holding.open_rows import is_held, waiting_rows
+from incremental_assets.adapters.delta.holding.rejected import rejected, value
 from incremental_assets.adapters.delta.holding.texts import as_texts, contents
-from incremental_assets.adapters.delta.holding.unit import Arrived, Settled, SettleUnit
+from incremental_assets.adapters.delta.holding.unit import Arrived, Settled, SettleUnit, Vanished
 from incremental_assets.adapters.spark.arrow_types import required_type
-from incremental_assets.adapters.spark.own_names import OPERATION, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.adapters.spark.own_names import OPERATION, REJECT_REASON
 from incremental_assets.core.model.batch import Operation
 from incremental_assets.core.model.quarantine import Resolution
 
-_CONTENT, _FILE, _ROW = "content", "file", "row"
+_HELD, _FILE, _ROW, _HOW = "held", "file", "row", "how"
 
 
 def apply(unit: SettleUnit) -> Settled:
     """What the commit says to the log; nothing where no row is concerned. Raises NotDirect for what only Spark should read or write."""
-    held = _held(unit)
-    how = _overtaken(unit, unit.of, held) if isinstance(unit.of, Arrived) else unit.of
-    ends = pa.array([how.get(content) for content in held[_CONTENT].to_pylist()], pa.string())
-    ending = held.select([_FILE, _ROW]).append_column("how", ends).filter(ends.is_valid())
+    waiting = _waiting(unit)
+    how = _overtaken(unit, unit.of, waiting) if isinstance(unit.of, Arrived) else _vanished(unit.of, waiting)
+    ends = pa.array(how, pa.string())
+    ending = waiting.select([_FILE, _ROW]).append_column(_HOW, ends).filter(ends.is_valid())
     if not ending.num_rows:
         return Settled()
     now = time.time_ns() // 1_000_000
@@ -47,55 +47,72 @@ def apply(unit: SettleUnit) -> Settled:
     return Settled(tuple(actions), tuple(files), ending.num_rows)
 
 
-def _held(unit: SettleUnit) -> pa.Table:
-    """Rows that are held now: their content, the texts of their key, and where they lie."""
-    key = unit.of.columns if isinstance(unit.of, Arrived) else ()
-    names = [_CONTENT, *_parts(key)]
-    schema = pa.schema([*((name, pa.string()) for name in names), (_FILE, pa.int64()), (_ROW, pa.int64())])
+def _waiting(unit: SettleUnit) -> pa.Table:
+    """Rows that wait now: whether a contract holds each, the texts of their key, and where they lie."""
+    key = unit.of.columns
+    names = _parts(key)
+    schema = pa.schema(
+        [*((name, pa.string()) for name in names), (_HELD, pa.bool_()), (_FILE, pa.int64()), (_ROW, pa.int64())]
+    )
 
     def read() -> Iterator[pa.Table]:
         for place, add in enumerate(unit.files):
             with row_groups(unit.table, add, ()) as groups:
                 for group in groups:
-                    rows = open_rows(group, unit.held, unit.resolved_at)
-                    texts = [column.take(rows) for column in group.columns([unit.content, *key])]
+                    rows = waiting_rows(group, unit.resolved_at)
+                    texts = [column.take(rows) for column in group.columns(key)]
+                    flags = is_held(group, unit.held) if unit.held else np.zeros(group.rows, dtype=bool)
+                    held = pa.array(flags).take(rows)
                     where = pa.repeat(pa.scalar(place, pa.int64()), len(rows))
-                    yield pa.Table.from_arrays([*texts, where, pc.add(rows, group.first)], schema=schema)
+                    yield pa.Table.from_arrays([*texts, held, where, pc.add(rows, group.first)], schema=schema)
 
     return pa.concat_tables([schema.empty_table(), *bounded(read())])
 
 
-def _overtaken(unit: SettleUnit, of: Arrived, held: pa.Table) -> Mapping[str, str]:
-    """How rows came to be held no more, by their content: the batch brought another version of them, held or not, or says that they are gone."""
-    parts = _parts(of.columns)
-    keys = held.select(parts).drop_null().group_by(parts).aggregate([]) if parts else None
-    if held.num_rows == 0 or (keys is not None and not keys.num_rows):
-        return {}
+def _vanished(of: Vanished, waiting: pa.Table) -> list[str | None]:
+    """How rows came to wait no more whose key is gone from the source; None for others."""
+    parts, ends = _parts(of.columns), cast("list[str | None]", [None] * waiting.num_rows)
+    columns = zip(*of.keys, strict=True)
+    known = KeySet.of([pa.chunked_array([pa.array(texts, pa.string())]) for texts in columns])
+    for place in known.found([waiting[part] for part in parts])[0]:
+        ends[place] = Resolution.GONE.value
+    return ends
+
+
+def _overtaken(unit: SettleUnit, of: Arrived, waiting: pa.Table) -> list[str | None]:
+    """How rows came to wait no more: the batch brought another version of them, held or not, or says that they are gone; None for others."""
+    parts, ends = _parts(of.columns), cast("list[str | None]", [None] * waiting.num_rows)
+    keys = waiting.select(parts).drop_null().group_by(parts).aggregate([]) if parts else None
+    if waiting.num_rows == 0 or (keys is not None and not keys.num_rows):
+        return ends
     found = _Found(of, keys)
     with staged_groups(of.staged) as groups:
         for group in groups:
             found.look(group)
-    ends = found.ends(held, parts)
-    if not (ends and found.again):
-        return ends
-    stay = _held_again(unit, of, held.filter(pc.is_in(held[_CONTENT], pa.array(list(ends)))), found.again)
-    return {content: end for content, end in ends.items() if content not in stay}
+    ends = found.ends(waiting, parts)
+    if found.again:
+        for place in _as_they_are(unit, of, waiting, ends, found.again):
+            ends[place] = None
+    return ends
 
 
-def _held_again(unit: SettleUnit, of: Arrived, rows: pa.Table, again: AbstractSet[str]) -> frozenset[str]:
-    """The content of those that are held again just as they are.
+def _as_they_are(
+    unit: SettleUnit, of: Arrived, waiting: pa.Table, ends: Sequence[str | None], again: AbstractSet[str]
+) -> Iterator[int]:
+    """Places of those that would end and that came just as they are.
 
-    What is stored as their content is of the columns that the table had then. So it is made anew.
+    What is stored as the content of a row that is held is of the columns that the table had then. So it is made anew.
     """
+    places = [place for place, end in enumerate(ends) if end is not None]
+    rows = waiting.take(pa.array(places, pa.int64())).append_column(_HOW, pa.array(places, pa.int64()))
     texts = [each for each in of.texts if each]
-    stay: set[str] = set()
     for mine, values in _read(unit, rows, texts):
         told = iter(values)
         columns = [
             next(told) if each else pa.chunked_array([pa.nulls(mine.num_rows, pa.string())]) for each in of.texts
         ]
-        stay.update(mine[_CONTENT].filter(pa.array([each in again for each in contents(columns)])).to_pylist())
-    return frozenset(stay)
+        same = pa.array([each in again for each in contents(columns)], pa.bool_())
+        yield from mine[_HOW].filter(same).to_pylist()
 
 
 class _Found:
@@ -109,38 +126,34 @@ class _Found:
         """The content of the rows that the batch holds."""
 
     def look(self, group: StagedGroup) -> None:
-        """Looks at one row group, first at the rows that land, of which only the key matters."""
+        """Looks at one row group, of which only the key matters where its rows land."""
         if self._known is not None:
             names = [*map(staged_name, self._of.key), REJECT_REASON, OPERATION]
             self._keyed(self._known, group.read(names))
-        if not group.lands_whole:
-            all_of = [*map(staged_name, range(len(self._of.types))), REJECT_REASON, REJECT_COLUMN, OPERATION]
-            rows = group.read(all_of, put=False)
-            if self._known is not None:
-                rows = rows.take(pa.array(self._keyed(self._known, rows)))
-            held = rows.filter(pc.equal(rows[OPERATION], Operation.HELD.value))
-            self.again.update(contents(held_texts(held, self._of.types)))
+            if not group.lands_whole:
+                self._keyed(self._known, group.read(names, put=False))
+        for each in rejected([group], self._of.names, self._of.types):
+            self.again.update(contents(each.texts))
 
-    def _keyed(self, known: KeySet, rows: pa.Table) -> Any:
-        """Numbers of the rows with one of the keys."""
+    def _keyed(self, known: KeySet, rows: pa.Table) -> None:
+        """Rows with one of the keys, and whether they go."""
         texts = [as_texts(value(rows, place, self._of.types[place]), self._of.types[place]) for place in self._of.key]
         places, numbers = known.found(texts)
         goes = pc.and_(pc.equal(rows[OPERATION], Operation.GONE.value), pc.is_null(rows[REJECT_REASON]))
         self._seen[numbers] = True
         self._stays[numbers[~goes.to_numpy()[places]]] = True
-        return places
 
-    def ends(self, held: pa.Table, parts: Sequence[str]) -> Mapping[str, str]:
-        """How each row came to be held no more, by its content."""
-        texts = held[_CONTENT].to_pylist()
+    def ends(self, waiting: pa.Table, parts: Sequence[str]) -> list[str | None]:
+        """How each row came to wait no more; of one that cannot land only that it is gone, as its other versions tell by the copy."""
+        ends: list[str | None] = [self._of.resolves if self._known is None else None] * waiting.num_rows
         if self._known is None:
-            return dict.fromkeys(texts, self._of.resolves)
-        places, numbers = self._known.found([held[part] for part in parts])
-        return {
-            texts[place]: self._of.resolves if self._stays[number] else Resolution.GONE.value
-            for place, number in zip(places, numbers, strict=True)
-            if self._seen[number]
-        }
+            return ends
+        held = waiting[_HELD].to_pylist()
+        places, numbers = self._known.found([waiting[part] for part in parts])
+        for place, number in zip(places, numbers, strict=True):
+            if self._seen[number] and (held[place] or not self._stays[number]):
+                ends[place] = self._of.resolves if self._stays[number] else Resolution.GONE.value
+        return ends
 
 
 def _marked(unit: SettleUnit, ending: pa.Table, now: int) -> tuple[list[Mapping[str, Any]], list[str]]:
@@ -155,7 +168,7 @@ def _again(unit: SettleUnit, ending: pa.Table) -> Iterator[pa.Table]:
     schema = data_file.schema_of(unit.columns)
     for mine, values in _read(unit, ending, unit.columns):
         at = pa.repeat(pa.scalar(unit.at, required_type(unit.resolved_at.type)), mine.num_rows)
-        told = {unit.resolved_at.name: at, unit.resolution.name: mine["how"]}
+        told = {unit.resolved_at.name: at, unit.resolution.name: mine[_HOW]}
         columns = [told.get(each.name, held) for each, held in zip(unit.columns, values, strict=True)]
         yield pa.Table.from_arrays(columns, schema=schema)
 

@@ -1,11 +1,13 @@
 """Rows that cannot land and have not come in another version since, read from the quarantine and the copy without Spark.
 
-A row that cannot land is in no upsert's copy, so that one whose key the copy has again has landed since. An append keeps versions, and a
-row without a usable key cannot be looked for: these count for as long as the quarantine has them.
+A row that cannot land is in no upsert's copy, so that one whose key the copy has again has landed since. One that is found gone from the
+source is resolved in the quarantine. An append keeps versions, and a row without a usable key cannot be looked for: these count until the table
+is read whole without them, an append's until the source has their key no more.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,20 +16,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incremental_assets.adapters.databases.measure import SEPARATOR
 from incremental_assets.adapters.delta.direct.files.columns import Columns
 from incremental_assets.adapters.delta.direct.files.skipping import WHOLE, Among, file_may_hold
 from incremental_assets.adapters.delta.direct.files.stored_rows import row_groups
+from incremental_assets.adapters.delta.holding.unit import KeyTexts
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.arrow_types import required_type
-from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_REASON
+from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_COLUMN, REJECT_REASON, RESOLVED_AT
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
 from incremental_assets.core.model.quarantine import NONE_UNFIT, UnfitRows
 from incremental_assets.core.model.table import TableSpec
 
 _Key = tuple[Any, ...]
+_SURE = (*WHOLE, "string")
+"""Types of keys of which the texts of all sources are those of the copy."""
+_ESCAPED = re.compile(r"^x'|\\|\N{REPLACEMENT CHARACTER}")
+"""How bytes are shown that are no text."""
+_WHOLE_NUMBER = re.compile("0|-?[1-9][0-9]*")
 
 
 def unfit_rows(lake: str, spec: TableSpec) -> UnfitRows | None:
@@ -43,28 +52,60 @@ def unfit_rows(lake: str, spec: TableSpec) -> UnfitRows | None:
         return None
 
 
+def unfit_keys(lake: str, spec: TableSpec) -> dict[str, list[KeyTexts]]:
+    """Their keys as the quarantine has them, by their canonical texts; without those that are not surely what the source has, and of a lake in a store none."""
+    types = {found.name: found.spark_type for found in spec.columns}
+    if not is_local(lake) or not spec.key or not all(types[name] in _SURE for name in spec.key):
+        return {}
+    try:
+        kept = _kept(quarantine_path(lake, spec.id), spec)
+        kept = kept.filter(pc.invert(_landed(kept, table_path(lake, spec.id), spec))) if kept.num_rows else kept
+    except (NotDirect, TargetChanged):
+        return {}
+    found: dict[str, list[KeyTexts]] = {}
+    texts = zip(*(kept[name].to_pylist() for name in spec.key), strict=True)
+    for key, at_fault in zip(texts, kept[REJECT_COLUMN].to_pylist(), strict=True):
+        parts = [_canonical(text, types[name]) for name, text in zip(spec.key, key, strict=True)]
+        if at_fault not in spec.key_parts and None not in parts:
+            found.setdefault(SEPARATOR.join(part for part in parts if part is not None), []).append(key)
+    return found
+
+
+def _canonical(text: str | None, kind: str) -> str | None:
+    """See `measure.spark_row_text`; None for a text that may not be the whole of what the source has."""
+    if text is None or _ESCAPED.search(text):
+        return None
+    if kind == "string":
+        return f"{len(text)}:{text}"
+    return text if _WHOLE_NUMBER.fullmatch(text) else None
+
+
 def _kept(path: str, spec: TableSpec) -> pa.Table:
-    """The last version of each row that the quarantine has and no contract holds: its key as text, reason, and when it came."""
-    asked = {**dict.fromkeys(spec.key, "string"), REJECT_REASON: "string", AT: "timestamp"}
+    """The last version of each row that waits in the quarantine and that no contract holds: its key as text, why and since when."""
+    asked = {**dict.fromkeys(spec.key, "string"), REJECT_REASON: "string", REJECT_COLUMN: "string", AT: "timestamp"}
     seen = log_cache.latest(path)
     nothing = pa.table({name: pa.array([], required_type(kind)) for name, kind in asked.items()})
     if seen is None:
         return nothing
     known = {field["name"].lower() for field in Columns.of(seen.state).fields}
-    marked = {HELD: "boolean"} if HELD.lower() in known else {}
+    marks = {HELD: "boolean", RESOLVED_AT: "timestamp"}
+    marked = {name: kind for name, kind in marks.items() if name.lower() in known}
     if not {name.lower() for name in asked} <= known:
         raise NotDirect("the quarantine has other columns")
     read = _rows(path, seen.state, seen.state.files.values(), {**asked, **marked})
     rows = pa.concat_tables([nothing, *read], promote_options="default")
-    if marked:
-        rows = rows.filter(pc.invert(pc.fill_null(rows[HELD], False))).drop_columns([HELD])  # noqa: FBT003
+    if HELD in marked:
+        rows = rows.filter(pc.invert(pc.fill_null(rows[HELD], False)))  # noqa: FBT003
+    if RESOLVED_AT in marked:
+        rows = rows.filter(pc.is_null(rows[RESOLVED_AT]))
+    rows = rows.select(list(asked))
     if not spec.key:
         return rows
     # Of a key that was read again and again the newest version counts; rows without a whole key are each their own.
     whole = _all_valid(rows, spec.key)
     by_age = rows.filter(whole).sort_by(AT).group_by([*spec.key], use_threads=False)
-    latest = by_age.aggregate([(REJECT_REASON, "last"), (AT, "last")])
-    latest = latest.rename_columns([*spec.key, REJECT_REASON, AT])
+    told = [name for name in asked if name not in spec.key]
+    latest = by_age.aggregate([(name, "last") for name in told]).rename_columns([*spec.key, *told])
     return pa.concat_tables([latest.select(list(asked)), rows.filter(pc.invert(whole)).select(list(asked))])
 
 

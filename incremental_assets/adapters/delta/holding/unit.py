@@ -74,12 +74,13 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The same for a task. `key`: places of the key's columns, and `columns` those of the quarantine; neither of a batch that is all of its table.
+    """The same for a task. `names`, `types`: of the source's columns; `key`: places of the key's columns, and `columns` those of the quarantine; neither of a batch that is all of its table.
 
     `texts`: the quarantine's columns that make a row what it is, as the table has them now; None of one that has not come there yet.
     """
 
     staged: str
+    names: tuple[str, ...]
     types: tuple[str, ...]
     key: tuple[int, ...]
     columns: tuple[Stored, ...]
@@ -88,23 +89,34 @@ class Arrived:
     resolves: str
 
 
+KeyTexts = tuple[str, ...]
+"""A key as the quarantine has it: a text for each of its columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished:
+    """Keys that the source has no more, and the columns of the quarantine that have them."""
+
+    columns: tuple[Stored, ...]
+    keys: tuple[KeyTexts, ...] = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class SettleUnit:
-    """Rows of a quarantine that are held no more: those that a batch has overtaken, or those that are named by their content, each with how that came.
+    """Rows of a quarantine that wait for nothing more: those that a batch has overtaken, or those of keys that are gone.
 
-    `columns`: all of the table's; `at`: since when, in microseconds since 1970, UTC.
+    `columns`: all of the table's; `held`: None where no contract ever held a row; `at`: since when, in microseconds since 1970, UTC.
     """
 
     table: str
     files: tuple[Mapping[str, Any], ...]
     columns: tuple[Stored, ...]
-    content: Stored
-    held: Stored
+    held: Stored | None
     resolved_at: Stored
     resolution: Stored
     statistics: tuple[str, ...]
     at: int
-    of: Arrived | Mapping[str, str]
+    of: Arrived | Vanished
 
     @property
     def size(self) -> int:

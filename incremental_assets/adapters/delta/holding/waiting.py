@@ -14,7 +14,7 @@ from incremental_assets.adapters.delta.direct.landing_unit import cursor_types
 from incremental_assets.adapters.delta.direct.matching.sharing import spread
 from incremental_assets.adapters.delta.holding.known import Known
 from incremental_assets.adapters.delta.holding.texts import as_texts, refused
-from incremental_assets.adapters.delta.holding.unit import HeldUnit
+from incremental_assets.adapters.delta.holding.unit import HeldUnit, KeyTexts
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -27,16 +27,15 @@ from incremental_assets.core.model.table import TableSpec
 _TASK = "incremental_assets.adapters.delta.holding.held_task"
 
 
-def keys(tasks: Tasks, lake: str, spec: TableSpec) -> dict[str, list[str]]:
-    """The CONTENT of the rows that are held, by the canonical text of their keys."""
+def keys(tasks: Tasks, lake: str, spec: TableSpec) -> dict[str, list[KeyTexts]]:
+    """The keys of the rows that are held as the quarantine has them, by their canonical texts."""
     kinds = {each.name: each.spark_type for each in spec.columns}
-    *parts, contents = _held(tasks, lake, spec, [*spec.key, CONTENT])
+    parts = _held(tasks, lake, spec, spec.key)
     texts = [pc.fill_null(canonical(part, kinds[name]), NULL) for part, name in zip(parts, spec.key, strict=True)]
-    found: dict[str, list[str]] = {}
-    for text, content in zip(
-        pc.binary_join_element_wise(*texts, SEPARATOR).to_pylist(), contents.to_pylist(), strict=True
-    ):
-        found.setdefault(text, []).append(content)
+    found: dict[str, list[KeyTexts]] = {}
+    told = zip(*(part.to_pylist() for part in parts), strict=True)
+    for text, key in zip(pc.binary_join_element_wise(*texts, SEPARATOR).to_pylist(), told, strict=True):
+        found.setdefault(text, []).append(key)
     return found
 
 
