@@ -88,6 +88,17 @@ def test_a_run_that_a_person_starts_announces_what_had_landed_before_it(killed: 
     assert killed.announced() == MONTHS
 
 
+def test_a_run_that_a_person_starts_on_one_partition_shows_the_others_that_it_lands(studio: Studio) -> None:
+    rows(studio)
+    settle(studio)
+    Watch(studio).tick()
+    studio.world.pass_time(40 * 86_400)
+    order(studio.world.database, "edsger", studio.world.database.stamp())
+    studio.world.pass_time(10)
+    studio.run("2024-01-01", mode="sync")
+    assert sorted(set(studio.announced())) == [*MONTHS, "2024-02-01", "2024-03-01"]
+
+
 def test_a_new_home_beside_a_landed_lake_shows_it_at_its_first_tick(tmp_path: Path, studio: Studio) -> None:
     rows(studio)
     settle(studio)
