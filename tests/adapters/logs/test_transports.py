@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from incremental_assets.adapters.logs.postgresql import walsender
 from incremental_assets.adapters.logs.postgresql.peek import peek
 from incremental_assets.adapters.logs.postgresql.session import opened
 from incremental_assets.adapters.logs.postgresql.slot import Slot
@@ -121,6 +123,26 @@ def test_a_transaction_that_no_temporary_file_may_hold_comes_by_replication(stan
         stand.execute(f"ALTER ROLE {user} RESET ALL")
     assert len(fetched(stand, transport)) == 50_003
     assert transport.why == ""
+
+
+def test_the_stream_has_a_place_of_its_own_beside_who_asks_for_it(
+    stand: LogStand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(stand)
+    held = []
+    monkeypatch.setattr(walsender, "_leave", lambda _: held.append(address.budget.open))
+    address = replace(stand.address(), connections=2)
+    with address.budget.look(), opened(address) as asked, Spool(Path("/tmp")) as spool:
+        Walsender(address)(asked, stand.slot, stand.flushed(), spool, binary=True)
+        assert (held, address.budget.open) == ([2], 1)
+    single = replace(address, connections=1)
+    with (
+        pytest.raises(SourceRefused, match=r"`parallel: {connections: 2}` or more"),
+        single.budget.look(),
+        opened(single) as asked,
+        Spool(Path("/tmp")) as spool,
+    ):
+        Walsender(single)(asked, stand.slot, stand.flushed(), spool, binary=True)
 
 
 def test_a_slot_that_another_session_reads_is_named(stand: LogStand, transport: Transport) -> None:

@@ -52,7 +52,18 @@ class Walsender:
     address: Address
 
     def __call__(self, asked: Asked, slot: Slot, upto: int, spool: Spool, *, binary: bool) -> None:
-        """As `peek` does."""
+        """As `peek` does, in a session beside the one that asks, and so in a place of its own."""
+        budget = self.address.budget
+        if budget.most == 1:
+            raise SourceRefused(
+                f"{place_of(self.address)}: more of the log is to be read than the server collects for one answer, so that it is sent to a second session; "
+                "write `parallel: {connections: 2}` or more"
+            )
+        with budget.readers(1):
+            self._read(slot, upto, spool, binary=binary)
+            _freed(asked, slot)
+
+    def _read(self, slot: Slot, upto: int, spool: Spool, *, binary: bool) -> None:
         spool.before = _BEFORE_BYTES
         connection = psycopg.connect(**driver_arguments(self.address), replication="database", autocommit=True)  # type: ignore[arg-type]
         try:
@@ -63,7 +74,6 @@ class Walsender:
             _leave(connection.pgconn)
         finally:
             connection.close()
-        _freed(asked, slot)
 
 
 def _start(wire: PGconn, slot: Slot, *, binary: bool) -> None:
