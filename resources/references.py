@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from incremental_assets.adapters.permissions import plain_file
 from incremental_assets.core.config.settings import Reference, SourceConfig, SourceSettings
 from incremental_assets.core.errors import Problem
+from incremental_assets.resources.printed import printed_by
 
 _LONGEST = 65_536
 """Bytes of a file that a reference names: no password, host or name has as many."""
@@ -29,6 +32,11 @@ def looked_up(source: SourceConfig, file: Path) -> tuple[dict[str, str], list[Pr
     return values, problems
 
 
+def digest_of(values: Mapping[str, str]) -> str:
+    """By which other values are recognised, and none is kept."""
+    return hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()
+
+
 def _fields(settings: SourceSettings) -> list[str]:
     return [each.name for each in fields(settings)] if is_dataclass(settings) else []
 
@@ -44,6 +52,8 @@ def _look_up(reference: Reference) -> str:
         if not _is_text(value):
             raise LookupError(f"the environment variable {reference.name} is not UTF-8 text; export it as UTF-8")
         return value
+    if reference.kind == "command":
+        return _checked(printed_by((reference.name, *reference.arguments)), "what the program printed")
     try:
         # Editors and `echo` end a file with a newline, which is no part of a secret.
         value = _text_of(Path(reference.name)).rstrip("\r\n")
@@ -55,8 +65,12 @@ def _look_up(reference: Reference) -> str:
         raise LookupError(f"the file cannot be read ({error.strerror}); check its permissions") from None
     if not value:
         raise LookupError("the file is empty; write the value into it")
+    return _checked(value, "the file")
+
+
+def _checked(value: str, what: str) -> str:
     if not _is_text(value):
-        raise LookupError("the file contains a NUL, which no value can; remove it")
+        raise LookupError(f"{what} contains a NUL, which no value can; remove it")
     return value
 
 

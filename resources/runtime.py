@@ -17,6 +17,7 @@ from incremental_assets.core.ports import Ports
 from incremental_assets.resources.checkpoints import open_checkpoints
 from incremental_assets.resources.contracts import with_sound_contracts
 from incremental_assets.resources.lake import open_lake, open_ownership, open_stage
+from incremental_assets.resources.references import digest_of, looked_up
 from incremental_assets.resources.session import session_of
 from incremental_assets.resources.source import open_source
 
@@ -56,6 +57,8 @@ class Runtime:
         self._lock = threading.RLock()
         self._checkpoints: SqlCheckpoints | None = None
         self._sources: dict[str, OpenSource] = {}
+        self._led_to: dict[str, str] = {}
+        self._left: list[OpenSource] = []
         self._ports: dict[str, Ports] = {}
         self._begun: Session | None = None
         self._tasks: Tasks | None = None
@@ -116,9 +119,10 @@ class Runtime:
         """All that a sync of this source's tables needs."""
         from incremental_assets.resources.database import OpenDatabase
 
+        found = self._source(source)
         with self._lock:
             if source not in self._ports:
-                found, root, session = self._source(source), self.configuration.lake, self._session
+                root, session = self.configuration.lake, self._session
                 tasks = self._open_tasks()
                 reader = found.reader if isinstance(found, OpenDatabase) else None
                 self._ports[source] = Ports(
@@ -133,11 +137,20 @@ class Runtime:
             return self._ports[source]
 
     def _source(self, name: str) -> OpenSource:
+        """Opened anew once a reference leads to another value, such as a password that was rotated; whoever works with the one before goes on with it."""
+        configured, path = self.configuration.source(name), self.configuration.path
+        # Without the lock, under which others wait: a program may take its time.
+        values, problems = looked_up(configured, path)
+        led_to = digest_of(values)
         with self._lock:
-            if name not in self._sources:
-                configured, root = self.configuration.source(name), self.configuration.lake
-                self._sources[name] = open_source(configured, self.configuration.path, root, self._session)
-            return self._sources[name]
+            found = self._sources.get(name)
+            if found is not None and (problems or led_to == self._led_to[name]):
+                return found
+            opened = open_source(configured, path, self.configuration.lake, self._session)
+            self._left += [found] if found is not None else []
+            self._ports.pop(name, None)
+            self._sources[name], self._led_to[name] = opened, led_to
+            return opened
 
     @property
     def ownership(self) -> Ownership:
@@ -209,8 +222,9 @@ class Runtime:
     def close(self) -> None:
         """Close what was opened; the Spark session ends with it."""
         with self._lock:
-            for source in self._sources.values():
+            for source in (*self._sources.values(), *self._left):
                 source.close()
+            self._left.clear()
             if self._checkpoints is not None:
                 self._checkpoints.close()
             self._checkpoints = None

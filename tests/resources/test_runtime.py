@@ -84,12 +84,15 @@ def test_a_missing_secret_is_told_when_the_source_is_opened_and_not_before(
         runtime.specs("shop")
 
 
-def test_of_a_table_that_cannot_be_described_now_the_last_description_is_remembered(tmp_path: Path) -> None:
+def test_of_a_table_that_cannot_be_described_now_the_last_description_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runtime, other = Runtime(configured(tmp_path)), replace(ORDERS_SHAPE, id=TableId("shop", "public", "broken"))
     locked = replace(ORDERS_SHAPE, columns=(), primary_key=(), undescribed="locked")
     never = replace(other, columns=(), primary_key=(), undescribed="no such table: lost")
     probe = SimpleNamespace(catalogue=lambda: (ORDERS_SHAPE, never))
-    runtime._sources["shop"] = SimpleNamespace(probe=probe, close=lambda: None)  # type: ignore[assignment]
+    opened = SimpleNamespace(probe=probe, close=lambda: None)
+    monkeypatch.setattr("incremental_assets.resources.runtime.open_source", lambda *_: opened)
     runtime.specs("shop")
     probe.catalogue = lambda: (locked, never)
     assert ": locked (" in str(runtime.specs("shop").problems[0].error)

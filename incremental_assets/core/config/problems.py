@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from incremental_assets.core.config import database_document, table_document
 from incremental_assets.core.config import document as written
 from incremental_assets.core.config.contract_document import ColumnRulesDocument
-from incremental_assets.core.config.scalars import EnvReference, FileReference
+from incremental_assets.core.config.scalars import CommandReference, EnvReference, FileReference
 from incremental_assets.core.config.source_kinds import kind_named
 from incremental_assets.core.config.yaml_source import Data, Document, Path
 from incremental_assets.core.errors import Problem
@@ -172,5 +172,6 @@ def _models(document: Document, path: Path) -> tuple[type[BaseModel], ...]:
         case (*_, "contract", str(), _):
             return (ColumnRulesDocument,)
         case (*_, parent, _):
-            return _KEYS_OF.get(str(parent), (EnvReference, FileReference))
+            known = (EnvReference, FileReference, *((CommandReference,) if parent == "password" else ()))
+            return _KEYS_OF.get(str(parent), known)
     return ()

@@ -1,4 +1,4 @@
-"""References as written and as values: a file is named by its absolute path."""
+"""References as written and as values: a file, and a program with a path, are named by their absolute paths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.core.config.addresses import absolute
-from incremental_assets.core.config.scalars import EnvReference, FileReference
+from incremental_assets.core.config.scalars import CommandReference, EnvReference, FileReference
 from incremental_assets.core.config.settings import Reference
 
 
@@ -16,4 +16,9 @@ def located(value: Any, folder: Path) -> Any:
         return Reference("env", value.env)
     if isinstance(value, FileReference):
         return Reference("file", str(absolute(value.file, folder)))
+    if isinstance(value, CommandReference):
+        program, *arguments = value.command
+        # One that is named by its name alone is looked for where programs are.
+        named = str(absolute(program, folder)) if "/" in program else program
+        return Reference("command", named, tuple(arguments))
     return value

@@ -187,6 +187,28 @@ ReferenceDocument = Annotated[
 ]
 
 
+class CommandReference(Strict):
+    """A value that a program prints when it is needed, such as a token that is valid for some minutes; no shell takes part."""
+
+    command: Annotated[
+        tuple[Text, ...], Field(min_length=1, examples=[["aws", "rds", "generate-db-auth-token", "--hostname", "…"]])
+    ]
+
+
+def _secret_by(value: object) -> str:
+    if isinstance(value, CommandReference) or (isinstance(value, dict) and "command" in value):
+        return "command reference"
+    return "file reference" if isinstance(value, FileReference) or "file" in value else "env reference"  # type: ignore[operator]
+
+
+SecretDocument = Annotated[
+    Annotated[EnvReference, Tag("env reference")]
+    | Annotated[FileReference, Tag("file reference")]
+    | Annotated[CommandReference, Tag("command reference")],
+    Discriminator(_secret_by),
+]
+
+
 def _where(value: object) -> str:
     return "by reference" if isinstance(value, dict | EnvReference | FileReference) else "in place"
 
@@ -196,7 +218,9 @@ def _no_literal(value: object) -> object:
         raise PydanticCustomError(
             "literal_secret",
             "{cure}",
-            {"cure": "a secret is never written in this file; write {env: NAME} or {file: path}"},
+            {
+                "cure": "a secret is never written in this file; write {env: NAME}, {file: path} or {command: [program, argument]}"
+            },
         )
     return value
 
@@ -215,7 +239,7 @@ Port = Annotated[
     Annotated[int, Field(ge=1, le=65535), Tag("in place")] | Annotated[ReferenceDocument, Tag("by reference")],
     Discriminator(_where),
 ]
-Secret = Annotated[ReferenceDocument, BeforeValidator(_no_literal)]
+Secret = Annotated[SecretDocument, BeforeValidator(_no_literal)]
 Lake = Annotated[Text, AfterValidator(addresses.checked_lake)]
 CheckpointsUrl = Annotated[Text, AfterValidator(addresses.checked_checkpoints)]
 SparkRemote = Annotated[Text, AfterValidator(addresses.checked_remote)]

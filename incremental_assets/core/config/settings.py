@@ -38,12 +38,16 @@ class Compact(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference to a value: an environment variable, or a file (an absolute path). It never holds the value itself."""
+    """A reference to a value: an environment variable, a file (an absolute path), or a program that prints it. It never holds the value itself."""
 
-    kind: Literal["env", "file"]
+    kind: Literal["env", "file", "command"]
     name: str
+    arguments: tuple[str, ...] = ()
+    """Of a program, which they follow."""
 
     def __str__(self) -> str:
+        if self.kind == "command":
+            return f"{{command: [{self.name}{', …' if self.arguments else ''}]}}"
         return f"{{{self.kind}: {self.name}}}"
 
 
