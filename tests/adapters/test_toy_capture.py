@@ -335,6 +335,8 @@ def test_every_command_knows_its_tables(place: Place) -> None:
         ("topic.orders", "reconciliation"),
         ("topic.orders", "freshness"),
     }
+    differing = command(place, "diff", "--select", "topic.orders", code=2)["tables"]
+    assert ["the source tells what comes, and not what it has" in each["error"] for each in differing] == [True]
 
 
 def test_a_process_that_is_killed_is_made_good_by_the_next(place: Place) -> None:

@@ -37,6 +37,10 @@ def differing_rows(spec: TableSpec, grid: Grid | None, most: int, ports: Ports) 
     state = ports.checkpoints.position(spec.id).state
     if state is None:
         raise SelectionError(f"{spec.id}: nothing has landed yet that could be compared; run {sync(spec.id)} first")
+    if ports.probe.rows is None:
+        raise SelectionError(
+            f"{spec.id}: the source tells what comes, and not what it has, so that no row can be compared with the copy"
+        )
     if keeps_changes(spec):
         raise SelectionError(
             f"{spec.id}: the copy has every change that the source's log has, and the source shows none but the last of each row, so that the two are not compared"
