@@ -100,6 +100,7 @@ KINDS = {
             CursorType.TIMESTAMP,
             "numeric(5,2)",
             "'NaN'",
+            cascade=" CASCADE",
         ),
         'CREATE DATABASE "{}"',
         'DROP DATABASE "{}" WITH (FORCE)',
