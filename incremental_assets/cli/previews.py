@@ -124,7 +124,7 @@ def _served(each: Preview) -> str:
         copy = each.files.layout.live if each.files else None
         return "hashed on both sides" + (f" ({copy:,} in the copy)" if copy else "") + ", read where it differs"
     if plan.reading.behind:
-        return "read from the log"
+        return capture_of(plan.spec).words
     if plan.reading.window.lower is None:
         return "read whole"
     if estimate.indexes:

@@ -343,7 +343,7 @@ def test_a_look_finds_what_moved_and_a_table_that_stands_still() -> None:
     shown = preview(spec, positions[EVENTS], there.probe.observe(looks)[0], there.world.lake)
     assert shown.plan is not None
     assert shown.plan.reading.promise.guarantee is Guarantee.AS_DELIVERED
-    assert shown.terms.deletes == "an event says so"
+    assert (shown.terms.deletes, shown.plan.reading.behind) == ("an event says so", "the offsets 2, 3")
 
 
 def test_many_tables_are_looked_at_together_and_those_that_moved_are_read() -> None:

@@ -94,6 +94,12 @@ class Events(Reading):
         """That of the look."""
         return self.at
 
+    @property
+    def behind(self) -> str:
+        """The offsets at which the ranges begin, once any event was read."""
+        begin = Offsets(tuple(each.first for each in self.ranges))
+        return str(begin) if any(begin.next) else ""
+
 
 class ShowsOffsets(Protocol):
     """What a snapshot of a log shows beside its rows."""
