@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,8 +22,8 @@ from incremental_assets.adapters.logs.postgresql.every_change import Landed, Qua
 from incremental_assets.adapters.logs.postgresql.gathering import gathered
 from incremental_assets.adapters.logs.postgresql.loaded_part import Origin, loaded_frame, loaded_parts
 from incremental_assets.adapters.logs.postgresql.log_part import LogPart
+from incremental_assets.adapters.logs.postgresql.scratch import scratch_file
 from incremental_assets.adapters.logs.postgresql.source_log import Begun, Joined, SourceLog
-from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.captures.database.observation import DatabaseObservation
@@ -178,16 +177,12 @@ class LoggedSource:
             yield Read(0, 0, (), found.end, join, self._no_frame)
             return
         rows = self._rows(plan, found.changes)
-        path = self._log.folder / "scratch" / f"{uuid4().hex}.parquet"
-        try:
+        with scratch_file(self._log.folder / "scratch") as path:
             with written_to(path.parent, IN_SEGMENTS):
-                own_folder(path.parent)
                 pq.write_table(rows, path, compression="zstd", compression_level=1)
             rejected = len(rows) - rows.column(REJECT_REASON).null_count
             part = LogPart(str(path), path.stat().st_size)
             yield Read(len(rows), rejected, (part,), found.end, join, self._no_frame)
-        finally:
-            path.unlink(missing_ok=True)
 
     def _rows(self, plan: SyncPlan, changes: pa.Table) -> pa.Table:
         if plan.spec.traits.keeps_versions:
