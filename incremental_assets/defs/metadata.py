@@ -253,7 +253,7 @@ def of_verdict(verdict: Verdict) -> Metadata:
     """
     measured, limit = _MEASURED.get(verdict.check, ("", ""))
     entries: dict[str, Any] = {
-        "what_to_do": MetadataValue.md(f"{verdict.cure}. More in `{_PAGES[verdict.check]}`.") if verdict.cure else None,
+        "what_to_do": MetadataValue.text(f"{verdict.cure}. More in {_PAGES[verdict.check]}.") if verdict.cure else None,
         measured: verdict.measured,
         limit: verdict.threshold,
         "window": str(verdict.window) if verdict.window else None,
