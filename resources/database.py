@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from incremental_assets.adapters.databases.dialect import Address, Reader
     from incremental_assets.adapters.databases.probe import SqlProbe
+    from incremental_assets.adapters.delta.lake_part import Versions
     from incremental_assets.adapters.logs.registry import Logged
     from incremental_assets.core.ports import Source
 
@@ -57,6 +58,11 @@ class OpenDatabase:
         from incremental_assets.adapters.databases.registry import dialect_of
 
         return dialect_of(self._address.dialect).reader(self._address)
+
+    @property
+    def versions(self) -> Versions | None:
+        """The versions of tables that are read from the log, for their histories; None where none is read so."""
+        return self._logged.versions if self._config.reads_log else None
 
     def close(self) -> None:
         """Close the connections that are kept."""

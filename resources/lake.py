@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from incremental_assets.adapters.databases.dialect import Reader
+    from incremental_assets.adapters.delta.lake import DeltaLake
+    from incremental_assets.adapters.delta.lake_part import Versions
     from incremental_assets.adapters.delta.ownership import Ownership
     from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.model.installation import Installation
@@ -17,11 +19,17 @@ if TYPE_CHECKING:
 Session = Callable[[], "SparkSession"]
 
 
-def open_lake(root: str, session: Session, reader: Reader | None, tasks: Tasks, owner: Ownership) -> Lake:
+def open_lake(root: str, session: Session, reader: Reader | None, tasks: Tasks, owner: Ownership) -> DeltaLake:
     """Delta tables below `root`, and the rows that they are compared with, where they are with any."""
     from incremental_assets.adapters.delta.lake import DeltaLake
 
     return DeltaLake(root, session, reader, tasks, owner)
+
+
+def open_logged_lake(lake: DeltaLake, versions: Versions | None) -> Lake:
+    """The same; its histories take the versions of tables whose log is read from there."""
+    lake.versions = versions
+    return lake
 
 
 def open_ownership(root: str, installation: Callable[[], Installation]) -> Ownership:

@@ -16,7 +16,7 @@ from incremental_assets.core.observers import Observers
 from incremental_assets.core.ports import Ports
 from incremental_assets.resources.checkpoints import open_checkpoints
 from incremental_assets.resources.contracts import with_sound_contracts
-from incremental_assets.resources.lake import open_lake, open_ownership, open_stage
+from incremental_assets.resources.lake import open_lake, open_logged_lake, open_ownership, open_stage
 from incremental_assets.resources.references import digest_of, looked_up
 from incremental_assets.resources.session import session_of
 from incremental_assets.resources.source import open_source
@@ -129,7 +129,10 @@ class Runtime:
                     probe=found.probe,
                     source=found.source,
                     stage=open_stage(root, session, tasks, self.ownership),
-                    lake=open_lake(root, session, reader, tasks, self.ownership),
+                    lake=open_logged_lake(
+                        open_lake(root, session, reader, tasks, self.ownership),
+                        found.versions if isinstance(found, OpenDatabase) else None,
+                    ),
                     checkpoints=self.checkpoints,
                     observer=self.observer,
                     lost_engine=self._lost_engine,

@@ -22,8 +22,9 @@ from dagster import (
     TableSchema,
 )
 
+from incremental_assets.core.model.change_columns import CHANGE_NUMBER, COMMIT_AT, COMMIT_LSN, version_columns
 from incremental_assets.core.model.compaction import Compacted
-from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, History, HistoryRows
+from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, HistoryRows
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
@@ -88,6 +89,13 @@ _VERSION_COLUMNS = {
         type="boolean",
         description="Whether the row was gone from the source; it then holds its last values.",
     ),
+    COMMIT_LSN: TableColumn(
+        name=COMMIT_LSN, type="bigint", description="Where in the source's log its transaction was committed."
+    ),
+    CHANGE_NUMBER: TableColumn(
+        name=CHANGE_NUMBER, type="bigint", description="Its place among the changes of that transaction."
+    ),
+    COMMIT_AT: TableColumn(name=COMMIT_AT, type="timestamp", description="When that was committed."),
 }
 
 
@@ -101,14 +109,14 @@ def of_table(table: TableId, uri: str, shape: TableShape | None) -> Metadata:
     return known | (_columns_of(shape.id, shape.columns, shape.primary_key) if shape else {})
 
 
-def of_history_table(table: TableId, kind: History, uri: str, shape: TableShape | None) -> Metadata:
+def of_history_table(table: TableId, own: tuple[str, ...], uri: str, shape: TableShape | None) -> Metadata:
     """What is known of the versions of a copy's rows before there are any."""
     known: dict[str, Any] = {
         "dagster/table_name": str(table.history),
         "dagster/storage_kind": "deltalake",
         "dagster/uri": uri,
     }
-    return known | (_columns_of_versions(table, shape.columns, kind) if shape else {})
+    return known | (_columns_of_versions(table, shape.columns, own) if shape else {})
 
 
 def of_source(table: TableId, dialect: str, shape: TableShape | None) -> Metadata:
@@ -225,7 +233,7 @@ def of_history(done: HistoryRows, report: SyncReport, spec: TableSpec) -> Metada
         "sequence": report.seq,
         "dagster/row_count": done.rows,
     }
-    entries |= _columns_of_versions(spec.id, spec.columns, spec.history)
+    entries |= _columns_of_versions(spec.id, spec.columns, version_columns(spec.history, spec.capture))
     return {key: value for key, value in entries.items() if value is not None}
 
 
@@ -269,10 +277,10 @@ def severity_of(verdict: Verdict) -> AssetCheckSeverity:
     return AssetCheckSeverity.ERROR if verdict.severity is Severity.ERROR else AssetCheckSeverity.WARN
 
 
-def _columns_of_versions(table: TableId, columns: tuple[Column, ...], kind: History) -> dict[str, Any]:
-    """Each comes from the copy's column of that name."""
+def _columns_of_versions(table: TableId, columns: tuple[Column, ...], names: tuple[str, ...]) -> dict[str, Any]:
+    """Each comes from the copy's column of that name, but those of its own."""
     lineage = {column.name: [TableColumnDep(asset_key=asset_key(table), column_name=column.name)] for column in columns}
-    own = [_VERSION_COLUMNS[name] for name in kind.columns]
+    own = [_VERSION_COLUMNS[name] for name in names]
     schema = TableSchema(columns=[*(_column(column, column.spark_type, ()) for column in columns), *own, *_OWN_COLUMNS])
     return {"dagster/column_schema": schema, "dagster/column_lineage": TableColumnLineage(lineage)}
 

@@ -11,6 +11,7 @@ from dagster import AssetKey, AssetsDefinition, AssetSpec
 from incremental_assets.core.config.dialects import kind_of
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import all_terms
+from incremental_assets.core.model.change_columns import version_columns
 from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, has_weeks
@@ -125,10 +126,13 @@ class View:
     def history_spec(self, known: Known) -> AssetSpec:
         """The versions of the copy's rows, beside it in the lake."""
         table, kind = known.id.history, known.terms.history
-        known_of = metadata.of_history_table(known.id, kind, table_path(self.home.lake, table), known.shape)
+        seen = "each that was committed" if known.terms.capture else "as syncs saw them"
+        known_of = metadata.of_history_table(
+            known.id, version_columns(kind, known.terms.capture), table_path(self.home.lake, table), known.shape
+        )
         return AssetSpec(
             asset_key(table),
-            description=f"Versions of the rows of `{known.id.schema}.{known.id.name}` (`history: {kind}`), as syncs saw them.",
+            description=f"Versions of the rows of `{known.id.schema}.{known.id.name}` (`history: {kind}`), {seen}.",
             metadata={**known_of, **self._place_of(known)},
             group_name=self.name,
             owners=known.terms.owners,

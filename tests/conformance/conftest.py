@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -116,8 +116,8 @@ def open_shop(
     """Opens a shop whose tables are read from the log; its slot goes with it."""
     with log_database(logged) as name:
 
-        def open_one(*tables: str) -> LoggedShop:
-            shop = LoggedShop.open(logged, name, tmp_path, spark, *(tables or (ORDERS,)))
+        def open_one(*tables: str, **options: Any) -> LoggedShop:
+            shop = LoggedShop.open(logged, name, tmp_path, spark, *(tables or (ORDERS,)), **options)
             record_property("server", f"PostgreSQL {shop.stand.shop.rows('SHOW server_version')[0][0]}")
             return shop
 

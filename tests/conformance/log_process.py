@@ -6,16 +6,18 @@ A step of the read of the log is struck for whatever table passes it first, a po
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from incremental_assets import load
+from incremental_assets.core.model.history import SUFFIX
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.resources.runtime import Runtime
 from tests.adapters.logs.shelved import at_moments
-from tests.conformance.points import Point, at_points, once
-from tests.conformance.process import Told, kill
+from tests.conformance.points import Beside, at_points, once
+from tests.conformance.process import Told, kill, place_of, when_written
 
 STEPS = ("spool", "decode", "write", "finish", "advance", "end")
 """Of the read of the log, in their order: each is about to begin."""
@@ -34,7 +36,11 @@ def main(config: str, step: str, table: str, mode: str) -> int:
         specs = [spec for spec in runtime.specs("shop").specs if spec.id.name == table]
         ports = runtime.ports("shop")
         if step not in STEPS:
-            ports = at_points(ports, once(Point(step), table, kill))
+            place, fault = place_of(step), kill
+            if place is Beside.WRITTEN:
+                history = Path(runtime.configuration.lake, "shop", "public", f"{table}{SUFFIX}")
+                place, fault = Beside.BEGUN, partial(when_written, history, {*history.glob("*.parquet")})
+            ports = at_points(ports, once(place, table, fault))
         sync_many(specs, lambda _: Request("killed", Mode(mode)), ports, parallel=1)
     return 1
 

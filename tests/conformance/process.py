@@ -61,10 +61,10 @@ def main(config: str, point: str, table: str, running: str) -> int:
     specs = [spec for spec in runtime.specs("shop").specs if takes_part(spec, running)]
     if point in {*Held}:
         _kill_inside(Held(point))
-    place, fault = _place(point), kill
+    place, fault = place_of(point), kill
     if place is Beside.WRITTEN:
         history = Path(runtime.configuration.lake, "shop", "public", f"{table}{SUFFIX}")
-        place, fault = Beside.BEGUN, partial(_when_written, history, {*history.glob("*.parquet")})
+        place, fault = Beside.BEGUN, partial(when_written, history, {*history.glob("*.parquet")})
     ports = at_points(runtime.ports("shop"), once(place, table, fault))
     request = Request("killed", MODES[running], window(running))
     sync_many(specs, lambda _: request, ports, parallel=len(specs))
@@ -78,7 +78,8 @@ class Told(Observer):
         _LOG.warning(report)
 
 
-def _place(named: str) -> Place:
+def place_of(named: str) -> Place:
+    """The place of that name."""
     kinds: tuple[type[Beside | Held | Point], ...] = (Beside, Held, Point)
     return next(kind(named) for kind in kinds if named in {*kind})
 
@@ -127,7 +128,7 @@ def _roll_back(runtime: Runtime, point: Point, table: str) -> int:
 def _maintain(runtime: Runtime, point: Upkeep, table: str) -> int:
     (spec,) = (spec for spec in runtime.specs("shop").specs if spec.id.name == table)
     folder = Path(runtime.configuration.lake, spec.id.source, spec.id.schema, table)
-    fault = kill if point is Upkeep.DONE else partial(_when_written, folder, {*folder.glob("*.parquet")})
+    fault = kill if point is Upkeep.DONE else partial(when_written, folder, {*folder.glob("*.parquet")})
     ports = at_points(runtime.ports("shop"), once(point, table, fault))
     # Else it would take as many syncs as a table moves in a morning before this pays.
     maintenance.START, maintenance.PER_BYTE = 0.001, 0.0
@@ -136,7 +137,7 @@ def _maintain(runtime: Runtime, point: Upkeep, table: str) -> int:
     return 1
 
 
-def _when_written(folder: Path, there: set[Path]) -> None:
+def when_written(folder: Path, there: set[Path]) -> None:
     """Kill as soon as another file lies in the folder: Delta commits it only after it was written."""
 
     def watch() -> None:

@@ -11,7 +11,8 @@ from incremental_assets.core.config.settings import LOG, TableConfig
 from incremental_assets.core.errors import NameRefused, SourceRefused
 from incremental_assets.core.landing.overlap import Overlap, overlap
 from incremental_assets.core.model.batch import Batch
-from incremental_assets.core.model.change_columns import as_in_source
+from incremental_assets.core.model.change_columns import as_in_source, version_columns
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableShape, TableSpec
 from tests.core.test_log_capture import SHAPE, loaded, to_read
 
@@ -38,6 +39,17 @@ def test_a_source_that_has_such_a_column_is_refused_by_name(name: str) -> None:
     column = Column(name, "text", "string", Fidelity.EXACT)
     with pytest.raises(NameRefused, match=f"the column '{name}' has the name of one"):
         resolved(replace(SHAPE, columns=(*SHAPE.columns, column)))
+
+
+def test_a_history_tells_places_in_the_log_where_nothing_else_tells_its_order() -> None:
+    assert [column for column in version_columns(History.APPEND, LOG) if column in OWN] == list(OWN[1:])
+    for kind, capture in ((History.SCD2, LOG), (History.APPEND, ""), (History.NONE, LOG)):
+        assert not set(version_columns(kind, capture)) & set(OWN)
+    column = Column("_Commit_LSN", "bigint", "bigint", Fidelity.EXACT)
+    config = TableConfig("public", "orders", Strategy.UPSERT, capture=LOG, history=History.APPEND)
+    with pytest.raises(NameRefused, match="'_Commit_LSN' has the name of one that `history: append` adds"):
+        resolve(config, replace(SHAPE, columns=(*SHAPE.columns, column)))
+    resolve(replace(config, history=History.SCD2), replace(SHAPE, columns=(*SHAPE.columns, column)))
 
 
 def test_a_table_without_a_key_keeps_its_changes_and_no_row_of_each_key() -> None:

@@ -28,7 +28,6 @@ TABLE_MISTAKES = [
     (LOGGED + "compare: {every: 1h} #!", "compare", "`compare` does so in another way; remove one of the two"),
     (LOGGED + "lookback: 15m #!", "15m", "`lookback` is for tables with a cursor, this one is read from the log"),
     (LOGGED + "partitions: {every: day} #!", "partitions", "`partitions` is for tables with a cursor"),
-    (LOGGED + "history: scd2 #!", "scd2", "by the log no history is kept yet; remove `history`"),
     (LOGGED + "contract: {id: {ge: 1}} #!", "contract", "by the log no contract is kept yet; remove `contract`"),
     (LOGGED + "deletes: {mode: diff} #!", "deletes", "the log tells each row that is gone, which leaves the copy"),
     (LOGGED + "refresh_every: 1h #!", "1h", "this table is read from the log with each sync"),

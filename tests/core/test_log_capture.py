@@ -88,6 +88,12 @@ def test_its_state_comes_back_from_its_document() -> None:
         assert state_of(state.to_json()) == state
 
 
+def test_a_state_that_an_earlier_release_left_comes_back() -> None:
+    document = json.loads(loaded().to_json())
+    del document["position"]["behind"], document["position"]["lacked"]
+    assert state_of(json.dumps(document)) == loaded()
+
+
 def test_changes_are_read_behind_the_position_with_the_snapshot_that_still_counts() -> None:
     plan = to_read(loaded())
     assert (of_log(plan).begin, of_log(plan).join, plan.reading.behind, plan.overwrites) == (0x90, JOIN, "0/90", False)
@@ -95,6 +101,10 @@ def test_changes_are_read_behind_the_position_with_the_snapshot_that_still_count
     assert plan.reading.promise.reason == "every transaction that the source's log has up to 0/100"
     state = LOG.landed(plan, Read(2, Shown(0x200)))
     assert (str(state.position), state.rows) == ("0/200", None)
+    # For a history that has still to follow: from where they came, and what counted for them.
+    assert isinstance(state.position, LogPosition)
+    assert (state.position.behind, state.position.lacked, state.position.join) == (0x90, JOIN, None)
+    assert state_of(state.to_json()) == state
 
 
 def test_a_log_that_has_nothing_more_leaves_the_table_alone() -> None:

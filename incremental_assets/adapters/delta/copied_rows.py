@@ -24,8 +24,10 @@ from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import TableSpec
 
 
-def copied_rows(lake: str, spec: TableSpec, names: Sequence[str], keys: pa.Table | None) -> pa.Table:
-    """These columns of the rows with these keys, or of all, as they are now. Raises TargetChanged where only Spark could read them."""
+def copied_rows(
+    lake: str, spec: TableSpec, names: Sequence[str], keys: pa.Table | None, *, version: int | None = None
+) -> pa.Table:
+    """These columns of the rows with these keys, or of all, as they are now, or were at a version. Raises TargetChanged where only Spark could read them."""
     path = table_path(lake, spec.id)
     types = {each.name: each.spark_type for each in spec.columns}
     schema = pa.schema([pa.field(name, required_type(types[name])) for name in names])
@@ -34,7 +36,7 @@ def copied_rows(lake: str, spec: TableSpec, names: Sequence[str], keys: pa.Table
         return schema.empty_table()
     try:
         with explained(spec.id, lake):
-            state = log_cache.at(path, log.version)
+            state = log_cache.at(path, log.version if version is None else version)
             table = Columns.of(state)
             columns = [table.stored(name, types[name]) for name in names]
             within = _within(dict(zip(names, columns, strict=True)), keys)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
+from incremental_assets.adapters.delta.copied_rows import copied_rows
 from incremental_assets.adapters.delta.direct.compaction.gathering import Compacting
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.history import following
@@ -37,7 +40,9 @@ class LakeHistory(LakePart):
             copy, history = self._logs(spec)
             if copy is None or following.is_shown(step, copy, history):
                 return HistoryRows()
-            return writing.follow(session, self._tasks, table.Tables(spec, copy, *self._paths(spec)), step, run_id)
+            with self._changes(spec, copy, step) as changes:
+                tables = table.Tables(spec, copy, *self._paths(spec), changes)
+                return writing.follow(session, self._tasks, tables, step, run_id)
 
     def differing_versions(self, spec: TableSpec) -> FaultyKeys | None:
         """Keys whose current version is not the row of the copy at the version that the history shows."""
@@ -79,6 +84,15 @@ class LakeHistory(LakePart):
             path = self._paths(spec)[1]
             work = Compacting(spec.id.history, path, history.version, how, note, spec.key)
             return compaction.compact(session, self._tasks, work)
+
+    def _changes(self, spec: TableSpec, copy: TableLog, step: Step) -> AbstractContextManager[str | None]:
+        """A file of all versions that the one commit to be followed is made of, where the source's log has them."""
+        at = step.landed_at
+        note = None if at is None else next((each.note for each in copy.commits(at - 1) if each.version == at), None)
+        if at is None or note is None or note.state is None or self.versions is None:
+            return nullcontext()
+        before = partial(copied_rows, self._lake, version=at - 1)
+        return self.versions(spec, note.state, before) or nullcontext()
 
     def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
         """The logs of the copy and of its history, None for one that is not there. Raises TargetChanged where the history's place holds another table, or a history of another kind."""

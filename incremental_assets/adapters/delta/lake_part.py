@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
@@ -13,14 +13,25 @@ from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import NameRefused
 from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+
+
+CopyRows = Callable[[TableSpec, Sequence[str], "pa.Table | None"], "pa.Table"]
+"""Some columns of a copy's rows: of those with these keys, or of all."""
+Versions = Callable[[TableSpec, State, CopyRows], AbstractContextManager[str] | None]
+"""The path of a file with all versions of rows by which a copy came to a state; None where it did not come there by its source's log."""
 
 
 class LakePart:
     """`source` is what `compare` and `outdated` read."""
+
+    versions: Versions | None = None
+    """What a history of a table reads that is read from its source's log; None where none is."""
 
     def __init__(
         self,

@@ -11,11 +11,13 @@ from incremental_assets.core.config.database_settings import LogTerms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
     from incremental_assets.adapters.databases.probe import SqlProbe
     from incremental_assets.adapters.databases.spark_source import SparkSource
+    from incremental_assets.core.model.state import State
     from incremental_assets.core.model.table import TableSpec
     from incremental_assets.core.ports import Source
 
@@ -31,6 +33,9 @@ class Logged(Protocol):
 
     def source(self, inner: SparkSource, copy: CopyRows, quarantined: Quarantined) -> Source:
         """The same, read for real; `copy` gives some columns of a copy's rows: of those with some keys, or of all; `quarantined` those of its quarantine, as texts."""
+
+    def versions(self, spec: TableSpec, state: State, copy: CopyRows) -> AbstractContextManager[str] | None:
+        """The path of a file with all versions of rows by which a copy came to this state, while the block lasts; None where it did not come there by the log. `copy` is that of before."""
 
 
 def logged(address: Address, terms: LogTerms, folder: Path) -> Logged:

@@ -75,6 +75,13 @@ ROW = own("row")
 CURSOR = own("cursor")
 """Of a measure: the row's cursor."""
 
+SINCE = own("since")
+"""Of a version: when it began."""
+IS_GONE = own("gone")
+"""Of a version: whether its row was gone then."""
+PLACE = own("place")
+"""Of a version: its place among those that come with it."""
+
 
 def key_part(place: int) -> str:
     """The key's column at a place, next to columns that may have the same name."""

@@ -137,6 +137,14 @@ def _notes_of_log(story: Story) -> list[Shown]:
             if story.before and all(each.is_equal for each in story.before)
             else []
         ),
+        *(
+            Note(
+                f"{each.table.history} keeps {counted(each.history.rows, 'version')}, every one that was committed, with the time of its commit: {each.history.added + each.history.deleted:,} came with the second "
+                f"sync, and {each.history.ended:,} that were there ended."
+            )
+            for each in story.second
+            if each.history and each.history.rows
+        ),
     ]
 
 

@@ -20,7 +20,7 @@ _NOT_YET = "by the log no {0} is kept yet; remove `{0}`, or write a cursor in pl
 _CURES = {
     **dict.fromkeys(("cursor", "compare"), _OTHER_WAY),
     **dict.fromkeys(("lookback", "holdback", "future", "start", "partitions"), _OF_CURSORS),
-    **dict.fromkeys(("history", "contract"), _NOT_YET),
+    "contract": _NOT_YET,
     "refresh_every": "this table is read from the log with each sync; remove `{0}`",
     "deletes": "the log tells each row that is gone, which leaves the copy; remove `{0}`",
     "schema_changes": "by the log a table whose columns change is loaded again, by a person; remove `{0}`",

@@ -21,7 +21,7 @@ from incremental_assets.core.errors import (
     TableMissing,
 )
 from incremental_assets.core.model.alike import alike
-from incremental_assets.core.model.change_columns import with_changes
+from incremental_assets.core.model.change_columns import version_columns, with_changes
 from incremental_assets.core.model.collation_key import collated
 from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
@@ -150,7 +150,6 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
             _check_cursor(shape, cursor, "fallback", cursor.fallback)
     if config.deletes.column:
         _check_mark(shape, config.deletes)
-    _check_history(shape, config.history)
     key = shape.primary_key if config.primary_key is None else config.primary_key
     for name in key:
         _check_column(shape, "key", name)
@@ -180,6 +179,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         history=config.history,
         capture=config.capture,
     )
+    _check_history(spec)
     check_names(spec)
     return _logged(collated(spec))
 
@@ -304,12 +304,12 @@ def _check_mark(shape: TableShape, deletes: Deletes) -> None:
         )
 
 
-def _check_history(shape: TableShape, history: History) -> None:
+def _check_history(spec: TableSpec) -> None:
     """A version carries columns of its own beside those of its row."""
-    taken = [name for name in shape.names if name.lower() in history.columns]
+    taken = [name for name in spec.shape.names if name.lower() in version_columns(spec.history, spec.capture)]
     if taken:
         raise NameRefused(
-            f"{shape.id}: the column {taken[0]!r} has the name of one that `history: {history}` adds; rename it, leave it out: `columns: {{exclude: [{taken[0]}]}}`, or remove `history`"
+            f"{spec.id}: the column {taken[0]!r} has the name of one that `history: {spec.history}` adds; rename it, leave it out: `columns: {{exclude: [{taken[0]}]}}`, or remove `history`"
         )
 
 

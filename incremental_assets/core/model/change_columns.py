@@ -6,10 +6,14 @@ from dataclasses import replace
 from enum import StrEnum
 
 from incremental_assets.core.errors import NameRefused
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.table import Column, Fidelity, TableSpec
 
 OP, COMMIT_LSN, CHANGE_NUMBER, COMMIT_AT = "_op", "_commit_lsn", "_change_number", "_commit_at"
 """Changes are ordered by the second and third."""
+_PLACES = (COMMIT_LSN, CHANGE_NUMBER, COMMIT_AT)
+_LOG = "log"
+"""The capture by it."""
 
 
 class Op(StrEnum):
@@ -33,6 +37,17 @@ _COLUMNS = tuple(
         (COMMIT_AT, "timestamp", "When that was committed, or of a row that was loaded, read"),
     )
 )
+
+
+def version_columns(history: History, capture: str) -> tuple[str, ...]:
+    """What a version of a row carries beside what every row of the lake does: its place in the source's log, where several come at once and none tells when it was valid."""
+    places = _PLACES if capture == _LOG and history is History.APPEND else ()
+    return (*history.columns, *places)
+
+
+def tells_places(spec: TableSpec) -> bool:
+    """Whether the versions of its history say where in the source's log they are."""
+    return COMMIT_LSN in version_columns(spec.history, spec.capture)
 
 
 def keeps_changes(spec: TableSpec) -> bool:

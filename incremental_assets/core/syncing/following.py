@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from incremental_assets.core.errors import LakeRefused, SchemaChanged, SourceRefused
 from incremental_assets.core.model.history import History, HistoryRows, Step
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.ports import LakeHistorian
 from incremental_assets.core.syncing.phases import Phases
 
@@ -23,6 +24,19 @@ def follow(spec: TableSpec, run_id: str, lake: LakeHistorian) -> HistoryRows | N
     """The history shows the copy as it is, which the lease keeps as it is. What was done for it; None where nothing was."""
     step = behind(spec, lake)
     return None if step is None else lake.follow(spec, step, run_id)
+
+
+def catch_up(spec: TableSpec, request: Request, lake: LakeHistorian) -> HistoryRows | None:
+    """The same before a sync, for what a dead run has left to do.
+
+    Where what the source's log had of that is lost, or is no more what it was, everything is to be read again: that goes on without it.
+    """
+    try:
+        return follow(spec, request.run_id, lake)
+    except (LakeRefused, SchemaChanged, SourceRefused):
+        if request.mode is not Mode.FULL_REFRESH or not spec.capture:
+            raise
+        return None
 
 
 def follow_commit(plan: SyncPlan, lake: LakeHistorian, phases: Phases) -> HistoryRows | None:

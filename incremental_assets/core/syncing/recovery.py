@@ -13,7 +13,7 @@ from incremental_assets.core.planning.plan import CommitIds, Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports import Lease, Ports
-from incremental_assets.core.syncing.following import follow
+from incremental_assets.core.syncing.following import catch_up
 from incremental_assets.core.syncing.foreign_changes import (
     knows_less,
     not_ours,
@@ -115,7 +115,7 @@ def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: L
     elif commit is not None:
         ports.quarantine.settle_landed(spec, left.batch_id)
     # Before the sequence is closed: of a table that then stands still, nobody would look for what its history lacks.
-    follow(spec, request.run_id, ports.historian)
+    catch_up(spec, request, ports.historian)
     # Discarded first: once the sequence is closed, no run would look for its batch again.
     ports.stage.discard(spec.id, left.batch_id)
     lease.record(_closing(spec, request, position, left, commit))

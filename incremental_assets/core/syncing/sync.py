@@ -15,7 +15,7 @@ from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
-from incremental_assets.core.syncing.following import follow, follow_commit, together
+from incremental_assets.core.syncing.following import catch_up, follow_commit, together
 from incremental_assets.core.syncing.idle import finish_under_lease
 from incremental_assets.core.syncing.phases import Phases
 from incremental_assets.core.syncing.reading import read
@@ -33,7 +33,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
     ):
         phases.enter("plan")
         position = recover(spec, request, lease, ports)
-        caught_up = follow(spec, request.run_id, ports.historian)
+        caught_up = catch_up(spec, request, ports.historian)
         decision, target = decide(spec, request, position, lease, ports)
         names = rename_columns(spec, request, lease, ports) if decision.renames else None
         if names is not None:

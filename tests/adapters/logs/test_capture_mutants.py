@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from incremental_assets.adapters.logs.postgresql import completing, every_change, gathering, source_log, start_anew
+from incremental_assets.adapters.delta import lake_history
+from incremental_assets.adapters.logs.postgresql import (
+    completing,
+    every_change,
+    gathering,
+    logged,
+    row_versions,
+    source_log,
+    start_anew,
+    versions_file,
+)
+from incremental_assets.adapters.logs.postgresql.following import Record
 from incremental_assets.adapters.logs.postgresql.gathering import Gathered
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot
 from incremental_assets.adapters.logs.postgresql.segments import shelf
 from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Piece
+from incremental_assets.adapters.spark.own_names import SINCE
 from incremental_assets.core.captures.log import capture
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.table import TableSpec
-from tests.adapters.logs import test_capture, test_capture_joined, test_capture_refused, test_every_change
+from incremental_assets.core.syncing import recovery, sync
+from tests.adapters.logs import (
+    test_capture,
+    test_capture_joined,
+    test_capture_refused,
+    test_every_change,
+    test_history,
+    test_history_killed,
+)
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 
 pytestmark = pytest.mark.acceptance
@@ -69,6 +92,48 @@ def _every_change(shop: Open, *tables: str) -> LoggedShop:
     return shop(*tables or (test_every_change.ORDERS,), more=test_every_change.APPEND)
 
 
+def _of_the_copy_of_now(patch: Patch) -> None:
+    copied = lake_history.copied_rows
+
+    def now(lake: str, spec: TableSpec, names: Sequence[str], keys: pa.Table | None, *, version: int) -> pa.Table:
+        return copied(lake, spec, names, keys)
+
+    patch.setattr(lake_history, "copied_rows", now)
+
+
+def _all_at_the_end(patch: Patch) -> None:
+    """Versions begin with the last commit of their batch."""
+    made = versions_file.row_versions
+
+    def late(*of: Any) -> pa.Table:
+        rows = made(*of)
+        last = pa.repeat(pc.max(rows.column(SINCE)), len(rows))
+        return rows.set_column(rows.schema.get_field_index(SINCE), SINCE, last)
+
+    patch.setattr(versions_file, "row_versions", late)
+
+
+def _without(name: str) -> Callable[[Patch], object]:
+    """What a position says of the batch that led to it is forgotten."""
+    landed = gathering.landed_last
+
+    def change(patch: Patch) -> None:
+        patch.setattr(
+            versions_file, "landed_last", lambda shelf, spec, at: landed(shelf, spec, replace(at, **{name: None}))
+        )
+
+    return change
+
+
+def _of_no_dead_run(patch: Patch) -> None:
+    for module in (sync, recovery):
+        patch.setattr(module, "catch_up", lambda *_: None)
+
+
+def _history(shop: Open, *tables: str) -> LoggedShop:
+    return shop(*tables or (test_history.ORDERS,), more=test_history.SCD2)
+
+
 VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     "a snapshot shows all that is younger than it": (
         lambda patch: patch.setattr(Snapshot, "shows", lambda _, xids: np.ones(len(xids), bool)),
@@ -117,6 +182,48 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
         lambda shop, _: test_every_change.a_version_that_could_not_land(
             _every_change(shop, test_every_change.WITH_A_TIME)
         ),
+    ),
+    "a history has what the copy has": (
+        lambda patch: patch.setattr(logged.Logged, "versions", lambda *_: None),
+        lambda shop, _: test_history.every_version(_history(shop)),
+    ),
+    "versions begin when they are read": (
+        _all_at_the_end,
+        lambda shop, _: test_history.with_the_time_of_their_commits(_history(shop)),
+    ),
+    "what was not sent is NULL in a history": (
+        lambda patch: patch.setattr(row_versions, "filled", lambda _, rows, __: rows),
+        lambda shop, _: test_history.values_that_were_not_sent(_history(shop)),
+    ),
+    "what was not sent is what the copy has by now": (
+        _of_the_copy_of_now,
+        lambda shop, _: test_history.values_that_were_not_sent(_history(shop)),
+    ),
+    "what could not land is a version": (
+        lambda patch: patch.setattr(row_versions, "_could_not_land", lambda rows: np.zeros(len(rows), bool)),
+        lambda shop, _: test_history.a_version_that_could_not_land(_history(shop, test_history.WITH_A_TIME)),
+    ),
+    "a truncation ends no version": (
+        lambda patch: patch.setattr(row_versions, "_emptied", lambda _, rows, *__: rows.slice(0, 0)),
+        lambda shop, _: test_history.what_was_truncated(_history(shop)),
+    ),
+    "versions of a batch are all that there are": (
+        _without("lsn"),
+        lambda shop, patch: test_history.in_whole_transactions(_history(shop), patch),
+    ),
+    "what the snapshot of a load shows comes again": (
+        _without("lacked"),
+        lambda shop, patch: test_history.shown_by_a_load(_history(shop), patch),
+    ),
+    "segments go when copies have passed them": (
+        lambda patch: patch.setattr(Record, "passed", 2**62),
+        lambda shop, patch: test_history_killed.kept_for_the_history(
+            shop(test_history.ORDERS, test_history_killed.ITEMS, more=test_history.SCD2), patch
+        ),
+    ),
+    "a history is told of nothing but the batch that comes": (
+        _of_no_dead_run,
+        lambda shop, _: test_history_killed.killed_at(shop, ("after follow", "after apply")),
     ),
     "every change of a range is in its first batch": (
         _to_the_end,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
@@ -18,7 +19,7 @@ from incremental_assets.adapters.delta.direct.files.unit import Stored
 from incremental_assets.adapters.delta.direct.matching.sharing import spread
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.history.table import Tables
-from incremental_assets.adapters.delta.history.unit import Batch, Followed, HistoryUnit, OwnColumns
+from incremental_assets.adapters.delta.history.unit import Batch, Changes, Followed, HistoryUnit, OwnColumns
 from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
@@ -27,6 +28,7 @@ from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.spark.arrow_types import FLOATING, unknown_type
 from incremental_assets.adapters.spark.own_names import DELETED_AT, SEQ
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.core.model.change_columns import tells_places
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, History, HistoryRows, Step
 from incremental_assets.core.model.paths import is_local
@@ -34,6 +36,7 @@ from incremental_assets.core.model.schema_drift import TargetColumn, sql_type
 from incremental_assets.core.model.table import TableSpec
 
 _TASK = "incremental_assets.adapters.delta.history.task"
+_LOG_TASK = "incremental_assets.adapters.delta.history.log_task"
 _BEGIN_TASK = "incremental_assets.adapters.delta.history.begin_task"
 _UTC = ("UTC", "Etc/UTC")
 _log = logging.getLogger(__name__)
@@ -59,7 +62,7 @@ def _followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: 
         _refused(_refused_by_match(tables) or refused_by_table(copy))
     try:
         unit = _unit(tables, step, note.run_id, copy, history)
-        done = _begun(tasks, unit) if begins else tasks.run(_TASK, unit)
+        done = _begun(tasks, unit) if begins else tasks.run(_LOG_TASK if unit.batch.changes else _TASK, unit)
     except TasksUnavailable as why:
         raise NotDirect(str(why)) from why
     ends = tables.spec.history is History.SCD2 and not begins
@@ -109,6 +112,8 @@ def _refused(why: str) -> None:
 def _refused_by(tables: Tables, step: Step) -> str:
     """Why a step is Spark's; empty where tasks may follow it. Pure."""
     cursor, kinds = tables.spec.cursor, [sql_type(each.type) for each in tables.columns]
+    if tells_places(tables.spec):
+        return "its versions tell where in the source's log they are"
     if not is_local(tables.path):
         return "its lake is in a store"
     if why := unknown_type(kinds):
@@ -132,8 +137,8 @@ def _unit(tables: Tables, step: Step, run_id: str, copy: LogState, history: LogS
     seq = there.stored(SEQ, "bigint")
     within = () if step.landed_at is None else (Reach(seq.name, "bigint", step.seq, step.seq),)
     names = [each.name.lower() for each in tables.columns]
-    touched, new = moved({}, {})
-    if step.whole and step.landed_at is not None:
+    touched, new, changes = *moved({}, {}), _changes(tables)
+    if step.whole and step.landed_at is not None and changes is None:
         before = log_cache.at(tables.copy_path, step.landed_at - 1)
         touched, new = moved(before.files, log_cache.at(tables.copy_path, step.landed_at).files)
     batch = Batch(
@@ -141,11 +146,12 @@ def _unit(tables: Tables, step: Step, run_id: str, copy: LogState, history: LogS
         columns=_stored(tables.columns, there.stored),
         seq_column=seq,
         seq=step.seq,
-        files=tuple(add for add in copy.files.values() if file_may_hold(add.get("stats"), within)),
+        files=() if changes else tuple(add for add in copy.files.values() if file_may_hold(add.get("stats"), within)),
         told=tuple(names.index(name.lower()) for name in _told(tables.spec)),
         touched=touched,
         new=new,
         gone=there.stored(DELETED_AT, "timestamp") if marks_deletes(tables.copy.columns()) else None,
+        changes=changes,
     )
     marks = here.marks(run_id, step.seq)
     validity = {}
@@ -166,6 +172,14 @@ def _unit(tables: Tables, step: Step, run_id: str, copy: LogState, history: LogS
         clock=ordinal(step.clock),
         marks=marks,
     )
+
+
+def _changes(tables: Tables) -> Changes | None:
+    if tables.changes is None:
+        return None
+    places = {each.name.lower(): place for place, each in enumerate(tables.spec.columns)}
+    taken = tuple(places.get(each.name.lower()) for each in tables.columns)
+    return Changes(tables.changes, Path(tables.changes).stat().st_size, taken)
 
 
 Moved = tuple[tuple[tuple[Mapping[str, Any], Mapping[str, Any] | None], ...], tuple[Mapping[str, Any], ...]]

@@ -7,10 +7,12 @@ from pyspark.sql import Window as Over
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import readable_key, spark_key_text
+from incremental_assets.adapters.delta.history.newest_rows import latest
 from incremental_assets.adapters.delta.history.table import Tables
 from incremental_assets.adapters.delta.live import live
 from incremental_assets.adapters.spark.expressions import alike, all_of, column
-from incremental_assets.adapters.spark.own_names import BATCH, COPY, KEY, SEQ, TARGET, own
+from incremental_assets.adapters.spark.own_names import BATCH, KEY, SEQ, TARGET, own
+from incremental_assets.core.model.change_columns import CHANGE_NUMBER, COMMIT_LSN, tells_places
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, FaultyKeys, History
 from incremental_assets.core.model.schema_drift import sql_type
 from incremental_assets.core.model.table import TableSpec
@@ -40,7 +42,8 @@ def overlapping(session: SparkSession, spec: TableSpec, path: str) -> FaultyKeys
     written = [name for name in spec.named_key if name not in spec.key]
     if spec.history is not History.SCD2:
         shown = [sf.min(column(name)).alias(name) for name in written]
-        twice = rows.groupBy(*key, SEQ).agg(sf.count("*").alias(_WRONG), *shown).where(sf.col(_WRONG) > 1)
+        places = (COMMIT_LSN, CHANGE_NUMBER) if tells_places(spec) else ()
+        twice = rows.groupBy(*key, SEQ, *places).agg(sf.count("*").alias(_WRONG), *shown).where(sf.col(_WRONG) > 1)
         return _told(spec, twice)
     in_turn = Over.partitionBy(*key).orderBy(VALID_FROM, sf.col(VALID_TO).asc_nulls_last())
     begins, ends = sf.col(VALID_FROM), sf.col(VALID_TO)
@@ -54,8 +57,7 @@ def overlapping(session: SparkSession, spec: TableSpec, path: str) -> FaultyKeys
 def _current(spec: TableSpec, rows: DataFrame) -> DataFrame:
     if spec.history is History.SCD2:
         return rows.where(sf.col(IS_CURRENT))
-    newest = Over.partitionBy(*(column(name) for name in spec.key)).orderBy(sf.col(SEQ).desc())
-    return rows.withColumn(COPY, sf.row_number().over(newest)).where((sf.col(COPY) == 1) & ~sf.col(DELETED))
+    return latest(spec, rows).where(~sf.col(DELETED))
 
 
 def _told(spec: TableSpec, keys: DataFrame) -> FaultyKeys:

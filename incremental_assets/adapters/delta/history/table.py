@@ -10,7 +10,9 @@ from incremental_assets.adapters.delta.history.following import HISTORY
 from incremental_assets.adapters.delta.log.column_mapping import STATISTICS
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.target_table import create, prepare, statistics, widen
+from incremental_assets.core.captures.log.position import LogPosition
 from incremental_assets.core.errors import SchemaChanged, TargetChanged
+from incremental_assets.core.model.change_columns import CHANGE_NUMBER, COMMIT_AT, COMMIT_LSN, version_columns
 from incremental_assets.core.model.history import IS_CURRENT, VALID_FROM, VALID_TO
 from incremental_assets.core.model.schema_drift import TargetColumn, difference, is_added, sql_type
 from incremental_assets.core.model.table import Column, Fidelity, TableSpec
@@ -18,22 +20,37 @@ from incremental_assets.core.model.table import Column, Fidelity, TableSpec
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_TYPES = {VALID_FROM: "timestamp", VALID_TO: "timestamp", IS_CURRENT: "boolean"}
+_TYPES = {
+    VALID_FROM: "timestamp",
+    VALID_TO: "timestamp",
+    IS_CURRENT: "boolean",
+    COMMIT_LSN: "bigint",
+    CHANGE_NUMBER: "bigint",
+    COMMIT_AT: "timestamp",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """A copy and, at `path`, the table of its versions."""
+    """A copy and, at `path`, the table of its versions. `changes`: where the source's log has what the copy's last batch did, a file of every version in it."""
 
     spec: TableSpec
     copy: TableLog
     copy_path: str
     path: str
+    changes: str | None = None
 
     @property
     def columns(self) -> tuple[TargetColumn, ...]:
         """Those of the copy's rows, without those that a sync adds."""
         return tuple(found for found in self.copy.columns() if not is_added(found.name))
+
+    @property
+    def read_to(self) -> int:
+        """Where in the source's log the copy is."""
+        states = (each.note.state for each in self.copy.ours() if each.note and each.note.state)
+        position = next((state.position for state in states), None)
+        return (position.lsn or 0) if isinstance(position, LogPosition) else 0
 
 
 def made(session: SparkSession, tables: Tables) -> TableLog:
@@ -56,7 +73,7 @@ def _columns(tables: Tables) -> Iterator[Column]:
     told = {each.name.lower(): each.comment for each in spec.columns}
     for each in tables.columns:
         yield Column(each.name, each.type, sql_type(each.type), Fidelity.EXACT, comment=told.get(each.name.lower(), ""))
-    for name in spec.history.columns:
+    for name in version_columns(spec.history, spec.capture):
         yield Column(name, "", _TYPES.get(name, "boolean"), Fidelity.EXACT)
 
 

@@ -46,6 +46,17 @@ class Batch:
     touched: tuple[tuple[Mapping[str, Any], Mapping[str, Any] | None], ...] = ()
     new: tuple[Mapping[str, Any], ...] = ()
     gone: Stored | None = None
+    changes: Changes | None = None
+    """In place of its rows in the copy, which has the last of them alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a source's log has of a batch: a file with every version of its rows, and for each of the history's columns its place there; None where it has none."""
+
+    path: str
+    size: int
+    places: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,8 @@ class HistoryUnit:
     @property
     def size(self) -> int:
         """The bytes of the files that are looked at, by which units are spread over tasks."""
-        return sum(int(each["size"]) for each in (*self.files, *self.batch.files))
+        changes = self.batch.changes.size if self.batch.changes else 0
+        return changes + sum(int(each["size"]) for each in (*self.files, *self.batch.files))
 
 
 @dataclass(frozen=True, slots=True)

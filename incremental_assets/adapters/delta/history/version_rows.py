@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incremental_assets.adapters.delta.direct.files import data_file
+from incremental_assets.adapters.delta.direct.files.staged_rows import Flags
 from incremental_assets.adapters.delta.direct.files.unit import Marks, Stored
 from incremental_assets.adapters.delta.history.unit import HistoryUnit
-from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.arrow_types import FLOATING, required_type
 
 
 def stamps(unit: HistoryUnit, seen: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -38,6 +39,20 @@ def versions(unit: HistoryUnit, rows: pa.Table, begins: np.ndarray[Any, Any], *,
         values = {of.valid_from.name: begins, of.valid_to.name: None, of.is_current.name: not gone, **values}
     columns = [filled(values[each.name], each.type, rows.num_rows) for each in of.all]
     return pa.Table.from_arrays([*rows.columns, *columns], names=names_of(unit))
+
+
+def is_same(unit: HistoryUnit, left: pa.Table, right: pa.Table, asked: Flags) -> Flags:
+    """Of the pairs of rows that are asked for whether both have the same values beside the key. Floats by their texts, as -0.0 and 0.0 are two values for a source."""
+    same = asked.copy()
+    for place, column in enumerate(unit.columns):
+        if place in unit.key or not same.any():
+            continue
+        ours, theirs = left[place], right[place]
+        if column.type in FLOATING:
+            ours, theirs = ours.cast(pa.string()), theirs.cast(pa.string())
+        equal = pc.fill_null(pc.equal(ours, theirs), pc.and_(pc.is_null(ours), pc.is_null(theirs)))
+        same &= equal.to_numpy(zero_copy_only=False)
+    return same
 
 
 def columns_of(unit: HistoryUnit) -> tuple[Stored, ...]:

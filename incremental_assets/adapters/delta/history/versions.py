@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import Window as Over
 from pyspark.sql import functions as sf
 
+from incremental_assets.adapters.delta.history.newest_rows import newest_rows
 from incremental_assets.adapters.delta.history.table import Tables
 from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.target_table import OWN_COLUMNS
 from incremental_assets.adapters.spark.expressions import alike, all_of, column, cursor_column
-from incremental_assets.adapters.spark.own_names import BATCH, COPY, DELETED_AT, SEQ, TARGET, own
+from incremental_assets.adapters.spark.own_names import BATCH, DELETED_AT, SEQ, TARGET, own
+from incremental_assets.core.model.change_columns import CHANGE_NUMBER, COMMIT_AT, COMMIT_LSN, tells_places
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, History, Step
 from incremental_assets.core.model.schema_drift import TargetColumn, sql_type
@@ -29,7 +30,7 @@ _BEGINS, _IS_GONE, _THERE, _NEW = own("begins"), own("gone"), own("there"), own(
 def changed(session: SparkSession, of: Tables, step: Step, marks: tuple[Column, ...]) -> DataFrame:
     """Rows to put into the history: new versions with these `marks` of our own, and those that they end, again and with their end."""
     seen = _seen(session, of, step)
-    newest = _newest(session, of, seen, step)
+    newest = newest_rows(session, of, None if step.whole else seen).withColumn(_THERE, sf.expr("true"))
     by_key = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in of.spec.key)
     pairs = seen.alias(BATCH).join(newest.alias(TARGET), on=by_key, how="full_outer" if step.whole else "left")
     # A key of which the copy has no row is gone.
@@ -52,6 +53,10 @@ def _came(of: Tables, step: Step, gone: Column, marks: tuple[Column, ...]) -> Co
     if of.spec.history is History.SCD2:
         never = sf.lit(None).cast("timestamp").alias(VALID_TO)
         values += [_begins(step).alias(VALID_FROM), never, (~gone).alias(IS_CURRENT)]
+    if tells_places(of.spec):
+        place = (sf.lit(of.read_to).cast("bigint"), sf.lit(0).cast("bigint"), _clock(step))
+        names = (COMMIT_LSN, CHANGE_NUMBER, COMMIT_AT)
+        values += [value.alias(name) for name, value in zip(names, place, strict=True)]
     return sf.struct(*values, gone.alias(DELETED), *marks)
 
 
@@ -108,15 +113,3 @@ def _told(spec: TableSpec, step: Step) -> Column:
         return sf.lit(None).cast("timestamp")
     stamp = cursor_column(spec).cast("timestamp")
     return stamp if spec.cursor_type is CursorType.TIMESTAMP else sf.to_utc_timestamp(stamp, step.zone)
-
-
-def _newest(session: SparkSession, of: Tables, seen: DataFrame, step: Step) -> DataFrame:
-    """The newest version of each key that the step is about, whatever it says."""
-    rows = session.read.format("delta").load(of.path).withColumn(_THERE, sf.expr("true"))
-    if of.spec.history is History.SCD2:
-        return rows.where(column(VALID_TO).isNull())
-    if not step.whole:
-        same = all_of(column(name, TARGET).eqNullSafe(column(name, BATCH)) for name in of.spec.key)
-        rows = rows.alias(TARGET).join(seen.alias(BATCH), on=same, how="left_semi")
-    by_key = Over.partitionBy(*(column(name) for name in of.spec.key)).orderBy(sf.col(SEQ).desc())
-    return rows.withColumn(COPY, sf.row_number().over(by_key)).where(sf.col(COPY) == 1).drop(COPY)

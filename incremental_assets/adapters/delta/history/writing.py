@@ -14,6 +14,7 @@ from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Ki
 from incremental_assets.adapters.delta.direct.restore import VersionGone
 from incremental_assets.adapters.delta.history import direct
 from incremental_assets.adapters.delta.history.following import is_shown
+from incremental_assets.adapters.delta.history.logged import logged
 from incremental_assets.adapters.delta.history.table import Tables, made
 from incremental_assets.adapters.delta.history.versions import changed
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
@@ -91,7 +92,8 @@ def _by_spark(session: SparkSession, tables: Tables, before: TableLog, step: Ste
         sf.lit(step.seq).cast("bigint").alias(SEQ),
         sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias(AT),
     )
-    rows, observed = _counted(spec, changed(session, tables, step, marks))
+    added = changed(session, tables, step, marks) if tables.changes is None else logged(session, tables, marks)
+    rows, observed = _counted(spec, note, added)
     # Into a history without rows nothing comes that could replace one.
     replaces = spec.history is History.SCD2 and before.rows() > 0
     to = commit.Write(
@@ -114,9 +116,11 @@ def _is(found: CommitMetadata | None, note: CommitMetadata) -> bool:
     return found is not None and (found.kind, found.seen, found.run_id) == (note.kind, note.seen, note.run_id)
 
 
-def _counted(spec: TableSpec, rows: DataFrame) -> tuple[DataFrame, Observation]:
+def _counted(spec: TableSpec, note: CommitMetadata, rows: DataFrame) -> tuple[DataFrame, Observation]:
     """Asked for only after the commit: of one that Delta skips, nothing is counted."""
     observed = Observation()
-    ended = sf.col(VALID_TO).isNotNull() if spec.history is History.SCD2 else sf.expr("false")
+    # Of several versions that come together, all but the last end with them.
+    was_there = sf.col(SEQ) != note.seq
+    ended = sf.col(VALID_TO).isNotNull() & was_there if spec.history is History.SCD2 else sf.expr("false")
     asked = {_ADDED: ~ended & ~sf.col(DELETED), _DELETED: ~ended & sf.col(DELETED), _ENDED: ended}
     return rows.observe(observed, *(sf.count_if(those).alias(name) for name, those in asked.items())), observed

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.logs.postgresql.changes import LSN
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot, not_shown
-from incremental_assets.adapters.logs.postgresql.segments.manifest import Piece
+from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Piece
 from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
 from incremental_assets.core.captures.log.lsn import lsn_text
-from incremental_assets.core.captures.log.position import Join
+from incremental_assets.core.captures.log.position import Join, LogPosition
 from incremental_assets.core.captures.log.reading import of_log
 from incremental_assets.core.errors import SchemaChanged, SourceRefused
 from incremental_assets.core.model.change_columns import as_in_source
@@ -36,13 +36,31 @@ class Gathered:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """What of a table is asked for. `joined`: the snapshot that counts; `end`: None for all that there is, else of the log of `server`."""
+
+    oid: int
+    begin: int
+    joined: Join | None
+    end: int | None = None
+    server: str = ""
+
+    def is_over(self, manifest: Manifest) -> bool:
+        """Whether a segment, and all behind it, came later."""
+        server = manifest.standing.server
+        return self.end is not None and (
+            manifest.begin >= self.end or f"{server.system}/{server.timeline}" != self.server
+        )
+
+
 def gathered(shelf: Shelf, plan: SyncPlan) -> Gathered:
     """Raises LakeRefused where a segment is missing or damaged, SourceRefused where changes are, SchemaChanged where they have other columns."""
-    begin = of_log(plan).begin or 0
+    reading, begin = of_log(plan), of_log(plan).begin or 0
     standing = shelf.standing()
     found: list[pa.Table] = []
     count = size = 0
-    for rows in _rows(shelf, plan, begin):
+    for rows in _rows(shelf, plan.spec, _Range(reading.number, begin, reading.join)):
         found.append(rows)
         count, size = count + len(rows), size + rows.nbytes
         if count >= MOST_CHANGES or size >= MOST_BYTES:
@@ -55,18 +73,27 @@ def gathered(shelf: Shelf, plan: SyncPlan) -> Gathered:
     return Gathered(_together(plan.spec, found), max(begin, standing.position if standing else 0))
 
 
-def _rows(shelf: Shelf, plan: SyncPlan, begin: int) -> Iterator[pa.Table]:
-    """The changes behind the position that the copy lacks, some thousands at a time."""
-    reading = of_log(plan)
-    snapshot = _snapshot(reading.join)
-    for manifest in shelf.after(begin):
-        if reading.number in manifest.gaps:
-            raise SourceRefused(f"{plan.spec.id}: {manifest.gaps[reading.number]}")
+def landed_last(shelf: Shelf, spec: TableSpec, at: LogPosition) -> pa.Table | None:
+    """The changes with which a copy came to its position, again; None where there are none. Raises likewise."""
+    asked = _Range(at.number, at.behind or 0, at.lacked, at.lsn, at.server)
+    return _together(spec, list(_rows(shelf, spec, asked)))
+
+
+def _rows(shelf: Shelf, spec: TableSpec, asked: _Range) -> Iterator[pa.Table]:
+    """The changes of the range that the copy lacks, some thousands at a time."""
+    snapshot = _snapshot(asked.joined)
+    for manifest in shelf.after(asked.begin):
+        if asked.is_over(manifest):
+            return
+        if asked.oid in manifest.gaps:
+            raise SourceRefused(f"{spec.id}: {manifest.gaps[asked.oid]}")
         for piece in manifest.pieces:
-            if piece.oid == reading.number:
-                _check_columns(plan.spec, piece)
-        for rows in shelf.rows(manifest, reading.number):
-            behind = rows.filter(pc.greater_equal(rows.column(LSN), begin))
+            if piece.oid == asked.oid:
+                _check_columns(spec, piece)
+        for rows in shelf.rows(manifest, asked.oid):
+            behind = rows.filter(pc.greater_equal(rows.column(LSN), asked.begin))
+            if asked.end is not None:
+                behind = behind.filter(pc.less(behind.column(LSN), asked.end))
             lacking = behind if snapshot is None else not_shown(behind, snapshot)
             if len(lacking):
                 yield lacking

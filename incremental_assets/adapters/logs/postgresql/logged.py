@@ -24,6 +24,7 @@ from incremental_assets.adapters.logs.postgresql.loaded_part import Origin, load
 from incremental_assets.adapters.logs.postgresql.log_part import LogPart
 from incremental_assets.adapters.logs.postgresql.scratch import scratch_file
 from incremental_assets.adapters.logs.postgresql.source_log import Begun, Joined, SourceLog
+from incremental_assets.adapters.logs.postgresql.versions_file import versions_file
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.captures.database.observation import DatabaseObservation
@@ -37,6 +38,7 @@ from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.change_columns import as_in_source
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import check_names
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
@@ -216,3 +218,10 @@ class Logged:
     def source(self, inner: SparkSource, copy: CopyRows, quarantined: Quarantined) -> LoggedSource:
         """Tables that have another capture are read as before."""
         return LoggedSource(inner, self.log, Landed(copy, quarantined))
+
+    def versions(self, spec: TableSpec, state: State, copy: CopyRows) -> AbstractContextManager[str] | None:
+        """In a file of its own."""
+        at = state.position
+        if spec.capture != LOG or not isinstance(at, LogPosition) or at.behind is None:
+            return None
+        return versions_file(self.log, spec, at, copy)

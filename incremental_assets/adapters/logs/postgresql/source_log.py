@@ -194,8 +194,12 @@ class SourceLog:
             return known
         return start_anew(self.shelf, known, found, (standing.number, standing.position))
 
+    def check_whole(self) -> None:
+        """Raises LakeRefused where the last segment that was there is no more."""
+        self._recorded()
+
     def _recorded(self) -> Record:
-        """Which tables are followed. Raises LakeRefused where the last segment that was there is no more."""
+        """Which tables are followed. Raises LakeRefused likewise."""
         found = record_in(self.folder)
         if not self._is_whole():
             raise LakeRefused(f"{self.shelf.segments / found.last} is missing, a range of the log; {RESTORE}")

@@ -90,6 +90,8 @@ class LogCapture(DatabaseCapture):
             layout=reading.layout,
             columns_written=reading.columns_written,
             join=found.join,
+            behind=reading.begin,
+            lacked=reading.join,
         )
         return landed(plan, position, read)
 

@@ -38,6 +38,10 @@ class LogPosition(DatabasePosition):
     """As `LogSeen` says it; empty in a position of before it did."""
     join: Join | None = None
     """None once the log has passed the snapshot."""
+    behind: int | None = None
+    """The position from which the last changes came here; None: all was loaded."""
+    lacked: Join | None = None
+    """The snapshot that counted for them."""
 
     def __str__(self) -> str:
         return "nothing" if self.lsn is None else lsn_text(self.lsn)
@@ -56,16 +60,16 @@ class LogPosition(DatabasePosition):
 
     def to_json(self) -> dict[str, Any]:
         """Its own alone, of which nothing is a database's."""
-        join = None if self.join is None else {"visible": self.join.visible, "written": lsn_text(self.join.written)}
-        lsn = None if self.lsn is None else lsn_text(self.lsn)
         return {
             "position": {
-                "lsn": lsn,
+                "lsn": _text(self.lsn),
                 "number": self.number,
                 "server": self.server,
                 "layout": self.layout,
                 "columns_written": self.columns_written,
-                "join": join,
+                "join": _document(self.join),
+                "behind": _text(self.behind),
+                "lacked": _document(self.lacked),
             }
         }
 
@@ -73,15 +77,33 @@ class LogPosition(DatabasePosition):
     def from_json(cls, document: Mapping[str, Any]) -> LogPosition:
         """Read it back from a state's document."""
         own = document["position"]
-        join = own["join"] and Join(own["join"]["visible"], lsn_of(own["join"]["written"]))
         return cls(
-            lsn=None if own["lsn"] is None else lsn_of(own["lsn"]),
+            lsn=_lsn(own["lsn"]),
             number=own["number"],
             server=own["server"],
             layout=own["layout"],
             columns_written=own.get("columns_written", ""),
-            join=join,
+            join=_join(own["join"]),
+            # An earlier release kept neither.
+            behind=_lsn(own.get("behind")),
+            lacked=_join(own.get("lacked")),
         )
+
+
+def _text(lsn: int | None) -> str | None:
+    return None if lsn is None else lsn_text(lsn)
+
+
+def _lsn(text: str | None) -> int | None:
+    return None if text is None else lsn_of(text)
+
+
+def _document(join: Join | None) -> dict[str, str] | None:
+    return None if join is None else {"visible": join.visible, "written": lsn_text(join.written)}
+
+
+def _join(document: Mapping[str, str] | None) -> Join | None:
+    return None if document is None else Join(document["visible"], lsn_of(document["written"]))
 
 
 NOWHERE = LogPosition()
