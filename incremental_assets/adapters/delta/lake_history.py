@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
-from incremental_assets.adapters.delta.copied_rows import copied_rows
 from incremental_assets.adapters.delta.direct.compaction.gathering import Compacting
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.history import following
@@ -91,6 +90,9 @@ class LakeHistory(LakePart):
         note = None if at is None else next((each.note for each in copy.commits(at - 1) if each.version == at), None)
         if at is None or note is None or note.state is None or self.versions is None:
             return nullcontext()
+        # Inside the function: it imports Spark, which a look at the logs does without.
+        from incremental_assets.adapters.delta.copied_rows import copied_rows
+
         before = partial(copied_rows, self._lake, version=at - 1)
         return self.versions(spec, note.state, before) or nullcontext()
 

@@ -51,7 +51,12 @@ FOUND = {
     "probe.py": ["_opened: self._connections.session"],
     # By the place of a reader: `Tasks` has it for parts, `frame` for Spark's own reader, `one_reader` for the rows of a comparison.
     "postgresql/rows/copy_part.py": ["_opened: Patient.connect"],
-    "postgresql/rows/reader.py": ["frame: self._jdbc", "row_hashes: self._jdbc", "unholdable_keys: self._jdbc"],
+    "postgresql/rows/reader.py": [
+        "frame: self._jdbc",
+        "row_hashes: self._jdbc",
+        "row_texts: self._jdbc",
+        "unholdable_keys: self._jdbc",
+    ],
     "jdbc.py": ["read: session.read.jdbc", "read: session.read.jdbc"],
     "mysql/reader.py": ["_asking: Connection"],
     "sqlite/reader.py": ["_asking: open_file"],

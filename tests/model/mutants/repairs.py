@@ -59,7 +59,7 @@ MUTANTS = [
     Mutant(
         "a run that died behind its commit has said what became of held rows",
         "holds rows for ever that were mended long ago",
-        without_the_thought(recover, "_take_over", ("spec.contract is not None", "False")),
+        without_the_thought(recover, "_take_over", ("elif commit is not None", "elif False")),
     ),
     Mutant(
         "a rollback keeps the sequence of then",

@@ -210,7 +210,9 @@ class Connection:
         self._driver._force_close()
         self._line.close()
         if not ended:
-            end(self._address, Line(self._driver.server_thread_id[0], self._port), _tls(self._address))
+            # Of one that was never greeted nobody knows the number.
+            session = getattr(self._driver, "server_thread_id", (0,))[0]
+            end(self._address, Line(session, self._port), _tls(self._address))
 
     def _quit(self) -> bool:
         """Whether the server has surely ended the session. In the middle of an answer it hears that it should behind the last byte: so the rest is read, for a moment."""
