@@ -73,6 +73,34 @@ def test_a_role_that_others_use_too_is_told_with_them_and_a_pooler_and_settings_
     assert found["settings"].detail.endswith("not by quote_all_identifiers = on")
 
 
+def test_a_column_that_shows_more_than_its_row_is_a_warning_with_its_cure() -> None:
+    found = orders()
+    columns = tuple(
+        replace(
+            each, shown_by="a value of the type regclass is written as the catalogue or a setting says when it is read"
+        )
+        if each.name == "id"
+        else each
+        for each in found.columns
+    )
+    spec = replace(found, shape=replace(found.shape, columns=columns))
+    now = datetime(2024, 1, 31, tzinfo=UTC)
+    facts = SourceFacts("PostgreSQL 18.4", "reader", "UTF8", False, True, True, True, False, "UTC", now)
+
+    (said,) = (
+        each
+        for each in of_table(
+            spec, TableFacts(Wanted(spec.id), exists=True, usable=True, readable=True), facts, landed=True
+        )
+        if each.topic == "shown"
+    )
+
+    assert said.health is Health.WARN
+    assert said.detail.startswith("what 'id' shows does not depend on its row alone: a value of the type regclass")
+    assert said.detail.endswith("its runs are best_effort")
+    assert "compare" in said.cure
+
+
 def test_a_copy_of_an_earlier_release_that_tells_keys_apart_by_their_writing_is_a_warning_with_its_cure() -> None:
     found = orders()
     columns = tuple(

@@ -11,6 +11,7 @@ from tests.conformance.killing import killed
 from tests.conformance.points import Point
 from tests.conformance.scenario import played_on, scenario
 from tests.conformance.worlds import ALL, World
+from tests.waiting import until
 
 RECREATED = {
     "postgresql": ("ALTER TYPE {t}_kind RENAME VALUE 'a' TO 'z'",),
@@ -142,3 +143,50 @@ def test_a_killed_comparison_is_made_good_by_the_next_sync(stand: OpenStand, poi
     desk.assert_equal("orders")
     desk.assert_tidy("orders")
     assert desk.land()["orders"].status is Status.IDLE
+
+
+MORE_THAN_ITS_ROW = {
+    "postgresql": (
+        ("CREATE TABLE watched (n int)",),
+        "regclass DEFAULT 'watched'",
+        "ALTER TABLE watched RENAME TO observed",
+    ),
+    "mariadb": ((), "int AS (@@max_connect_errors) VIRTUAL", "SET GLOBAL max_connect_errors = 4711"),
+}
+"""Of each database: what has to be there first, a column whose values the row alone does not decide, and what makes it show something else."""
+
+
+@scenario(
+    "T16",
+    "A column shows more than its row: the name of a table that is renamed (`regclass`), what a column is computed from when it is read; of an upsert, a table that is read whole and one "
+    "that is compared",
+    holds="the run that follows stamps says so of the column and is `best_effort`, and `check` finds its row; the others are `settled` and equal the source",
+)
+@played_on("postgresql", "mariadb")
+def test_what_a_column_shows_is_decided_elsewhere(world: World, open_world: OpenWorld) -> None:
+    first, kind, then = MORE_THAN_ITS_ROW[world.title.lower()]
+    names = ("followed", "whole", "compared")
+    desk = open_world(
+        '- "{s}.followed:at:{c}!upsert"\n- {table: "{s}.whole", strategy: full_refresh, refresh_every: 0s}\n- {table: "{s}.compared", strategy: upsert, compare: {every: 0s}}',
+        *first,
+        *(
+            statement
+            for name in names
+            for statement in (
+                f"CREATE TABLE {name} (id integer PRIMARY KEY, at {world.words.stamp}, shown {kind})",
+                *world.touching(name, "at"),
+                f"INSERT INTO {name} (id, at) VALUES (1, {world.words.at('2024-01-01 00:00:00')})",
+            )
+        ),
+    )
+    first_load = desk.land()
+    # A table that was made within a second before a look is compared once more.
+    until(lambda: desk.land("followed")["followed"].status is Status.IDLE)
+    desk.execute(then)
+    reports = desk.land()
+
+    promised = {"followed": Guarantee.BEST_EFFORT, "whole": Guarantee.SETTLED, "compared": Guarantee.SETTLED}
+    assert {name: report.guarantee for name, report in first_load.items()} == promised
+    assert {name: report.guarantee for name, report in reports.items()} == promised
+    assert reports["followed"].guarantee_reason.startswith("what 'shown' shows does not depend on its row alone")
+    assert {name: desk.check(name) for name in names} == {"followed": 1, "whole": 0, "compared": 0}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from incremental_assets.core.captures.database.bound import Bound
-from incremental_assets.core.captures.database.doubts import alike, of_numbers
+from incremental_assets.core.captures.database.doubts import alike, of_numbers, of_shown
 from incremental_assets.core.captures.database.position import Settling
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.model.collation_key import collated
@@ -67,6 +67,28 @@ def test_numbers_that_may_come_from_below_are_a_best_effort_that_still_waits_for
     assert (busy.value, busy.settling) == (None, Settling(FORTY, NOON))
     held_back = settle(drawn(sequence, holdback=10), spec.cursor, bound(), FORTY, None)
     assert (held_back.guarantee, str(held_back.value)) == (Guarantee.HOLDBACK, "31")
+
+
+def shown_by(spec: TableSpec, why: str) -> TableSpec:
+    columns = tuple(replace(each, shown_by=why) if each.name == "id" else each for each in spec.columns)
+    return replace(spec, shape=replace(spec.shape, columns=columns))
+
+
+def test_a_column_that_shows_more_than_its_row_is_a_best_effort_however_its_rows_are_followed() -> None:
+    why = "a value of the type money is written as a setting says"
+    by_stamp, by_number = shown_by(orders(), why), shown_by(drawn(Sequence("public.ids")), why)
+    assert by_stamp.cursor is not None
+    assert by_number.cursor is not None
+    by_transaction = replace(by_number.cursor, by_transaction=True)
+    found = [
+        settle(by_stamp, by_stamp.cursor, bound(), None, None),
+        settle(by_number, by_number.cursor, bound(), FORTY, None),
+        settle(replace(by_number, cursor=by_transaction), by_transaction, bound(), FORTY, None),
+    ]
+    told = f"what 'id' shows does not depend on its row alone: {why}, and no stamp moves when that changes"
+    assert [(each.guarantee, each.reason) for each in found] == [(Guarantee.BEST_EFFORT, told)] * 3
+    assert of_shown(shown_by(orders(Strategy.FULL_REFRESH), why)) == ""
+    assert of_shown(replace(by_stamp, cursor=None, compares=True)) == ""
 
 
 def test_an_event_trigger_at_login_makes_stamps_a_best_effort_and_numbers_not() -> None:

@@ -209,6 +209,18 @@ def test_another_file_of_a_table_that_may_have_been_unlogged_is_no_promise() -> 
     assert report.guarantee is Guarantee.BEST_EFFORT
 
 
+def test_a_column_whose_text_the_catalogue_decides_is_no_promise_as_no_log_tells_of_it() -> None:
+    shown = replace(NOTE, shown_by="a value of the type regclass is written as the catalogue says")
+    spec = replace(SPEC, shape=replace(SHAPE, columns=(ID, shown)))
+    state = loaded(spec=spec)
+    going_on, idle = to_read(state, spec=spec), planned(state, spec=spec, flushed=0x90)
+    assert isinstance(idle, NothingToDo)
+    assert {to_read(None, spec=spec).reading.promise.guarantee, going_on.reading.promise.guarantee, idle.guarantee} == {
+        Guarantee.BEST_EFFORT
+    }
+    assert "what 'note' shows does not depend on its row alone" in idle.guarantee_reason
+
+
 def test_the_report_says_how_far_it_was_read_and_not_how_far_it_was_seen() -> None:
     plan = to_read(loaded())
     state = LOG.landed(plan, Read(2, Shown(0x200)))

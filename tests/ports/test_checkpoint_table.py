@@ -254,6 +254,7 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         encoding="LATIN1",
         collation="nocase",
         no_key="its collation is the application's own",
+        shown_by="it is computed when it is read",
         of=(Column("code", "text", "string", Fidelity.TEXT, collation="nocase"),),
         readings=("timestamp_ntz", "date"),
         of_log=True,

@@ -7,16 +7,20 @@ from collections.abc import Iterator, Sequence
 from incremental_assets.cli.findings.finding import SQL, TRY_IT, Finding, Health, warn
 from incremental_assets.cli.findings.of_cursor import of_cursor
 from incremental_assets.cli.selection import Trouble
+from incremental_assets.core.captures.database.doubts import of_shown
 from incremental_assets.core.captures.database.stamps import of_past_stamps
 from incremental_assets.core.captures.database.updates import UPSERT_INSTEAD, updates_not_copied
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.model.cures import check
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted
+
+SEE_WHAT_IS_SHOWN = "leave the column out (`columns: {exclude: […]}`), or have the table compared (`compare: {every: …}`) or read whole (`full_refresh`), which sees what it shows"
 
 
 def wanted_of(table: TableId, terms: TableConfig) -> Wanted:
@@ -62,6 +66,9 @@ def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed:
         )
     if not landed:
         yield Finding(name, "first load", Health.OK, _first_load(facts))
+    if shown := of_shown(spec):
+        guarantee = Guarantee.HOLDBACK if spec.holdback else Guarantee.BEST_EFFORT
+        yield warn(name, "shown", f"{shown}; its runs are {guarantee}", SEE_WHAT_IS_SHOWN)
     if spec.read_by is not None:
         yield from of_cursor(spec, spec.read_by, facts, source)
     elif capture_of(spec).is_whole:

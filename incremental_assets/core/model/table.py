@@ -104,6 +104,8 @@ class Column:
     """How the source compares its values, in the words of its dialect, where it takes some for equal that a copy holds differently; empty where it takes none."""
     no_key: str = ""
     """Why nothing that a copy may hold shows which of its values the source takes for equal, so that it can be no part of a key; empty where something does."""
+    shown_by: str = ""
+    """What else than its row decides how a value of it shows, as the end of a sentence: no stamp moves when that changes. Empty where nothing does."""
     of: tuple[Column, ...] = ()
     """Of a collation key the columns that it is made of, see `collation_key.py`; none of any other."""
     of_log: bool = False

@@ -10,7 +10,7 @@ import pymysql
 
 from incremental_assets.adapters.databases.mysql.collation import compared
 from incremental_assets.adapters.databases.mysql.connect import Connection, Text
-from incremental_assets.adapters.databases.mysql.definition import FILES, MADE, VIEWS, facts
+from incremental_assets.adapters.databases.mysql.definition import FILES, MADE, VIEWS, facts, shown_by
 from incremental_assets.adapters.databases.mysql.errors import LOCK_WAIT, NO_TABLE, parts_of
 from incremental_assets.adapters.databases.mysql.sql import relation
 from incremental_assets.adapters.databases.mysql.stamps.columns import Declared, Trigger, stamping_of
@@ -162,7 +162,7 @@ def _shape(
 
 
 def _column(connection: Connection, table: TableId, declared: tuple[Text, ...]) -> Column:
-    name, kind, nullable, comment, extra, _, collation, *_ = (each or "" for each in declared)
+    name, kind, nullable, comment, extra, _, collation, _, expression = (each or "" for each in declared)
     compares, no_key = compared(connection, kind, collation)
     numbered = "auto_increment" in extra.lower()
     return Column(
@@ -174,6 +174,7 @@ def _column(connection: Connection, table: TableId, declared: tuple[Text, ...]) 
         sequence=Numbers(f"AUTO_INCREMENT of {table.name}") if numbered else None,
         collation=compares,
         no_key=no_key,
+        shown_by=shown_by(extra, expression),
     )
 
 

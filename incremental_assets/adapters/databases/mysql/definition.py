@@ -21,6 +21,17 @@ SELECT table_schema, table_name, 'DEFINITION', security_type, view_definition, '
 FILES = "UNION ALL SELECT '', name, 'FILE', '', '', '', '', table_id FROM information_schema.{}"
 """Asked with the privilege PROCESS alone: partitions are exchanged and emptied under the time that their table had."""
 _VIEW, _FILE = "DEFINITION", "FILE"
+_QUOTED = re.compile(r"'(?:[^'\\]|''|\\.)*'|`(?:[^`]|``)*`", re.DOTALL)
+"""A text or a name in an expression."""
+_WRITTEN_TWICE = re.compile(r"[^']*\\'")
+"""How an expression begins in which MySQL has put a backslash before each quote and each backslash."""
+_OF_THE_MOMENT = re.compile(
+    r"@|\b(?:current_timestamp|now|localtime|localtimestamp|sysdate|curdate|current_date|curtime|current_time|utc_timestamp|utc_date|utc_time"
+    r"|rand|random_bytes|uuid\w*|sys_guid|encrypt|user|current_user|session_user|system_user|current_role|database|schema|connection_id|version|last_insert_id"
+    r"|wsrep_last_\w+)\b|\bunix_timestamp\(\)"
+)
+"""What the servers let a column be computed from that is none of its row, as they print it."""
+_OFFSET = re.compile(r"'[+-]\d{1,2}:\d{2}'")
 _ESCAPED = re.compile(r"@([0-9a-f]{4})")
 _PARTITION = re.compile(r"#p#", re.IGNORECASE)
 
@@ -79,3 +90,17 @@ def _column(declared: Sequence[Text]) -> Fact:
 
 def _plain(stored: str) -> str:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), stored)
+
+
+def shown_by(extra: str, expression: str) -> str:
+    """What decides beside the row how a column shows that is computed when it is read, as the end of a sentence; empty where nothing does."""
+    if "VIRTUAL" not in extra.upper():
+        return ""
+    text = re.sub(r"\\(.)", r"\1", expression) if _WRITTEN_TWICE.match(expression) else expression
+    plain = _QUOTED.sub(" ", text).lower()
+    found = _OF_THE_MOMENT.search(plain)
+    if found is not None:
+        return f"it is computed when it is read, from {found[0]} among other things"
+    if "convert_tz" in plain and len(_OFFSET.findall(text)) < 2 * plain.count("convert_tz"):
+        return "it is computed when it is read, in a time zone that the server's tables describe"
+    return ""

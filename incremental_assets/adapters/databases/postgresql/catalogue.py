@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.collation import COLLATIONS, Comparing, words
-from incremental_assets.adapters.databases.postgresql.definition import COLUMNS, VIEWED, facts_of, of_column
+from incremental_assets.adapters.databases.postgresql.definition import COLUMNS, VIEWED, facts_of, of_column, shown_by
 from incremental_assets.adapters.databases.postgresql.encodings import legible, may_be_other, shown
 from incremental_assets.adapters.databases.postgresql.settled.bound import known_zone
 from incremental_assets.adapters.databases.postgresql.stamps.catalogue import read_stampings
@@ -144,15 +144,28 @@ def read_catalogue(
     columns: dict[int, list[Column]] = {oid: [] for oid in oids}
     facts: dict[int, list[Fact]] = {oid: [] for oid in oids}
     comparing: dict[tuple[int, str], Comparing] = {}
-    for oid, name, text, kind, type_name, nullable, comment, identity, shows, encoding, *compares in asked.execute(
-        COLUMNS, (oids,)
-    ).fetchall():
+    for (
+        oid,
+        name,
+        text,
+        kind,
+        type_name,
+        nullable,
+        comment,
+        identity,
+        shows,
+        encoding,
+        *compares,
+        looked_up,
+    ) in asked.execute(COLUMNS, (oids,)).fetchall():
         facts[oid].append(of_column(name, shows))
         spark, fidelity = spark_type(SourceType(text, kind, type_name))
         other = encoding if spark == "string" and may_be_other(encoding, text) else ""
         sequence = sequences.get((oid, name))
         comparing[oid, name] = Comparing(text, kind, type_name, *compares)
-        column = Column(name, text, spark, fidelity, nullable, comment, identity, sequence, other)
+        column = Column(
+            name, text, spark, fidelity, nullable, comment, identity, sequence, other, shown_by=shown_by(looked_up)
+        )
         columns[oid].append(_compared(column, comparing[oid, name]))
     stampings = read_stampings(asked, columns)
     columns = {

@@ -34,6 +34,8 @@ view_parts (root, part, is_function) AS (
 # A domain stands for its base type, however many domains lie between; its own NOT NULL is left out, as PostgreSQL lets a NULL slip past it.
 # Since PostgreSQL 18 a NOT NULL may not be valid yet, and then it proves nothing; nor does one that children need not keep, or that nobody enforces
 # on the other server of a foreign table.
+# A type whose output function is not IMMUTABLE shows what the catalogue or a setting says when it is read (regclass, aclitem, money, others' types); those of
+# times depend on settings that each transaction of ours sets, and arrays, ranges and composite types on what they are made of.
 COLUMNS = f"""
 WITH RECURSIVE {COLLATIONS}, {HASHES}, bases AS (
     SELECT t.oid AS domain, t.typbasetype AS type, t.typtypmod AS typmod FROM pg_type AS t WHERE t.typtype = 'd'
@@ -56,28 +58,33 @@ WITH RECURSIVE {COLLATIONS}, {HASHES}, bases AS (
     WHERE k.attgenerated = 'v' GROUP BY b.root, k.attname
 ), types (root, type) AS (
     SELECT DISTINCT t.oid, t.oid FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
-    WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND t.oid >= 16384
+    WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0
     UNION
     SELECT s.root, p.type FROM types AS s JOIN pg_type AS t ON t.oid = s.type
     CROSS JOIN LATERAL (SELECT t.typelem UNION SELECT t.typbasetype UNION SELECT x.atttypid FROM pg_attribute AS x WHERE x.attrelid = t.typrelid AND x.attnum > 0
                         UNION SELECT g.rngsubtype FROM pg_range AS g WHERE t.oid IN (g.rngtypid, g.rngmultitypid)) AS p (type)
-    WHERE p.type >= 16384
+    WHERE p.type <> 0
 ), labels AS (
     SELECT s.root, array_agg({legible("l.enumlabel::text")} ORDER BY s.type, l.oid) AS labels
     FROM types AS s JOIN pg_enum AS l ON l.enumtypid = s.type GROUP BY s.root
 ), parts AS (
     SELECT s.root, string_agg(concat_ws(' ', x.attrelid, x.attnum, x.atttypid, x.attisdropped), ',' ORDER BY x.attrelid, x.attnum) AS parts
-    FROM types AS s JOIN pg_type AS t ON t.oid = s.type JOIN pg_attribute AS x ON x.attrelid = t.typrelid WHERE x.attnum > 0 GROUP BY s.root
+    FROM types AS s JOIN pg_type AS t ON t.oid = s.type JOIN pg_attribute AS x ON x.attrelid = t.typrelid WHERE x.attnum > 0 AND t.oid >= 16384 GROUP BY s.root
+), looked_up AS (
+    SELECT s.root, string_agg({shown("t.typname")}, ', ' ORDER BY t.oid) AS names
+    FROM types AS s JOIN pg_type AS t ON t.oid = s.type JOIN pg_proc AS o ON o.oid = t.typoutput
+    WHERE t.typtype = 'b' AND o.provolatile <> 'i' AND o.oid <> ALL(ARRAY['array_out', 'date_out', 'interval_out', 'timestamp_out', 'timestamptz_out']::regproc[])
+    GROUP BY s.root
 )
 SELECT a.attrelid, a.attname, {legible("format_type(t.oid, coalesce(r.typmod, a.atttypmod))")}, t.typtype::text, {shown("t.typname")}, n.attname IS NOT NULL,
        {legible("coalesce(col_description(a.attrelid, a.attnum), '')")}, a.attrelid || '.' || a.attnum,
        ARRAY[a.attnum::text, CASE t.typcategory WHEN 'S' THEN 'S' ELSE t.oid::text END, coalesce(e.digest, ''), coalesce(p.parts, '')] || coalesce(l.labels, '{{}}'), getdatabaseencoding(),
-       coalesce(o.name, ''), CASE WHEN m.oid IS NOT NULL THEN format_type(m.oid, NULL) ELSE '' END, coalesce(m.oid, g.rngsubtype, t.oid) IN (SELECT type FROM hashes)
+       coalesce(o.name, ''), CASE WHEN m.oid IS NOT NULL THEN format_type(m.oid, NULL) ELSE '' END, coalesce(m.oid, g.rngsubtype, t.oid) IN (SELECT type FROM hashes), coalesce(u.names, '')
 FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
 LEFT JOIN collations AS o ON o.oid = a.attcollation LEFT JOIN pg_type AS m ON m.oid = t.typelem AND t.typcategory = 'A'
 LEFT JOIN pg_range AS g ON t.oid IN (g.rngtypid, g.rngmultitypid)
 LEFT JOIN computed AS e ON e.root = a.attrelid AND e.attname = a.attname
-LEFT JOIN labels AS l ON l.root = t.oid LEFT JOIN parts AS p ON p.root = t.oid
+LEFT JOIN labels AS l ON l.root = t.oid LEFT JOIN parts AS p ON p.root = t.oid LEFT JOIN looked_up AS u ON u.root = t.oid
 LEFT JOIN nullable AS n ON n.root = a.attrelid AND n.attname = a.attname
 WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
 ORDER BY a.attrelid, a.attnum
@@ -99,3 +106,8 @@ def facts_of(table: int, files: Sequence[str], made_of: Sequence[str] | None) ->
 def of_column(name: str, shows: Sequence[str]) -> Fact:
     """By the number of the column, which a new name leaves as it is."""
     return Fact(f"{COLUMN}{shows[0]}", tuple(shows), f"what {name!r} shows is defined anew")
+
+
+def shown_by(types: str) -> str:
+    """What decides the text of a value beside the row, of a column whose type is or holds one of these; empty of none."""
+    return f"a value of the type {types} is written as the catalogue or a setting says when it is read" if types else ""

@@ -29,6 +29,16 @@ def of_arrival(spec: TableSpec) -> str:
     return next((_ARRIVALS[arrival] for arrival in spec.shape.arrivals), "")
 
 
+def of_shown(spec: TableSpec) -> str:
+    """Columns that may show something else of a row that nobody has written: of those that have landed, nothing tells. What is read or compared whole shows it."""
+    if spec.traits.overwrites or spec.compares:
+        return ""
+    found = next((column for column in spec.source_columns if column.shown_by), None)
+    if found is None:
+        return ""
+    return f"what {found.name!r} shows does not depend on its row alone: {found.shown_by}, and no stamp moves when that changes"
+
+
 def of_key(spec: TableSpec) -> str:
     """A copy of an earlier release, in which a key that is written anew stands beside the one that it replaces."""
     if spec.terms.collation is not None or not spec.traits.one_row_per_key:

@@ -14,6 +14,7 @@ from incremental_assets.core.captures.database.doubts import (
     of_logins,
     of_numbers,
     of_roles,
+    of_shown,
     of_zones,
 )
 from incremental_assets.core.captures.database.local_readings import lowest_reading, zone_of
@@ -197,7 +198,8 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
     zone = zone_of(spec.cursor, bound)
     if spec.cursor is not None and spec.cursor.by_transaction:
         # Its own snapshot tells the source which transactions are open, and a row has the number of the one that wrote it here.
-        return "; ".join(each for each in (new_timeline(state, bound) or of_key(spec), bound.experimental) if each)
+        found = new_timeline(state, bound) or of_shown(spec) or of_key(spec)
+        return "; ".join(each for each in (found, bound.experimental) if each)
     found = (
         bound.blind
         or _clock_went_back(spec, bound, state)
@@ -210,6 +212,7 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
         or of_past_stamps(spec, state)
         or of_roles(spec, zone, bound.clock)
         or of_zones(spec, zone, position_of(state).zones if state else (), bound.clock)
+        or of_shown(spec)
         or of_key(spec)
     )
     return "; ".join(each for each in (found, bound.experimental) if each)

@@ -9,6 +9,7 @@ from typing import Any
 
 from incremental_assets.core.captures.capture import Read
 from incremental_assets.core.captures.database.capture import DatabaseCapture
+from incremental_assets.core.captures.database.doubts import of_shown
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.database.preflight import identity_hidden
 from incremental_assets.core.captures.database.settled_bound import Settled
@@ -57,14 +58,14 @@ class LogCapture(DatabaseCapture):
             _check_shown(spec, state)
             if found.flushed <= begin:
                 reason = f"the log has nothing behind {lsn_text(begin)}"
-                return NothingToDo(reason, *_promise(begin), None, None, warnings=found.warnings)
+                return NothingToDo(reason, *_promise(begin, of_shown(spec)), None, None, warnings=found.warnings)
         elif state is not None:
             # What landed before is replaced: rows that are gone since would stay.
             request = replace(request, mode=Mode.FULL_REFRESH)
-        unseen = "" if begin is None else _unseen(spec, state, at, found)
+        unseen = ("" if begin is None else _unseen(spec, state, at, found)) or of_shown(spec)
         reading = LogReading(
             bound=seen.bound,
-            settled=Settled(None, *((Guarantee.BEST_EFFORT, unseen) if unseen else _promise(found.flushed))),
+            settled=Settled(None, *_promise(found.flushed, unseen)),
             members=seen.parts.members if seen.parts else None,
             begin=begin,
             number=found.number,
@@ -120,7 +121,9 @@ def layout_of(spec: TableSpec) -> str:
     return hashlib.sha256(repr(columns).encode()).hexdigest()[:16]
 
 
-def _promise(position: int) -> tuple[Guarantee, str]:
+def _promise(position: int, unseen: str = "") -> tuple[Guarantee, str]:
+    if unseen:
+        return Guarantee.BEST_EFFORT, unseen
     return Guarantee.SETTLED, f"every transaction that the source's log has up to {lsn_text(position)}"
 
 
