@@ -58,7 +58,6 @@ class Runtime:
         self._checkpoints: SqlCheckpoints | None = None
         self._sources: dict[str, OpenSource] = {}
         self._led_to: dict[str, str] = {}
-        self._left: list[OpenSource] = []
         self._ports: dict[str, Ports] = {}
         self._begun: Session | None = None
         self._tasks: Tasks | None = None
@@ -150,10 +149,11 @@ class Runtime:
             if found is not None and (problems or led_to == self._led_to[name]):
                 return found
             opened = open_source(configured, path, self.configuration.lake, self._session)
-            self._left += [found] if found is not None else []
             self._ports.pop(name, None)
             self._sources[name], self._led_to[name] = opened, led_to
-            return opened
+        if found is not None:
+            found.close()
+        return opened
 
     @property
     def ownership(self) -> Ownership:
@@ -225,9 +225,8 @@ class Runtime:
     def close(self) -> None:
         """Close what was opened; the Spark session ends with it."""
         with self._lock:
-            for source in (*self._sources.values(), *self._left):
+            for source in self._sources.values():
                 source.close()
-            self._left.clear()
             if self._checkpoints is not None:
                 self._checkpoints.close()
             self._checkpoints = None

@@ -39,6 +39,11 @@ ODD = (
     'CREATE TABLE "odd, "".`names`" ("a, b" text, "c`d" text, "e:f" text, at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY ("a, b", "c`d"))',
     f"""INSERT INTO "odd, "".`names`" SELECT 'x,~1:' || n, '', '~', {OLD} FROM generate_series(1, 5) n""",
 )
+LOOSE = (
+    "{table: public.loose, strategy: full_refresh, primary_key: [id]}",
+    "CREATE TABLE loose (id int, note text)",
+    "INSERT INTO loose VALUES (1, 'a'), (2, 'b'), (2, 'c'), (2, 'd'), (2, 'e')",
+)
 
 Landed = Callable[[tuple[str, ...]], Stand]
 
@@ -155,3 +160,14 @@ def test_a_row_that_its_contract_holds_is_no_difference_until_it_changes_again(l
     desk.reset("orders")
     desk.land("orders")
     assert shown(desk, "orders").rows == ()
+
+
+def test_of_a_key_that_several_rows_have_all_of_them_are_compared_before_one_is_shown_as_missing(
+    landed: Landed,
+) -> None:
+    desk = landed(LOOSE)
+    desk.execute("UPDATE loose SET note = note || '!'")
+    found = shown(desk, "loose", most=2)
+    assert [row.source and row.source[1] for row in found.rows] == ["a!", "b!"]
+    assert all(row.source and row.copy for row in found.rows)
+    assert not found.is_all

@@ -335,7 +335,9 @@ def test_every_command_knows_its_tables(place: Place) -> None:
         ("topic.orders", "freshness"),
     }
     differing = command(place, "diff", "--select", "topic.orders", code=2)["tables"]
-    assert ["the source tells what comes, and not what it has" in each["error"] for each in differing] == [True]
+    assert [
+        "the source tells what comes, and is not asked for the rows that it has" in each["error"] for each in differing
+    ] == [True]
 
 
 def test_a_process_that_is_killed_is_made_good_by_the_next(place: Place) -> None:

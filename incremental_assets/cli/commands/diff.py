@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +19,11 @@ from incremental_assets.core.checks.differing_rows import DifferingRows, differi
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError, sentence_of
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.partition import Grid as PartitionGrid
 from incremental_assets.core.model.row_difference import RowDifference, Values
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.retry_once import retry_once
 from incremental_assets.core.words import agreeing, counted
 
 if TYPE_CHECKING:
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("key", "row", "column", "source", "copy")
 _CSV_COLUMNS = ("table", *_COLUMNS)
 _NULL = "NULL"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,7 @@ class Failed:
     """A table that could not be compared, and why."""
 
     table: TableId
-    error: IncrementalAssetsError
+    error: Exception
 
 
 def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answer:
@@ -59,18 +65,25 @@ def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answe
 def _compared(
     runtime: Runtime, selection: Selection, most: int, display: ProgressDisplay
 ) -> Iterator[DifferingRows | Failed]:
+    runtime.expect_full_reads(spec.id for spec in selection.specs)
     for source in runtime.configuration.sources:
         specs = selection.of(source.name)
         display.begin(spec.id for spec in specs)
         for spec in specs:
             display.show(spec.id, "comparing")
-            try:
-                yield differing_rows(spec, terms_of(source, spec.id).partitions, most, runtime.ports(source.name))
-            except IncrementalAssetsError as error:
-                yield Failed(spec.id, error)
-            finally:
-                display.show(spec.id, "compared")
+            yield _rows_or_failed(spec, terms_of(source, spec.id).partitions, most, runtime.ports(source.name))
+            display.show(spec.id, "compared")
     yield from (Failed(each.table, each.error) for each in selection.troubles)
+
+
+def _rows_or_failed(spec: TableSpec, grid: PartitionGrid | None, most: int, ports: Ports) -> DifferingRows | Failed:
+    try:
+        return retry_once(partial(differing_rows, spec, grid, most, ports), spec.id, ports)
+    except IncrementalAssetsError as error:
+        return Failed(spec.id, error)
+    except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
+        _log.exception("%s: could not be compared because of an unexpected error", spec.id)
+        return Failed(spec.id, error)
 
 
 def _answer(found: Sequence[DifferingRows | Failed], notes: Sequence[Note]) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incremental_assets.core.checks.look import look
-from incremental_assets.core.checks.reconcile import settled_windows
+from incremental_assets.core.checks.reconcile import CHANGES_ALONE, ONLY_TELLS, settled_windows
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.change_columns import keeps_changes
 from incremental_assets.core.model.cures import sync
@@ -38,13 +38,9 @@ def differing_rows(spec: TableSpec, grid: Grid | None, most: int, ports: Ports) 
     if state is None:
         raise SelectionError(f"{spec.id}: nothing has landed yet that could be compared; run {sync(spec.id)} first")
     if ports.probe.rows is None:
-        raise SelectionError(
-            f"{spec.id}: the source tells what comes, and not what it has, so that no row can be compared with the copy"
-        )
+        raise SelectionError(f"{spec.id}: {ONLY_TELLS}")
     if keeps_changes(spec):
-        raise SelectionError(
-            f"{spec.id}: the copy has every change that the source's log has, and the source shows none but the last of each row, so that the two are not compared"
-        )
+        raise SelectionError(f"{spec.id}: {CHANGES_ALONE}")
     windows = _windows(spec, grid, state)
     if not windows:
         raise SelectionError(

@@ -35,8 +35,8 @@ from incremental_assets.core.planning.preflight import check_terms
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.words import agreeing, counted
 
-_CHANGES = "the copy has every change that the source's log has, and the source shows none but the last of each row, so that the two are not compared"
-_ONLY_TELLS = "the source tells what comes, and is not asked for the rows that it has, so that the two are not compared"
+CHANGES_ALONE = "the copy has every change that the source's log has, and the source shows none but the last of each row, so that the two are not compared"
+ONLY_TELLS = "the source tells what comes, and is not asked for the rows that it has, so that the two are not compared"
 _EMPTY = "there is no row in the source and none in the lake"
 
 
@@ -99,9 +99,9 @@ def _compared(
     if position.state is None:
         return Drift("nothing has landed yet", was_compared=False)
     if keeps_changes(spec):
-        return Drift(_CHANGES, was_compared=False)
+        return Drift(CHANGES_ALONE, was_compared=False)
     if ports.probe.rows is None:
-        return Drift(_ONLY_TELLS, was_compared=False)
+        return Drift(ONLY_TELLS, was_compared=False)
     if spec.read_by is None:
         return _whole(spec, position.state, position.target, ports)
     check_terms(spec, position.state)  # a watermark of another cursor bounds no window of this one

@@ -113,4 +113,4 @@ class OpenSource(Protocol):
         """What reads it."""
 
     def close(self) -> None:
-        """Close what was opened; it may be opened anew by its next use."""
+        """Close what is kept for the next use, which opens it anew; whoever works with it at this moment goes on."""

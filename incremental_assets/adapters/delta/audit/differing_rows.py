@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -26,7 +26,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import EVERYTHING, Window
 
 _SOURCE, _COPY = own("source"), own("lake")
-_MORE = own("more")
+_MORE, _ROWS = own("more"), own("rows")
 _Texts = tuple[str, list[str], list[str]]
 """A key, and the rows that it has in the source and in the copy, as canonical texts."""
 
@@ -43,11 +43,10 @@ def differing_rows(
         held.session, held.quarantine, spec, _hashed(reader.row_texts(held.session, spec, windows, places))
     )
     differing = _differing(source, _rows(held, windows, places), keeps_versions=spec.traits.keeps_versions)
-    by_value = placed_by_value(spec)
-    first = (column(KEY).cast("bigint") if by_value else column(KEY), column(_MORE))
-    # Of a key that both sides have there are two.
-    found = [tuple(row) for row in differing.orderBy(*first).limit(2 * most).collect()]
-    texts = list(_by_key(found))[:most]
+    first = column(KEY).cast("bigint") if placed_by_value(spec) else column(KEY)
+    # By whole keys: of a row that is cut off one could believe that only one side has it.
+    by_key = differing.groupBy(KEY).agg(sf.sort_array(sf.collect_list(sf.struct(_MORE, ROW))).alias(_ROWS))
+    texts = [_texts(key, rows, most) for key, rows in by_key.orderBy(first).limit(most).collect()]
     if spec.traits.keeps_versions:
         return _beside(spec, texts, _of_keys(_rows(held, windows, places, latest=True), texts))
     if spec.read_by is None or places is None or not spec.key:
@@ -85,14 +84,10 @@ def _same(name: str) -> Column:
     return column(name, _SOURCE).eqNullSafe(column(name, _COPY))
 
 
-def _by_key(found: Iterable[tuple[str, str, int]]) -> Iterable[_Texts]:
-    for key, rows in groupby(found, key=lambda row: row[0]):
-        several = list(rows)
-        yield (
-            key,
-            [text for _, text, more in several for _ in range(more)],
-            [text for _, text, more in several for _ in range(-more)],
-        )
+def _texts(key: str, rows: Iterable[tuple[int, str]], most: int) -> _Texts:
+    """No row more often than can be shown: a key that is none may be that of millions of equal rows."""
+    source, copy = ([text for more, text in rows for _ in range(min(sign * more, most))] for sign in (1, -1))
+    return key, source, copy
 
 
 def _of_keys(rows: DataFrame, texts: Sequence[_Texts]) -> dict[str, list[str]]:

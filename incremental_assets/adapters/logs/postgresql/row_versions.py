@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -53,8 +55,7 @@ def row_versions(spec: TableSpec, changes: pa.Table, copy: CopyRows) -> pa.Table
     named = found.filter(pa.array((codes != CODES[Change.TRUNCATE]) & _have_a_key(spec, rows)))
     if not len(truncated):
         return named
-    emptied = [_emptied(spec, named, found.slice(int(place), 1), copy) for place in truncated]
-    return pa.concat_tables([named, *emptied]).sort_by(PLACE)
+    return pa.concat_tables([named, *_emptied(spec, named, found.take(truncated), copy)]).sort_by(PLACE)
 
 
 def _could_not_land(rows: pa.Table) -> npt.NDArray[np.bool_]:
@@ -67,17 +68,25 @@ def _have_a_key(spec: TableSpec, rows: pa.Table) -> npt.NDArray[np.bool_]:
     return ~np.array(pc.fill_null(lacks, fill_value=False))
 
 
-def _emptied(spec: TableSpec, rows: pa.Table, truncation: pa.Table, copy: CopyRows) -> pa.Table:
-    """A row that is gone with a truncation, for each key that there may have been: of one that there was not it changes nothing."""
+def _emptied(spec: TableSpec, rows: pa.Table, truncations: pa.Table, copy: CopyRows) -> Iterator[pa.Table]:
+    """A row that is gone with a truncation, for each key that there may have been: of one that there was not it changes nothing.
+
+    Each but the first ends what came since the one before.
+    """
     places = {each.name: f"c{place}" for place, each in enumerate(spec.columns)}
     keys = [places[name] for name in spec.key]
-    before = rows.filter(pc.less(rows.column(PLACE), truncation.column(PLACE)[0])).select(keys)
-    held = copy(spec, list(spec.key), None).rename_columns(keys).cast(before.schema)
-    once = pa.concat_tables([held, before]).group_by(keys).aggregate([])
-    count = len(once)
-    known = {name: once.column(name) for name in keys}
+    there, since = copy(spec, list(spec.key), None).rename_columns(keys).cast(rows.select(keys).schema), -1
+    for place, own in zip(
+        truncations.column(PLACE).to_pylist(), truncations.select(list(_OWN)).to_batches(1), strict=True
+    ):
+        came = rows.filter(pc.and_(pc.greater(rows.column(PLACE), since), pc.less(rows.column(PLACE), place)))
+        yield _gone(rows.schema, pa.concat_tables([there, came.select(keys)]).group_by(keys).aggregate([]), own)
+        there, since = there.slice(0, 0), place
+
+
+def _gone(schema: pa.Schema, keys: pa.Table, truncation: pa.RecordBatch) -> pa.Table:
+    count = len(keys)
+    known = {name: keys.column(name) for name in keys.column_names}
     known |= {name: pa.chunked_array([pa.repeat(truncation.column(name)[0], count)]) for name in _OWN}
     known[IS_GONE] = pa.chunked_array([pa.repeat(pa.scalar(value=True), count)])
-    return pa.table({each.name: known.get(each.name, pa.nulls(count, each.type)) for each in rows.schema}).cast(
-        rows.schema
-    )
+    return pa.table({each.name: known.get(each.name, pa.nulls(count, each.type)) for each in schema}).cast(schema)

@@ -20,7 +20,7 @@ class LogReading(DatabaseReading):
     number: int
     server: str
     layout: str
-    columns_written: str = ""
+    columns_written: str
     join: Join | None = None
 
     @property
