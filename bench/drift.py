@@ -14,7 +14,8 @@ from typing import Any
 from bench.big_table import TABLE, BigTable, Played, big_table, step
 from bench.measuring import Failed
 from bench.wire import Wire
-from incremental_assets.core.checks.reconcile import Drift, reconcile
+from incremental_assets.core.checks.drift import Drift
+from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.config.terms import terms_of

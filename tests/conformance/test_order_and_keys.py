@@ -6,7 +6,8 @@ import threading
 import time
 from datetime import UTC
 
-from incremental_assets.core.checks.reconcile import Drift, reconcile
+from incremental_assets.core.checks.drift import Drift
+from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.window import Window

@@ -1,6 +1,7 @@
 """What a check says of rows that are gone from the source and not from the copy."""
 
-from incremental_assets.core.checks.reconcile import Drift, reconcile
+from incremental_assets.core.checks.drift import Drift
+from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.model.table import TableSpec
 from tests.core.deletes import DAILY, EACH, ten
 from tests.scenario import ORDERS, orders

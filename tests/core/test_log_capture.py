@@ -19,6 +19,7 @@ from incremental_assets.core.captures.log.reading import of_log
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import SchemaChanged, SelectionError, SourceExchanged, SourceRefused, TermsChanged
 from incremental_assets.core.model.definition import Fact, remembered
+from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableId, TableShape, TableSpec
@@ -158,10 +159,24 @@ def test_other_terms_stop_it() -> None:
         )
 
 
-@pytest.mark.parametrize("mode", [Mode.BACKFILL, Mode.REPAIR, Mode.REPLAY, Mode.FILL])
+@pytest.mark.parametrize("mode", [Mode.BACKFILL, Mode.REPLAY, Mode.FILL])
 def test_nothing_is_read_again_in_parts(mode: Mode) -> None:
     with pytest.raises(SelectionError, match="is not read again in parts"):
         planned(loaded(), mode)
+
+
+def test_a_repair_reads_what_differs_and_leaves_the_position_as_it_is() -> None:
+    before = LOG.landed(to_read(loaded()), Read(2, Shown(0x100)))
+    plan = to_read(before, Mode.REPAIR)
+    assert (plan.reading.finds_differing, plan.reading.finds_gone, plan.reading.behind) == (True, True, "")
+    state = LOG.landed(plan, Read(2, Shown(0x100), compared=KeysCompared(CLOCK)))
+    assert (str(state.position), state.compared, state.rows) == ("0/100", None, None)
+    assert isinstance(state.position, LogPosition)
+    # No change of the log has brought it, so that a history follows the copy.
+    assert (state.position.behind, state.position.lacked) == (None, None)
+    append = replace(SPEC, strategy=Strategy.APPEND)
+    with pytest.raises(SelectionError, match="is not read again in parts"):
+        planned(loaded(spec=append), Mode.REPAIR, append)
 
 
 def test_no_other_server_goes_on_from_a_place_in_this_log() -> None:

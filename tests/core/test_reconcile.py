@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
+from incremental_assets.core.checks.drift import Drift
+from incremental_assets.core.checks.reconcile import reconcile, settled_windows
 from incremental_assets.core.errors import SourceUnreachable, TargetChanged, TermsChanged
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from incremental_assets.core.captures.database.bound import Bound
-from incremental_assets.core.checks.reconcile import Drift
+from incremental_assets.core.checks.drift import Drift
 from incremental_assets.core.checks.verdict import (
     beside_quarantine,
     duplicates,

@@ -117,6 +117,7 @@ class EventCapture:
     turn = "sync"
     is_whole = False
     finds_differing = False
+    tells_changes = False
 
     def plan(
         self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation

@@ -69,6 +69,8 @@ class Capture(Protocol):
     """Whether each sync is about all rows, and goes on from no position."""
     finds_differing: bool
     """Whether a sync compares source and copy, and reads only what differs, though nobody asks for that."""
+    tells_changes: bool
+    """Whether the source says which rows have changed behind a position, so that a copy can be compared, and repaired, beside those."""
 
     def plan(
         self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation

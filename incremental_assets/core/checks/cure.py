@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.model import cures
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.table import TableSpec
@@ -45,6 +46,8 @@ def _of_freshness(verdict: Verdict, spec: TableSpec) -> str:
 def _of_reconciliation(verdict: Verdict, spec: TableSpec) -> str:
     if not verdict.measured:
         return f"{cures.runs(spec)} lists the runs that the copy can be taken back to, from before the other writer"
+    if capture_of(spec).tells_changes and spec.traits.one_row_per_key:
+        return f"{cures.repair(spec.id)} reads again what differs and nothing else"
     if spec.read_by is None:
         return f"{cures.full_refresh(spec)} reads the table again"
     if spec.traits.one_row_per_key:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from incremental_assets.core.checks.look import look
+from incremental_assets.core.captures.registry import capture_of
+from incremental_assets.core.checks.by_log import behind_of, unchanged_of
+from incremental_assets.core.checks.look import Look, look
 from incremental_assets.core.checks.reconcile import CHANGES_ALONE, ONLY_TELLS, settled_windows
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.change_columns import keeps_changes
@@ -15,7 +17,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import EVERYTHING, Window
 from incremental_assets.core.planning.preflight import check_terms
-from incremental_assets.core.ports import Ports
+from incremental_assets.core.ports import Behind, Ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class DifferingRows:
     is_all: bool
     """Whether there are no more than these."""
     through: str | None
-    """The cursor below which rows were compared, as later ones have not settled; None where all rows were."""
+    """The cursor below which rows were compared, as later ones have not settled, or the place in the log up to which the copy has come; None where all rows were."""
 
 
 def differing_rows(spec: TableSpec, grid: Grid | None, most: int, ports: Ports) -> DifferingRows:
@@ -46,14 +48,36 @@ def differing_rows(spec: TableSpec, grid: Grid | None, most: int, ports: Ports) 
         raise SelectionError(
             f"{spec.id}: nothing has settled yet that could be compared; `incremental-assets status` says what the watermark waits for"
         )
+    behind = behind_of(spec, state, ports) if capture_of(spec).tells_changes else None
     seen = look(spec, windows, ports)
+    if behind is not None and seen.windows:
+        return replace(_beside_the_log(spec, seen, behind, most, ports), through=str(state.position))
     if not seen.windows:
-        return DifferingRows(spec, (), seen.rows, is_all=True, through=_through(windows))
+        through = _through(windows) if behind is None else str(state.position)
+        return DifferingRows(spec, (), seen.rows, is_all=True, through=through)
     places = seen.found.places if seen.found else None
     # One more tells that there are more.
     rows = ports.rows.differing_rows(spec, seen.windows, places, most + 1)
     shown = tuple(without_pii(spec, row) for row in rows[:most])
     return DifferingRows(spec, shown, seen.rows, is_all=len(rows) <= most, through=_through(windows))
+
+
+def _beside_the_log(spec: TableSpec, seen: Look, behind: Behind, most: int, ports: Ports) -> DifferingRows:
+    """Without the rows that have changed behind the position, also while the others were read."""
+    if seen.found is None:
+        raise SelectionError(
+            f"{spec.id}: too many rows differ to tell which of them have just changed; run {sync(spec.id)}, and then `incremental-assets check`"
+        )
+    left = unchanged_of(seen.found, behind)
+    rows: tuple[RowDifference, ...] = ()
+    while left.places.numbers:
+        rows = ports.rows.differing_rows(spec, seen.windows, left.places, most + 1)
+        again = unchanged_of(left, behind)
+        if again.places.numbers == left.places.numbers:
+            break
+        rows, left = (), again
+    shown = tuple(without_pii(spec, row) for row in rows[:most])
+    return DifferingRows(spec, shown, seen.rows, is_all=len(rows) <= most, through=None)
 
 
 def _windows(spec: TableSpec, grid: Grid | None, state: State) -> tuple[Window, ...]:

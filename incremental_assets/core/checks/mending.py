@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from incremental_assets.core.checks.reconcile import Drift
-from incremental_assets.core.checks.repair import Repaired, in_words, repair_table
+from incremental_assets.core.checks.drift import Drift
+from incremental_assets.core.checks.repair import Repaired, in_words, repair_table, repairs_by_log
 from incremental_assets.core.checks.verdict import reconciliation
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -28,7 +28,8 @@ def mended(spec: TableSpec, terms: TableConfig, drift: Drift, mending: Mending, 
     """The verdict after a repair; the one before it where there was none."""
     found = reconciliation(spec, terms, drift)
     # What a sync is known to repair is left to that.
-    if not 0 < drift.rows <= terms.mended_at_most or spec.read_by is None or drift.is_expected:
+    can_be = spec.read_by is not None or repairs_by_log(spec)
+    if not 0 < drift.rows <= terms.mended_at_most or not can_be or drift.is_expected:
         return found
     try:
         done = repair_table(spec, terms.partitions, mending.run_id, ports, drift.seen)

@@ -13,9 +13,11 @@ source then no longer shows either; asked the other way round, such a row would 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from incremental_assets.core.captures.registry import capture_of
+from incremental_assets.core.checks.by_log import by_log
+from incremental_assets.core.checks.drift import Drift
 from incremental_assets.core.checks.look import Look, look, look_again
 from incremental_assets.core.checks.row_by_row import NAMED, compared
 from incremental_assets.core.checks.undeleted import undeleted
@@ -37,44 +39,8 @@ from incremental_assets.core.words import agreeing, counted
 
 CHANGES_ALONE = "the copy has every change that the source's log has, and the source shows none but the last of each row, so that the two are not compared"
 ONLY_TELLS = "the source tells what comes, and is not asked for the rows that it has, so that the two are not compared"
+_WITHOUT_KEY = "the copy has every change of a table without a key, and no change says which of its rows are there now, so that the two are not compared"
 _EMPTY = "there is no row in the source and none in the lake"
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """What reconciliation found. `rows`: those that the lake lacks or holds differently."""
-
-    detail: str
-    rows: int = 0
-    through: str | None = None
-    """Every settled row below it is in the lake as it is: a cursor value, or the moment at which the table was read whole."""
-    reached: str | None = None
-    """What `through` is once the drift is repaired; None for a table without a cursor."""
-    looked_at: tuple[Window, ...] = ()
-    """The windows of an incremental table that were compared, touching ones as one."""
-    drifted: tuple[Drifted, ...] = ()
-    """All of the rows, by window; those of the windows that are not named lie in the last piece."""
-    samples: tuple[str, ...] = ()
-    is_expected: bool = False
-    """Whether a sync that is not due yet is known to repair all of it."""
-    cure: str = ""
-    """What to do about it, where another command than for the rest is needed."""
-    was_compared: bool = True
-    """Whether there was anything to compare; rows that have not settled yet are not."""
-    seen: Look | None = field(default=None, repr=False)
-    """What it was found by, so that a repair which follows at once need not look again."""
-    after: int = field(default=0, repr=False, compare=False)
-    """The table's last event before it was looked at."""
-
-    @property
-    def checked(self) -> Window | None:
-        """The range from the first to the last window that was compared."""
-        return Window(self.looked_at[0].lower, self.looked_at[-1].upper) if self.looked_at else None
-
-    @property
-    def windows(self) -> tuple[Window, ...]:
-        """The drifted windows that are named; none for a table that is read whole."""
-        return tuple(piece.window for piece in self.drifted[:NAMED]) if self.looked_at else ()
 
 
 def reconcile(
@@ -98,10 +64,12 @@ def _compared(
     position = ports.checkpoints.position(spec.id)
     if position.state is None:
         return Drift("nothing has landed yet", was_compared=False)
-    if keeps_changes(spec):
-        return Drift(CHANGES_ALONE, was_compared=False)
+    if keeps_changes(spec) and not spec.key:
+        return Drift(_WITHOUT_KEY, was_compared=False)
     if ports.probe.rows is None:
         return Drift(ONLY_TELLS, was_compared=False)
+    if capture_of(spec).tells_changes:
+        return by_log(spec, position.state, ports)
     if spec.read_by is None:
         return _whole(spec, position.state, position.target, ports)
     check_terms(spec, position.state)  # a watermark of another cursor bounds no window of this one

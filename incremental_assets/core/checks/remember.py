@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incremental_assets.core.checks.reconcile import Drift
+from incremental_assets.core.checks.drift import Drift
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Event, EventKind

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from incremental_assets.core.captures.registry import capture_of
+from incremental_assets.core.checks.drift import Drift
 from incremental_assets.core.checks.look import Look, look
-from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
-from incremental_assets.core.checks.remember import remember_windows
+from incremental_assets.core.checks.reconcile import reconcile, settled_windows
+from incremental_assets.core.checks.remember import remember, remember_windows
 from incremental_assets.core.differences.differing import differing_now
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cures import check, full_refresh
@@ -41,7 +42,8 @@ def repair_table(
 
     `just_seen`: by the check that this one follows at once; where the copy is still at that version, no row is looked for that it has not found.
     """
-    if spec.read_by is None:
+    by_log = repairs_by_log(spec)
+    if spec.read_by is None and not by_log:
         raise SelectionError(
             f"{spec.id}: this table is {capture_of(spec).words} and has no windows to repair; read it again with {full_refresh(spec)}"
         )
@@ -50,6 +52,8 @@ def repair_table(
     known = ports.checkpoints.verified().get(spec.id)
     if known is None:
         return _nothing(spec, run_id, f"it was never checked: run {check(spec.id)}")
+    if by_log and known.drifted:
+        return _beside_the_log(spec, grid, run_id, ports)
     windows = _settled(spec, grid, [piece.window for piece in known.drifted], ports) if known.drifted else ()
     if not windows:
         return _nothing(spec, run_id, "no check has found drift that is still there")
@@ -63,6 +67,21 @@ def repair_table(
     left = reconcile(spec, grid, ports, windows, before if alone else None)
     remember_windows(spec, left, ports.checkpoints)
     return Repaired(report, left, merge(windows))
+
+
+def repairs_by_log(spec: TableSpec) -> bool:
+    """Whether rows that differ are read again beside the log, and which have changed behind the copy's position are left to it."""
+    return capture_of(spec).tells_changes and spec.traits.one_row_per_key
+
+
+def _beside_the_log(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) -> Repaired:
+    """What differs is looked for by the sync itself, in the snapshot that it reads."""
+    if not reconcile(spec, grid, ports).rows:
+        return _nothing(spec, run_id, "nothing differs any more")
+    report = sync_table(spec, Request(run_id, Mode.REPAIR), ports)
+    left = reconcile(spec, grid, ports)
+    remember(spec, left, ports.checkpoints)
+    return Repaired(report, left)
 
 
 def attempt_repair(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) -> Repaired:

@@ -10,7 +10,7 @@ from datetime import datetime
 from incremental_assets.core.captures.database.comparing import deletes_due
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.cure import of_schema
-from incremental_assets.core.checks.reconcile import Drift
+from incremental_assets.core.checks.drift import Drift
 from incremental_assets.core.checks.row_by_row import NAMED
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.model.cures import full_refresh_of, sync

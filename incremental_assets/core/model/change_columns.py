@@ -8,6 +8,7 @@ from enum import StrEnum
 from incremental_assets.core.errors import NameRefused
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.strategies import Strategy
 
 OP, COMMIT_LSN, CHANGE_NUMBER, COMMIT_AT = "_op", "_commit_lsn", "_change_number", "_commit_at"
 """Changes are ordered by the second and third."""
@@ -64,6 +65,11 @@ def with_changes(spec: TableSpec) -> TableSpec:
             f"`columns: {{exclude: [{taken[0]}]}}`"
         )
     return replace(spec, shape=replace(spec.shape, columns=(*spec.columns, *_COLUMNS)))
+
+
+def as_it_is(spec: TableSpec) -> TableSpec:
+    """What all changes come to: the source's rows, one for each key."""
+    return replace(as_in_source(spec), strategy=Strategy.UPSERT) if keeps_changes(spec) else spec
 
 
 def as_in_source(spec: TableSpec) -> TableSpec:

@@ -24,11 +24,20 @@ from incremental_assets.core.ports.lake import (
     LakeRows,
     LakeWriter,
 )
-from incremental_assets.core.ports.source import OpenSource, Probe, Snapshot, Source, SourceRows
+from incremental_assets.core.ports.source import (
+    Behind,
+    OpenSource,
+    Probe,
+    Snapshot,
+    Source,
+    SourceRows,
+    TellsChanges,
+)
 from incremental_assets.core.ports.staging import GoneRows, Stage
 from incremental_assets.core.ports.sync_ports import Ports
 
 __all__ = [
+    "Behind",
     "Bounded",
     "ByteHashed",
     "Checkpoints",
@@ -55,5 +64,6 @@ __all__ = [
     "SourceKeys",
     "SourceRows",
     "Stage",
+    "TellsChanges",
     "Windowed",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.model.cursor import CursorValue
@@ -12,6 +13,7 @@ from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
@@ -58,6 +60,24 @@ class SourceRows(Protocol):
 
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows | None]:
         """The rows of the windows, in a snapshot of their own that is held until the block ends; None where the source cannot tell."""
+
+
+class Behind(Protocol):
+    """What has changed in a source behind the position of a copy, whose version was chosen after this was asked for."""
+
+    def among(self, places: AbstractSet[int]) -> frozenset[int]:
+        """Those at which a row has changed since, as far as the source has come by now: none that was compared in the meantime is left out."""
+
+    def most(self) -> int:
+        """No fewer than the rows that have changed since, likewise."""
+
+
+@runtime_checkable
+class TellsChanges(Protocol):
+    """What a source's rows may offer beside, where its log says which of them have changed."""
+
+    def behind(self, spec: TableSpec, state: State) -> Behind:
+        """What has changed behind the state's position."""
 
 
 class Snapshot(Protocol):

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from incremental_assets.adapters.delta import lake_history
+from incremental_assets.adapters.delta import lake_history, live
 from incremental_assets.adapters.logs.postgresql import (
+    changed_keys,
     completing,
     every_change,
     gathering,
@@ -22,6 +23,7 @@ from incremental_assets.adapters.logs.postgresql import (
     start_anew,
     versions_file,
 )
+from incremental_assets.adapters.logs.postgresql.changed_keys import ChangedKeys
 from incremental_assets.adapters.logs.postgresql.following import Record
 from incremental_assets.adapters.logs.postgresql.gathering import Gathered
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot
@@ -29,6 +31,7 @@ from incremental_assets.adapters.logs.postgresql.segments import shelf
 from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Piece
 from incremental_assets.adapters.spark.own_names import SINCE
 from incremental_assets.core.captures.log import capture
+from incremental_assets.core.checks import reconcile
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.syncing import recovery, sync
@@ -36,6 +39,7 @@ from tests.adapters.logs import (
     test_capture,
     test_capture_joined,
     test_capture_refused,
+    test_check,
     test_every_change,
     test_history,
     test_history_killed,
@@ -132,6 +136,11 @@ def _of_no_dead_run(patch: Patch) -> None:
 
 def _history(shop: Open, *tables: str) -> LoggedShop:
     return shop(*tables or (test_history.ORDERS,), more=test_history.SCD2)
+
+
+def _by_hand_of_the_next_sync(patch: Patch) -> None:
+    """Whatever differs is what the next sync brings."""
+    patch.setattr(reconcile, "by_log", lambda spec, state, ports: reconcile._whole(spec, state, None, ports))
 
 
 VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
@@ -254,6 +263,36 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     "a key that may be deferred is one at every moment": (
         lambda patch: patch.setattr(source_log, "check_table", lambda *_: ""),
         lambda shop, _: test_capture_refused.test_keys_that_two_rows_may_have_at_once_are_refused_by_name(shop),
+    ),
+    "what differs comes with the next sync": (
+        _by_hand_of_the_next_sync,
+        lambda shop, _: test_check.wrong_rows_beside_writers(shop(more="history: scd2")),
+    ),
+    "what has just changed has drifted": (
+        lambda patch: patch.setattr(ChangedKeys, "among", lambda *_: frozenset()),
+        lambda shop, _: test_check.no_drift_beside_writers(shop()),
+    ),
+    "the log is read before the source is": (
+        lambda patch: patch.setattr(source_log.SourceLog, "read_to_now", lambda *_: None),
+        lambda shop, _: test_check.no_drift_beside_writers(shop()),
+    ),
+    "what was decoded is what a check sees": (
+        lambda patch: patch.setattr(ChangedKeys, "_hidden", lambda _: iter(())),
+        lambda shop, _: test_check.a_commit_that_the_copy_has_and_the_source_does_not_show(shop()),
+    ),
+    "a repair takes what the source shows": (
+        lambda patch: patch.setattr(logged, "_without", lambda places, _: places),
+        lambda shop, _: test_check.a_commit_that_the_copy_has_and_the_source_does_not_show(shop()),
+    ),
+    "keys are their texts": (
+        lambda patch: patch.setattr(
+            changed_keys, "_comparable", lambda column, values: (column, values.cast("string"))
+        ),
+        lambda shop, _: test_check.keys_of_all_kinds(shop(ORDERS, test_check.SEVERAL)),
+    ),
+    "the last change of a key is its row": (
+        lambda patch: patch.setattr(live, "replayed", live.latest_of_each_key),
+        lambda shop, _: test_check.changes_come_to_the_source(_every_change(shop, ORDERS)),
     ),
     "a new slot goes on from the old one": (
         lambda patch: patch.setattr(start_anew, "Manifest", lambda *of: Manifest(*of[:-1], {})),

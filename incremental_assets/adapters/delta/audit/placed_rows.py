@@ -11,7 +11,9 @@ from incremental_assets.adapters.delta.audit.checksums import Held, in_any, rows
 from incremental_assets.adapters.delta.audit.placed import PLACE, hashed, spread_of, sums_of
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.spark.own_names import HASH
+from incremental_assets.core.model.change_columns import as_in_source, keeps_changes
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.table import Column
 from incremental_assets.core.model.window import Window
 
 
@@ -21,6 +23,11 @@ class HeldRows:
     def __init__(self, held: Held, windows: Sequence[Window], lake: str) -> None:
         self._held, self._spec, self._windows = held, held.spec, windows
         self._explained = partial(explained, held.spec.id, lake)
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        """Those of the source's rows, with which they are compared."""
+        return as_in_source(self._spec).columns
 
     # To load a table makes Spark read its log: not before it is asked.
     @cached_property
@@ -43,10 +50,11 @@ class HeldRows:
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
         """The number of rows and the sum of their hashes by part, in one scan of the files that may hold them."""
         with self._explained():
-            return sums_of(hashed(self._spec, self._latest, within, self._spec.columns), shift)
+            return sums_of(hashed(self._spec, self._latest, within, self._columns), shift)
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
-        """Place and hash of each row within, every version that an append kept included."""
+        """Place and hash of each row within, every version that an append kept included; of one that keeps changes of the rows alone that they come to."""
+        rows = self._latest if keeps_changes(self._spec) else self._every
         with self._explained():
-            found = hashed(self._spec, self._every, within, self._spec.columns).collect()
+            found = hashed(self._spec, rows, within, self._columns).collect()
             return [(row[PLACE], row[HASH]) for row in found]

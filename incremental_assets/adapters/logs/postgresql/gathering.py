@@ -79,6 +79,11 @@ def landed_last(shelf: Shelf, spec: TableSpec, at: LogPosition) -> pa.Table | No
     return _together(spec, list(_rows(shelf, spec, asked)))
 
 
+def changed_behind(shelf: Shelf, spec: TableSpec, at: LogPosition) -> Iterator[pa.Table]:
+    """All that a copy at this position lacks, some thousands at a time. Raises likewise."""
+    return _rows(shelf, spec, _Range(at.number, at.lsn or 0, at.join))
+
+
 def _rows(shelf: Shelf, spec: TableSpec, asked: _Range) -> Iterator[pa.Table]:
     """The changes of the range that the copy lacks, some thousands at a time."""
     snapshot = _snapshot(asked.joined)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.logs.postgresql.batch import latest
+from incremental_assets.adapters.logs.postgresql.changed_keys import ChangedKeys
 from incremental_assets.adapters.logs.postgresql.completing import CopyRows, completed
 from incremental_assets.adapters.logs.postgresql.disk import IN_SEGMENTS, written_to
 from incremental_assets.adapters.logs.postgresql.every_change import Landed, Quarantined, every_change
@@ -36,13 +38,15 @@ from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.change_columns import as_in_source
+from incremental_assets.core.model.cures import full_refresh
+from incremental_assets.core.model.key_parts import KeyParts, Sought
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Seek, Snapshot
+from incremental_assets.core.ports import PlacedRows, Seek, Snapshot, SourceKeys
 
 _AGAIN_SECONDS = 0.5
 _FROM_LOG = Estimate(unknown="read from the log, which does not tell how much of it is this table's")
@@ -72,6 +76,10 @@ class LoggedProbe(SqlProbe):
         seen = iter(self._log.seen(logged) if logged else ())
         return tuple(next(seen) if spec.capture == LOG else None for spec in specs)
 
+    def behind(self, spec: TableSpec, state: State) -> ChangedKeys:
+        """What has changed of a table that is read from the log behind its copy's position."""
+        return changed_keys(self._log, spec, state)
+
     def log_sql(self, specs: Sequence[TableSpec]) -> str:
         """What is missing of publication and slot."""
         return self._log.missing_sql([spec for spec in specs if spec.capture == LOG])
@@ -90,6 +98,14 @@ class LoggedProbe(SqlProbe):
             0.0 if look.spec.capture == LOG and _is_there(look, next(seen)) else lag
             for look, lag in zip(looks, super().lag(looks), strict=True)
         )
+
+
+def changed_keys(log: SourceLog, spec: TableSpec, state: State) -> ChangedKeys:
+    """Asked before a comparison, which may begin once it is there. Raises SourceUnreachable, SourceRefused."""
+    at = state.position
+    if not isinstance(at, LogPosition):
+        raise TypeError(f"{spec.id} is not read from a log: {type(at).__name__}")
+    return ChangedKeys(log, as_in_source(spec), at, log.shown())
 
 
 def _is_there(look: ObserveRequest, seen: LogSeen) -> bool:
@@ -111,13 +127,17 @@ class Read:
     end: int
     join: Join | None
     opened: Callable[[], Any]
-    keys: None = None
-    sought: None = None
+    keys: SourceKeys | None = None
+    sought: Sought | None = None
 
     @property
     def frame(self) -> Any:
         """Of a load alone."""
         return self.opened()
+
+
+def _without(places: KeyParts, moved: AbstractSet[int]) -> KeyParts:
+    return replace(places, numbers=(places.numbers or frozenset()) - moved)
 
 
 def _of_load(plan: SyncPlan, taken: Snapshot, begun: Begun, joined: Joined) -> Read:
@@ -144,16 +164,41 @@ class LoggedSource:
             return self._inner.snapshot(plan)
         return self._loaded(plan) if plan.reading.begin is None else self._changed(plan)
 
-    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
-        """As the database does."""
-        return self._inner.compared(plan, seek)
+    @contextmanager
+    def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Snapshot]:
+        """As the database does; of a table that is read from the log without the rows that have changed behind its position, which the log brings."""
+        if not isinstance(plan.reading, LogReading) or plan.previous is None:
+            with self._inner.compared(plan, seek) as taken:
+                yield taken
+            return
+        self._check_two_sessions(plan)
+        changed = changed_keys(self._log, plan.spec, plan.previous)
+
+        def unchanged(rows: PlacedRows) -> Sought:
+            found = seek(rows)
+            if found.places is None or found.vanished is None:
+                raise SourceRefused(
+                    f"{plan.spec.id}: more rows differ from the source than are read again one by one; read everything again with {full_refresh(plan.spec)}"
+                )
+            moved = changed.among(found.places.numbers or frozenset())
+            return replace(found, places=_without(found.places, moved), vanished=_without(found.vanished, moved))
+
+        with self._inner.compared(plan, unchanged) as taken:
+            end = plan.reading.begin or 0
+            yield Read(
+                taken.rows,
+                taken.rejected,
+                taken.parts,
+                end,
+                plan.reading.join,
+                lambda: taken.frame,
+                taken.keys,
+                taken.sought,
+            )
 
     @contextmanager
     def _loaded(self, plan: SyncPlan) -> Iterator[Read]:
-        if self._log.address.budget.is_single:
-            raise SourceRefused(
-                f"{plan.spec.id}: while a table is loaded beside the log, its snapshot and the log are asked at once; write `parallel: {{connections: 2}}` or more"
-            )
+        self._check_two_sessions(plan)
         begun = self._log.begin(plan.spec)
         until = time.monotonic() + self._log.patience
         while True:
@@ -185,6 +230,12 @@ class LoggedSource:
             rejected = len(rows) - rows.column(REJECT_REASON).null_count
             part = LogPart(str(path), path.stat().st_size)
             yield Read(len(rows), rejected, (part,), found.end, join, self._no_frame)
+
+    def _check_two_sessions(self, plan: SyncPlan) -> None:
+        if self._log.address.budget.is_single:
+            raise SourceRefused(
+                f"{plan.spec.id}: while a table is loaded or repaired beside the log, its snapshot and the log are asked at once; write `parallel: {{connections: 2}}` or more"
+            )
 
     def _rows(self, plan: SyncPlan, changes: pa.Table) -> pa.Table:
         if plan.spec.traits.keeps_versions:

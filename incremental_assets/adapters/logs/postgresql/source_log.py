@@ -17,7 +17,7 @@ from incremental_assets.adapters.logs.postgresql.alone import alone
 from incremental_assets.adapters.logs.postgresql.disk import RESTORE, written_to
 from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_table
 from incremental_assets.adapters.logs.postgresql.following import Following, Record, forget, record, record_in
-from incremental_assets.adapters.logs.postgresql.joining import Snapshot
+from incremental_assets.adapters.logs.postgresql.joining import TAKEN, Snapshot
 from incremental_assets.adapters.logs.postgresql.look import Holder, Look, Member, holders, look
 from incremental_assets.adapters.logs.postgresql.missing import missing_sql
 from incremental_assets.adapters.logs.postgresql.reading import Log, Moment, Range, read_on
@@ -30,7 +30,7 @@ from incremental_assets.adapters.logs.postgresql.start_anew import start_anew
 from incremental_assets.adapters.logs.postgresql.switching import Switching
 from incremental_assets.adapters.logs.postgresql.walsender import Walsender
 from incremental_assets.adapters.permissions import own_folder
-from incremental_assets.core.captures.log.lsn import lsn_of
+from incremental_assets.core.captures.log.lsn import lsn_of, lsn_text
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.captures.log.position import Join
 from incremental_assets.core.config.database_settings import LogTerms
@@ -150,13 +150,19 @@ class SourceLog:
             shown = Snapshot.of(visible, written)
             if not shown.is_after(begun.following.next_xid) or shown.hides(begun.passed):
                 return None
-            until = time.monotonic() + self.patience
-            while not shown.is_durable(lsn_of(_one(asked, _FLUSHED))):
-                this_process.refuse(self.terms.slot)
-                if time.monotonic() > until:
-                    raise SourceUnreachable(f"the source does not write its log to disk up to {written}; try again")
-                time.sleep(_POLL_SECONDS)
+            self._wait_until_durable(asked, shown)
             return Joined(None if shown.is_passed(begun.position) else Join(visible, shown.looked_at))
+
+    def shown(self) -> Snapshot:
+        """Which transactions the source shows now: every later snapshot shows them too."""
+        with self._asked() as asked:
+            return self._shown(asked)
+
+    def read_to_now(self, spec: TableSpec, oid: int, landed: int) -> Range:
+        """As `read_on`, and up to all that any snapshot before has shown."""
+        with self._asked() as asked:
+            self._wait_until_durable(asked, self._shown(asked))
+        return self.read_on(spec, oid, landed)
 
     def holders(self) -> tuple[Holder, ...]:
         """What is open in the source for the longest time."""
@@ -176,6 +182,20 @@ class SourceLog:
             found = self._read_on(asked, known)
             self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
             return found
+
+    def _shown(self, asked: Asked) -> Snapshot:
+        ((visible, written),) = asked.execute(TAKEN)
+        return Snapshot.of(visible, written)
+
+    def _wait_until_durable(self, asked: Asked, shown: Snapshot) -> None:
+        until = time.monotonic() + self.patience
+        while not shown.is_durable(lsn_of(_one(asked, _FLUSHED))):
+            this_process.refuse(self.terms.slot)
+            if time.monotonic() > until:
+                raise SourceUnreachable(
+                    f"the source does not write its log to disk up to {lsn_text(shown.looked_at)}; try again"
+                )
+            time.sleep(_POLL_SECONDS)
 
     def _gone_on(self, found: Look) -> Record:
         """Which tables are followed, from where the log was left, or anew where that cannot be gone on from."""

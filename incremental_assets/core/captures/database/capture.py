@@ -39,6 +39,7 @@ class DatabaseCapture:
     turn = "sync"
     is_whole = False
     finds_differing = False
+    tells_changes = False
 
     def plan(
         self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation

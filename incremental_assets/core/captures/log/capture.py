@@ -36,6 +36,7 @@ class LogCapture(DatabaseCapture):
 
     words = "read from the log"
     gone = "the log says which rows are gone"
+    tells_changes = True
 
     def read(
         self, spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, seen: DatabaseObservation
@@ -44,7 +45,8 @@ class LogCapture(DatabaseCapture):
         found, at = _log_of(spec, seen), _position(state)
         if found.refused is not None:
             raise found.refused
-        if request.mode.reads_again:
+        is_repair = request.mode is Mode.REPAIR and spec.traits.one_row_per_key
+        if request.mode.reads_again and not is_repair:
             raise SelectionError(
                 f"{spec.id}: a table that is read from the log is not read again in parts, as the log goes on from where it is; "
                 f"read everything again with {full_refresh(spec)}"
@@ -56,7 +58,7 @@ class LogCapture(DatabaseCapture):
                 raise found.behind
             _check_same(spec, at, found, layout)
             _check_shown(spec, state)
-            if found.flushed <= begin:
+            if found.flushed <= begin and not is_repair:
                 reason = f"the log has nothing behind {lsn_text(begin)}"
                 return NothingToDo(reason, *_promise(begin, of_shown(spec)), None, None, warnings=found.warnings)
         elif state is not None:
@@ -73,6 +75,8 @@ class LogCapture(DatabaseCapture):
             layout=layout,
             columns_written=found.columns_written,
             join=None if begin is None else at.join,
+            finds_differing=is_repair,
+            finds_gone=is_repair,
         )
         warnings = (*identity_hidden(seen.bound), *found.warnings)
         return SyncPlan(spec, request, commit_ids, reading, state, warnings)
@@ -82,8 +86,12 @@ class LogCapture(DatabaseCapture):
         return plan
 
     def landed(self, plan: SyncPlan, read: Read) -> State:
-        """How far it was read."""
+        """How far it was read; rows that were repaired are there as they were at the position, which stays."""
         reading, found = of_log(plan), shown_by_log(read.snapshot)
+        if reading.finds_differing:
+            # A history follows them by the copy: no change of the log has brought them.
+            stays = replace(_position(plan.previous), behind=None, lacked=None)
+            return landed(plan, stays, replace(read, compared=None))
         position = LogPosition(
             lsn=found.end,
             number=reading.number,
@@ -97,7 +105,7 @@ class LogCapture(DatabaseCapture):
         return landed(plan, position, read)
 
     def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
-        """The log may have gone on between the look and the read."""
+        """The log may have gone on between the look and the read; a repair goes nowhere."""
         end = _position(state).lsn
         if end is None or plan.reading.promise.guarantee is not Guarantee.SETTLED:
             return report, state

@@ -31,12 +31,12 @@ class LogReading(DatabaseReading):
     @property
     def comes_once(self) -> bool:
         """The changes behind a position are none of those before it, and the position is that of the copy."""
-        return True
+        return not self.finds_differing
 
     @property
     def behind(self) -> str:
-        """Where the changes begin, as the server writes it."""
-        return "" if self.begin is None else lsn_text(self.begin)
+        """Where the changes begin, as the server writes it; a repair reads rows, and goes on from nowhere."""
+        return "" if self.begin is None or self.finds_differing else lsn_text(self.begin)
 
 
 class LogSnapshot(Protocol):
