@@ -78,6 +78,8 @@ class Sequence:
     """Whether it continues from its last value after a crash (PostgreSQL: not if it is UNLOGGED)."""
     always: bool = False
     """Whether the source refuses a number that a row brings itself (GENERATED ALWAYS AS IDENTITY)."""
+    trigger: str = ""
+    """A trigger that may give a row another number than the one that was drawn; empty where none does."""
 
 
 @dataclass(frozen=True, slots=True)

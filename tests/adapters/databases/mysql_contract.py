@@ -148,6 +148,14 @@ def made(server: EmbeddedMariaDB, words: Words = KINDS["datetime"]) -> Shop:
     return shop
 
 
+def renumbered(shop: Shop) -> tuple[str, ...]:
+    """A trigger is shown to whoever may make one."""
+    return (
+        f"GRANT TRIGGER ON {shop.database}.* TO reader@'127.0.0.1'",
+        "CREATE TRIGGER renumbers BEFORE INSERT ON things FOR EACH ROW SET NEW.id = 7 - NEW.note",
+    )
+
+
 @pytest.fixture(params=KINDS)
 def world(request: pytest.FixtureRequest, server: EmbeddedMariaDB) -> Shop:
     return made(server, KINDS[request.param])

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
@@ -37,6 +38,8 @@ class Stamps:
     """What takes that away."""
     again: Callable[[str], tuple[str, ...]] = lambda _: ()
     """What brings it back."""
+    renumbered: tuple[str, ...] = ()
+    """What has a trigger give a new row of the table `things` another `id` than the database has drawn."""
 
 
 def table(world: World, default: str = "", more: str = "", kind: str = "") -> None:
@@ -133,6 +136,26 @@ def test_what_stamps_updates_is_looked_at_each_time_and_what_was_altered_meanwhi
     assert found is Guarantee.BEST_EFFORT
     assert any("was altered since the last sync" in each for each in decision.warnings)
     probe.close()
+
+
+def test_numbers_are_not_promised_where_a_trigger_may_give_others(world: World, stamps: Stamps) -> None:
+    table(world, world.words.now)
+    by_number = Cursor("id", CursorType.INTEGER)
+
+    def promised() -> tuple[Guarantee, str]:
+        probe = SqlProbe(world.address, "shop")
+        settled = planned(probe, spec_of(world, "things", by_number, strategy=Strategy.APPEND)).reading.settled
+        probe.close()
+        return settled.guarantee, settled.reason
+
+    world.execute("INSERT INTO things (note) VALUES ('one')", *stamps.triggers("things"))
+    assert promised()[0] is Guarantee.SETTLED
+    world.execute(*stamps.renumbered)
+    found, reason = promised()
+    assert (found, reason.partition(" than")[0]) == (
+        Guarantee.BEST_EFFORT,
+        "the trigger renumbers may give 'id' another number",
+    )
 
 
 def test_who_stamps_is_the_same_however_the_catalogue_is_asked(world: World, stamps: Stamps, probe: Any) -> None:

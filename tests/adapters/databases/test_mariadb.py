@@ -16,7 +16,7 @@ from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import SourceUnreachable, orders
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
-from tests.adapters.databases.mysql_contract import Shop, elsewhere, state_of
+from tests.adapters.databases.mysql_contract import Shop, elsewhere, renumbered, state_of
 from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute under load
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
@@ -34,7 +34,7 @@ def server(mariadb: EmbeddedMariaDB) -> EmbeddedMariaDB:
 @pytest.fixture
 def stamps(world: Shop) -> Stamps:
     hour = "(date_format(now(), '%Y-%m-%d %H:00:00'))"
-    return Stamps(hour, "(now() - interval 1 hour)", world.words.on_update)
+    return Stamps(hour, "(now() - interval 1 hour)", world.words.on_update, renumbered=renumbered(world))
 
 
 def test_where_tls_is_wanted_a_server_without_it_is_refused(shop: Shop) -> None:

@@ -13,7 +13,7 @@ from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import SourceUnreachable, orders, synced
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
-from tests.adapters.databases.mysql_contract import Shop
+from tests.adapters.databases.mysql_contract import Shop, renumbered
 from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute under load
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
@@ -33,7 +33,7 @@ def server(mysql: EmbeddedMySQL) -> EmbeddedMySQL:
 @pytest.fixture
 def stamps(world: Shop) -> Stamps:
     """A default takes expressions from MySQL 8.0.13 on."""
-    return Stamps("", "", world.words.on_update)
+    return Stamps("", "", world.words.on_update, renumbered=renumbered(world))
 
 
 @pytest.mark.parametrize("tls", ["disable", "require"])

@@ -177,6 +177,10 @@ def stamps() -> Stamps:
         triggers=lambda table: (touch_function("at"), touch_trigger(table)),
         off=lambda table: (f"ALTER TABLE {table} DISABLE TRIGGER touch",),
         again=lambda table: (f"ALTER TABLE {table} ENABLE TRIGGER touch",),
+        renumbered=(
+            "CREATE FUNCTION renumber() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.id := NEW.id - 1000; RETURN NEW; END$$",
+            "CREATE TRIGGER renumbers BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION renumber()",
+        ),
     )
 
 

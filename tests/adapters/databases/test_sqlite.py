@@ -150,6 +150,9 @@ def stamps() -> Stamps:
         triggers=lambda table: (touching(table, "at"),),
         off=lambda table: (f"DROP TRIGGER {table}_touch",),
         again=lambda table: (touching(table, "at"),),
+        renumbered=(
+            "CREATE TRIGGER renumbers AFTER INSERT ON things BEGIN UPDATE things SET id = -NEW.id WHERE id = NEW.id; END",
+        ),
     )
 
 

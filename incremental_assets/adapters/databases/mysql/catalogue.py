@@ -13,7 +13,7 @@ from incremental_assets.adapters.databases.mysql.connect import Connection, Text
 from incremental_assets.adapters.databases.mysql.definition import FILES, MADE, VIEWS, facts, shown_by
 from incremental_assets.adapters.databases.mysql.errors import LOCK_WAIT, NO_TABLE, parts_of
 from incremental_assets.adapters.databases.mysql.sql import relation
-from incremental_assets.adapters.databases.mysql.stamps.columns import Declared, Trigger, stamping_of
+from incremental_assets.adapters.databases.mysql.stamps.columns import Declared, Trigger, renumbering, stamping_of
 from incremental_assets.adapters.databases.mysql.transactions import NO_PRIVILEGE
 from incremental_assets.adapters.databases.mysql.types import spark_type
 from incremental_assets.adapters.databases.sentences import LOCKED, UNDESCRIBED
@@ -129,7 +129,7 @@ def _told(connection: Connection, shape: TableShape) -> TableShape | None:
 def _stamped(
     shape: TableShape, declared: Sequence[tuple[Text, ...]], triggers: Mapping[tuple[Text, Text], Sequence[Trigger]]
 ) -> TableShape:
-    """With what stamps each column of times."""
+    """With what stamps each column of times, and whether a trigger gives other numbers than are drawn."""
     texts = [tuple(each or "" for each in column) for column in declared]
     table = [
         Declared(name, kind, default, generated, extra)
@@ -138,7 +138,12 @@ def _stamped(
     ]
     own = triggers.get((shape.id.schema, shape.id.name), ())
     stampings = {each.name: stamping_of(each, table, own) for each in table}
-    return replace(shape, columns=tuple(replace(each, stamps=stampings.get(each.name)) for each in shape.columns))
+    numbers = {
+        each.name: each.sequence and replace(each.sequence, trigger=renumbering(each.name, own))
+        for each in shape.columns
+    }
+    columns = (replace(each, stamps=stampings.get(each.name), sequence=numbers[each.name]) for each in shape.columns)
+    return replace(shape, columns=tuple(columns))
 
 
 def _shape(

@@ -10,7 +10,7 @@ from incremental_assets.adapters.databases.postgresql.collation import COLLATION
 from incremental_assets.adapters.databases.postgresql.definition import COLUMNS, VIEWED, facts_of, of_column, shown_by
 from incremental_assets.adapters.databases.postgresql.encodings import legible, may_be_other, shown
 from incremental_assets.adapters.databases.postgresql.settled.bound import known_zone
-from incremental_assets.adapters.databases.postgresql.stamps.catalogue import read_stampings
+from incremental_assets.adapters.databases.postgresql.stamps.catalogue import Written, read_written
 from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
 from incremental_assets.core.model.definition import Fact
@@ -167,11 +167,8 @@ def read_catalogue(
             name, text, spark, fidelity, nullable, comment, identity, sequence, other, shown_by=shown_by(looked_up)
         )
         columns[oid].append(_compared(column, comparing[oid, name]))
-    stampings = read_stampings(asked, columns)
-    columns = {
-        oid: [replace(column, stamps=stampings.get((oid, column.name))) for column in found]
-        for oid, found in columns.items()
-    }
+    written = read_written(asked, columns)
+    columns = {oid: [_written(column, oid, written) for column in found] for oid, found in columns.items()}
     primary: dict[int, tuple[str, ...]] = {}
     unique: dict[int, list[tuple[str, ...]]] = {oid: [] for oid in oids}
     inherited: dict[int, tuple[str, ...]] = {}
@@ -218,6 +215,13 @@ def read_catalogue(
         )
         for oid, schema, name, comment, rows, size, updates, splits, pages, row_versions, filtered, arrivals, logged, files, viewed in tables
     )
+
+
+def _written(column: Column, table: int, by: Written) -> Column:
+    """With what of the database writes it."""
+    trigger = by.renumbering.get((table, column.name), "")
+    sequence = column.sequence and replace(column.sequence, trigger=trigger)
+    return replace(column, stamps=by.stampings.get((table, column.name)), sequence=sequence)
 
 
 def _compared(column: Column, of: Comparing) -> Column:

@@ -11,7 +11,7 @@ from incremental_assets.adapters.databases.sentences import UNDESCRIBED
 from incremental_assets.adapters.databases.sqlite.collation import BINARY, column_collations, compared
 from incremental_assets.adapters.databases.sqlite.damaged_schema import unread
 from incremental_assets.adapters.databases.sqlite.definition import FileSchema
-from incremental_assets.adapters.databases.sqlite.stamps.columns import Trigger, stamping_of
+from incremental_assets.adapters.databases.sqlite.stamps.columns import Trigger, renumbering, stamping_of
 from incremental_assets.adapters.databases.sqlite.stamps.trigger import Table
 from incremental_assets.adapters.databases.sqlite.types import is_unicode, readings, spark_type
 from incremental_assets.adapters.databases.stamps.reading import TIMES
@@ -116,10 +116,15 @@ def _shape(connection: sqlite3.Connection, table: TableId, listed: Listed) -> Ta
         tuple(compared(plain[name], collation, strict=listed.strict) for name, collation in index.items())
         for index in enforced
     ]
-    stampings = _stampings(connection, Table(table.name, key), columns, defaults)
+    triggers = [Trigger(name, sql) for name, sql in _ask(connection, _TRIGGERS, (table.name,))]
+    stampings = _stampings(connection, (Table(table.name, key), triggers), columns, defaults)
+    if sequence is not None:
+        sequence = replace(sequence, trigger=renumbering(alias, Table(table.name, key), triggers))
     return TableShape(
         id=table,
-        columns=tuple(replace(each, stamps=stampings.get(each.name)) for each in columns),
+        columns=tuple(
+            replace(each, stamps=stampings.get(each.name), sequence=each.sequence and sequence) for each in columns
+        ),
         primary_key=key if filled.issuperset(key) else (),
         own_key=() if filled.issuperset(key) else key,
         unique_keys=tuple(tuple(index) for index in enforced if tuple(index) != key),
@@ -129,10 +134,13 @@ def _shape(connection: sqlite3.Connection, table: TableId, listed: Listed) -> Ta
 
 
 def _stampings(
-    connection: sqlite3.Connection, table: Table, columns: Sequence[Column], defaults: Mapping[str, str]
+    connection: sqlite3.Connection,
+    of: tuple[Table, Sequence[Trigger]],
+    columns: Sequence[Column],
+    defaults: Mapping[str, str],
 ) -> dict[str, Stamping]:
     """What stamps each column of times; those of a view, by no trigger that we know."""
-    triggers = [Trigger(name, sql) for name, sql in _ask(connection, _TRIGGERS, (table.name,))]
+    table, triggers = of
     ((version,),) = _ask(connection, "PRAGMA schema_version")
     return {
         each.name: stamping_of(each.name, defaults.get(each.name) or "", table, triggers, version)

@@ -69,6 +69,10 @@ def of_numbers(spec: TableSpec) -> str:
             f"nothing proves that a new {cursor.column!r} is the highest: no default draws it from one sequence of the database, "
             "and a trigger or an application that does cannot be seen"
         )
+    if sequence.trigger:
+        return (
+            f"the trigger {sequence.trigger} may give {cursor.column!r} another number than the next of {sequence.name}"
+        )
     if sequence.step < 0:
         return f"the sequence {sequence.name} counts down, and new rows come below the highest {cursor.column!r}"
     if sequence.cycles:

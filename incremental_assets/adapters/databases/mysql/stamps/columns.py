@@ -66,6 +66,12 @@ def stamping_of(column: Declared, table: Sequence[Declared], triggers: Sequence[
     )
 
 
+def renumbering(column: str, triggers: Sequence[Trigger]) -> str:
+    """A trigger that may give the column of a row that is inserted another number than the server has drawn; empty where none does."""
+    at_insert = (each for each in triggers if each.event == INSERT)
+    return next((each.name for each in at_insert if outcome_of(each.statement, column, INSERT) != KEPT), "")
+
+
 def _written(column: Declared, table: Sequence[Declared], triggers: Sequence[Trigger], event: str) -> Found:
     if column.generated:
         return _of_expression(column, column.generated, _held(table, triggers, event))

@@ -94,17 +94,35 @@ class _Part:
 _Parts = Mapping[int, _Part]
 
 
-def read_stampings(asked: Asked, columns: Mapping[int, Sequence[Column]]) -> dict[tuple[int, str], Stamping]:
-    """What stamps each column of times, by the table's number and the column's name."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the database itself writes into the columns of tables, by the table's number and the column's name."""
+
+    stampings: Mapping[tuple[int, str], Stamping]
+    """Of each column of times what stamps it."""
+    renumbering: Mapping[tuple[int, str], str]
+    """Of a column that draws its numbers the trigger that may give a row another one."""
+
+
+def read_written(asked: Asked, columns: Mapping[int, Sequence[Column]]) -> Written:
+    """Of the columns of some tables."""
     timed = {oid: [each for each in found if each.spark_type in TIMES] for oid, found in columns.items()}
-    oids = [oid for oid, found in timed.items() if found]
+    drawn = {oid: [each.name for each in found if each.sequence] for oid, found in columns.items()}
+    oids = [oid for oid in columns if timed[oid] or drawn[oid]]
     tables = _tables(asked, oids) if oids else {}
-    return {
-        (oid, column.name): _stamping(column, oid, tables[oid], timed[oid])
-        for oid in oids
-        if oid in tables
-        for column in timed[oid]
-    }
+    return Written(
+        {
+            (oid, column.name): _stamping(column, oid, tables[oid], timed[oid])
+            for oid in tables
+            for column in timed[oid]
+        },
+        {(oid, name): trigger for oid in tables for name in drawn[oid] if (trigger := _renumbering(name, tables[oid]))},
+    )
+
+
+def _renumbering(name: str, parts: _Parts) -> str:
+    triggers = (trigger for part in parts.values() for trigger in part.triggers)
+    return next((each.name for each in triggers if each.renumbers(name)), "")
 
 
 def _tables(asked: Asked, oids: list[int]) -> dict[int, dict[int, _Part]]:

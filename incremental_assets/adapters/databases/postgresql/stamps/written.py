@@ -80,6 +80,10 @@ class Trigger:
             return UNKNOWN
         return _outcome(self.source, column, event)
 
+    def renumbers(self, column: str) -> bool:
+        """Whether it may give the column of a row that is inserted another number than its default has drawn."""
+        return self.on_insert and self.enabled != "D" and self.leaves(column, INSERT) not in (KEPT, DROPPED)
+
     def conditional(self, column: str, event: str) -> str:
         """On what it depends whether it runs, though a row is written with other values; empty if on nothing."""
         if self.definition is not None:

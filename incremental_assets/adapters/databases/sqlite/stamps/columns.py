@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from incremental_assets.adapters.databases.sqlite.stamps.expression import read_all
-from incremental_assets.adapters.databases.sqlite.stamps.trigger import INSERT, UPDATE, Table, effect_of
+from incremental_assets.adapters.databases.sqlite.stamps.trigger import INSERT, UPDATE, Table, effect_of, may_set
 from incremental_assets.adapters.databases.stamps.proof import Found, of_default, of_trigger
 from incremental_assets.adapters.databases.stamps.reading import Reading
 from incremental_assets.adapters.databases.stamps.steps import KEPT, UNKNOWN, Outcome, either
@@ -34,6 +34,11 @@ def stamping_of(column: str, default: str, table: Table, triggers: Sequence[Trig
         update=update.proves(column, as_moment=False),
         marks=f"schema {version}" if by_triggers else "",
     )
+
+
+def renumbering(column: str, table: Table, triggers: Sequence[Trigger]) -> str:
+    """A trigger that may give the column of a row another number than the file has drawn; empty where none does."""
+    return next((each.name for each in triggers if may_set(each.sql, table, column)), "")
 
 
 def _of_default(column: str, text: str) -> Found:

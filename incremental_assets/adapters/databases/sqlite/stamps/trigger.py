@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import pairwise
 
 from incremental_assets.adapters.databases.sqlite.stamps.expression import read_expression
 from incremental_assets.adapters.databases.stamps.reading import Reading
@@ -42,6 +43,30 @@ def effect_of(sql: str, table: Table, column: str, event: str) -> Effect:
         return _effect(Words(found), table, column.lower(), event)
     except NotRead:
         return Effect(UNKNOWN) if _writes(found, table, column) else NONE
+
+
+def may_set(sql: str, table: Table, column: str) -> bool:
+    """Whether a trigger may give the column of some row of the table a value, at whatever event."""
+    try:
+        words = Words(tokens(sql))
+        words.until("begin")
+        words.expect("begin")
+        while not (words.is_done or words.follows("end")):
+            statement = words.until(";")
+            words.expect(";")
+            if _writes(statement, table, column) and _sets(statement, column):
+                return True
+    except NotRead:
+        return True
+    return False
+
+
+def _sets(statement: tuple[Token, ...], column: str) -> bool:
+    """Whether a statement names the column as one that gets a value, or brings whole rows."""
+    end = next((place for place, token in enumerate(statement) if is_word(token, "where")), len(statement))
+    named = pairwise(statement[:end])
+    brings = any(is_word(token, "into") for token in statement)
+    return brings or any(one.text.lower() == column.lower() and is_word(sign, "=") for one, sign in named)
 
 
 def _effect(words: Words, table: Table, column: str, event: str) -> Effect:
