@@ -269,6 +269,35 @@ def test_a_column_that_is_generated_from_a_stamp_is_stamped_as_that_is(shop: Sho
     probe.close()
 
 
+@pytest.mark.parametrize(
+    ("made", "at", "kind", "doubt"),
+    [
+        ("timestamp(6)", "datetime(6) AS (made) VIRTUAL", CursorType.DATETIME, "is stamped in UTC and read in"),
+        ("timestamp(6)", "datetime(6) AS (made) STORED", CursorType.DATETIME, ""),
+        ("datetime(6)", "timestamp(6) AS (made) VIRTUAL", CursorType.TIMESTAMP, "the default of 'at' is `made`"),
+        ("datetime(6)", "datetime(6) AS (made) VIRTUAL", CursorType.DATETIME, ""),
+    ],
+)
+def test_a_column_that_is_computed_in_the_session_of_its_reader_shows_another_time_than_its_writers(
+    shop: Shop, made: str, at: str, kind: CursorType, doubt: str
+) -> None:
+    """Our sessions are in UTC, and those that write in the zone of the server: to the east of UTC what is shown to us lies below what the others have stamped."""
+    shop.execute(
+        f"CREATE TABLE things (id {NUMBERED}, made {made} DEFAULT NOW(6) ON UPDATE NOW(6), at {at})",
+        "SET GLOBAL time_zone = '+05:00'",
+    )
+    probe = SqlProbe(shop.address, "shop")
+    try:
+        settled = planned(probe, spec_of(shop, "things", Cursor("at", kind))).reading.settled
+    finally:
+        shop.execute("SET GLOBAL time_zone = SYSTEM")
+        probe.close()
+    assert (settled.guarantee, doubt in settled.reason) == (
+        Guarantee.BEST_EFFORT if doubt else Guarantee.SETTLED,
+        True,
+    )
+
+
 # --- the settled bound --------------------------------------------------------------------------------
 
 

@@ -37,6 +37,11 @@ class Declared:
         return self.kind.lower().startswith("timestamp")
 
     @property
+    def is_read_anew(self) -> bool:
+        """Whether it is computed when it is read: in the session of whoever reads, whose time zone is UTC where that is us."""
+        return "VIRTUAL" in self.extra.upper()
+
+    @property
     def grain(self) -> tuple[Cut, ...]:
         """What its type cuts, or rounds: whole seconds where no digits are written."""
         found = _DIGITS.match(self.kind)
@@ -74,7 +79,7 @@ def renumbering(column: str, triggers: Sequence[Trigger]) -> str:
 
 def _written(column: Declared, table: Sequence[Declared], triggers: Sequence[Trigger], event: str) -> Found:
     if column.generated:
-        return _of_expression(column, column.generated, _held(table, triggers, event))
+        return _of_expression(column, column.generated, _held(column, table, triggers, event))
     found = _by_itself(column, event)
     for trigger in triggers:
         if trigger.event == event:
@@ -112,7 +117,7 @@ def _converted(column: Declared, found: Reading) -> Reading:
     return found.cut(Unit.HOUR) if column.is_moment and not found.is_moment else found
 
 
-def _held(table: Sequence[Declared], triggers: Sequence[Trigger], event: str) -> Columns:
+def _held(column: Declared, table: Sequence[Declared], triggers: Sequence[Trigger], event: str) -> Columns:
     """What the other columns of a row hold, of one that is generated from them."""
 
     def held(name: str) -> Reading:
@@ -121,9 +126,11 @@ def _held(table: Sequence[Declared], triggers: Sequence[Trigger], event: str) ->
         if found == KEPT:
             raise NotStamped
         stamp = found.stored(as_moment=other.is_moment) if other and isinstance(found, Reading) else None
-        if other is None or stamp is None:
+        if other is None or stamp is None or (column.is_read_anew and column.is_moment and not other.is_moment):
+            # What is stored of a wall clock would be taken for another moment in our session than in that which wrote it.
             raise NotRead
         # A column of moments is read as the wall clock of the session shows it.
-        return Reading(is_moment=False, zone=stamp.zone, cuts=(*stamp.cuts, *other.grain))
+        zone = "UTC" if column.is_read_anew and other.is_moment else stamp.zone
+        return Reading(is_moment=False, zone=zone, cuts=(*stamp.cuts, *other.grain))
 
     return held
