@@ -11,6 +11,7 @@ from incremental_assets.adapters.databases.observe import parts
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.session import Session
 from incremental_assets.core.captures.database.landed_state import landed_state
+from incremental_assets.core.captures.database.observation import numbers
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
@@ -103,6 +104,29 @@ def test_a_child_that_inherits_and_one_that_comes_back_are_read_and_one_that_is_
     assert isinstance(empty, NothingToDo), "it is empty"
     assert empty.state is not None
     assert len(empty.state.position.members or ()) == 2
+
+
+def test_a_partition_that_was_taken_out_and_put_back_between_two_looks_is_read_whole(source: Source) -> None:
+    """Out of its table it has no trigger of it, and its rows change without a stamp."""
+    source.execute(*YEARS, ATTACH)
+    probe, spec = source.open(), source.spec("orders", UPDATED)
+    first = synced(probe, spec)
+    source.execute("ALTER TABLE orders DETACH PARTITION old", "UPDATE old SET id = 5", ATTACH)
+    second = planned(probe, spec, first)
+    assert str(second.reading.window.lower) == "2011-03-04T05:06:07Z"
+    assert [told for told in second.warnings if "joined the table" in told]
+
+
+def test_members_that_an_earlier_release_kept_by_their_numbers_alone_are_not_read_again(source: Source) -> None:
+    source.execute(*YEARS, ATTACH)
+    probe, spec = source.open(), source.spec("orders", UPDATED)
+    first = synced(probe, spec)
+    plain = tuple(numbers(first.position.members or ()))
+    kept = replace(first, position=replace(first.position, members=plain))
+    found = plan(spec, Request("run"), kept, CommitIds("app", 1, "b"), observe(probe, spec, kept))
+    assert isinstance(found, NothingToDo)
+    assert found.state is not None
+    assert found.state.position.members == first.position.members
 
 
 @pytest.mark.parametrize(

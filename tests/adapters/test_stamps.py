@@ -161,6 +161,25 @@ def test_what_has_been_altered_has_another_mark_though_it_is_as_it_was(source: S
     assert marks() != before
 
 
+def test_what_was_altered_in_a_part_alone_has_another_mark_and_a_part_that_comes_or_goes_has_none(
+    source: Source,
+) -> None:
+    source.execute(*MAKE)
+
+    def mark() -> str:
+        (column,) = (
+            each for each in source.spec("parted", Cursor("at", CursorType.TIMESTAMP)).columns if each.name == "at"
+        )
+        assert column.stamps is not None
+        return column.stamps.marks
+
+    first = mark()
+    source.execute("CREATE TABLE parted_3 PARTITION OF parted FOR VALUES FROM (20) TO (30)", "DROP TABLE parted_2")
+    assert mark() == first
+    source.execute("ALTER TABLE parted_1 DISABLE TRIGGER s", "ALTER TABLE parted_1 ENABLE TRIGGER s")
+    assert mark() != first
+
+
 def test_rows_that_a_restore_brought_and_rows_that_were_written_one_by_one_are_told_apart(source: Source) -> None:
     source.execute(
         "CREATE TABLE restored (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), note text)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.conftest import OpenStand
@@ -64,6 +65,51 @@ def test_partitions_that_come_and_go(stand: OpenStand) -> None:
     assert {report.warnings for report in away.values()} == {()}
     assert_landed_beside(desk, third, inserted=1)
     desk.assert_tidy(*BOTH)
+
+
+@scenario(
+    "T24",
+    "Between two syncs a partition is taken out, a row of it is changed and it is put back; of another table the trigger that stamps is switched off in one partition, a row is changed and it is switched on",
+    holds="what was put back is read whole, and the run is `settled`; the other run is `best_effort`, says why, and `check` finds the row; a partition that comes or goes alone is neither",
+)
+def test_a_part_changes_without_the_trigger_of_its_table(stand: OpenStand) -> None:
+    names = ("taken_out", "switched_off")
+    desk = stand(
+        "\n".join(f'- "public.{name}:at:timestamp!upsert"' for name in names),
+        *(
+            statement
+            for name in names
+            for statement in (
+                f"CREATE TABLE {name} (id int PRIMARY KEY, v int, at timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (id)",
+                f"CREATE TABLE {name}_1 PARTITION OF {name} FOR VALUES FROM (0) TO (10)",
+                f"CREATE TABLE {name}_2 PARTITION OF {name} FOR VALUES FROM (10) TO (20)",
+                *touching(name, "at"),
+                f"INSERT INTO {name} SELECT n, n, '2024-01-01' FROM generate_series(1, 15) AS n",
+            )
+        ),
+    )
+    desk.land()
+    desk.execute(
+        "ALTER TABLE taken_out DETACH PARTITION taken_out_1",
+        "UPDATE taken_out_1 SET v = 99 WHERE id = 3",
+        "ALTER TABLE taken_out ATTACH PARTITION taken_out_1 FOR VALUES FROM (0) TO (10)",
+        "ALTER TABLE switched_off_1 DISABLE TRIGGER ALL",
+        "UPDATE switched_off SET v = 98 WHERE id = 3",
+        "ALTER TABLE switched_off_1 ENABLE TRIGGER ALL",
+    )
+    reports = desk.land()
+    assert {name: report.guarantee for name, report in reports.items()} == {
+        "taken_out": Guarantee.SETTLED,
+        "switched_off": Guarantee.BEST_EFFORT,
+    }
+    assert "was altered since the last sync" in reports["switched_off"].guarantee_reason
+    assert {name: desk.check(name) for name in names} == {"taken_out": 0, "switched_off": 1}
+
+    desk.execute(
+        *(f"CREATE TABLE {name}_3 PARTITION OF {name} FOR VALUES FROM (20) TO (30)" for name in names),
+        *(f"DROP TABLE {name}_2" for name in names),
+    )
+    assert {report.guarantee for report in desk.land().values()} == {Guarantee.SETTLED}
 
 
 def assert_landed_beside(desk: Stand, reports: dict[str, SyncReport], *, inserted: int) -> None:

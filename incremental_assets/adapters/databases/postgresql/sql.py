@@ -11,6 +11,7 @@ from typing import Protocol
 
 from incremental_assets.adapters.databases.postgresql.collation import collation_key
 from incremental_assets.adapters.databases.postgresql.transaction_number import NEXT, is_numbering, numbered
+from incremental_assets.core.captures.database.observation import numbers
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Column, NullPolicy, TableId, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
@@ -142,7 +143,7 @@ def of_members(spec: TableSpec, members: Sequence[int] | None, values: Values, c
     """The condition, of rows that lie in one of the members or in the table itself: a partition that is attached meanwhile is not in the snapshot's order."""
     if not members:
         return condition
-    oids = values("{" + ",".join(str(member) for member in members) + "}", "oid[]")
+    oids = values("{" + ",".join(str(number) for number in numbers(members)) + "}", "oid[]")
     itself = values(f"{identifier(spec.id.schema)}.{identifier(spec.id.name)}", "regclass")
     return f"{condition} AND ({ALIAS}.tableoid = ANY({oids}) OR {ALIAS}.tableoid = {itself})"
 

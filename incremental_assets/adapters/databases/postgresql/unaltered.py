@@ -13,6 +13,7 @@ from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import ALTERED
+from incremental_assets.core.captures.database.observation import numbers
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.collation_key import as_planned
@@ -61,7 +62,7 @@ def check_members(asked: Asked, plan: SyncPlan) -> None:
     if not members:
         return
     table = f"{identifier(plan.spec.id.schema)}.{identifier(plan.spec.id.name)}"
-    (gone,) = one_row(asked, _GONE, (table, list(members)))
+    (gone,) = one_row(asked, _GONE, (table, numbers(members)))
     if gone:
         raise _altered(plan.spec, "a partition or child left it")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
@@ -11,16 +12,24 @@ from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 
+_NUMBER = 2**32 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The partitions and inheritance children that hold a table's rows, by the source's own numbers."""
+    """The partitions and inheritance children that hold a table's rows."""
 
     members: tuple[int, ...]
+    """Each by the source's own number for it, and above the lowest 32 bits by how it came to be one: one that was away is another."""
     joined: tuple[int, ...] = ()
     """Members that the state did not have."""
     lowest: CursorValue | None = None
     """The smallest cursor in these; None if they are empty."""
+
+
+def numbers(members: Iterable[int]) -> list[int]:
+    """The source's own numbers of members."""
+    return [member & _NUMBER for member in members]
 
 
 @dataclass(frozen=True, slots=True)

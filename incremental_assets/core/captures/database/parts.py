@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.captures.database.observation import Parts
+from incremental_assets.core.captures.database.observation import Parts, numbers
 from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 
 
 def joined(state: State | None, parts: Parts | None) -> tuple[int, ...]:
-    """Members that no sync has read. Their rows may have been stamped at any time before they were attached."""
+    """Members that no sync has read since they were attached. Their rows may have been stamped at any time before, or changed without a stamp.
+
+    An earlier release kept the number of a member alone.
+    """
     known = position_of(state).members
     if known is None or parts is None:
         return ()
-    return tuple(member for member in parts.members if member not in known)
+    kept = set(known)
+    return tuple(member for member in parts.members if kept.isdisjoint((member, *numbers([member]))))
 
 
 def reaching(
@@ -41,7 +45,7 @@ def changed_parts(state: State | None, parts: Parts | None) -> tuple[str, ...]:
         sentences.append(
             f"{_count(len(new))} joined the table since the last sync: its rows are read whatever their stamps are"
         )
-    if gone := len(set(known) - set(parts.members)):
+    if gone := len(set(numbers(known)) - set(numbers(parts.members))):
         sentences.append(
             f"{_count(gone)} left the table since the last sync: rows that had landed of it stay in the copy"
         )

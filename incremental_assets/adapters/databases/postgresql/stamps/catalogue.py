@@ -50,13 +50,16 @@ FROM branches AS b JOIN pg_class AS c ON c.oid = b.relid AND c.relkind IN ('r', 
 ) AS d ON true
 """
 
-# Those that run before each row. A trigger of a partitioned table is there in each of its partitions, where it may be switched off alone.
+# Those that run before each row. A trigger of a partitioned table is there in each of its partitions, where it may be switched off alone: one that came with its
+# part, or with that of the table above, was not.
 _TRIGGERS = f"""
 WITH RECURSIVE branches (root, relid) AS (
     SELECT o, o FROM unnest($1::oid[]) AS o
     UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
 )
-SELECT b.root, b.relid, t.oid || ':' || t.xmin || ':' || p.xmin, {shown("t.tgname")}, t.tgenabled::text, t.tgtype::int & 4 <> 0, t.tgtype::int & 16 <> 0,
+SELECT b.root, b.relid, t.oid || ':' || t.xmin || ':' || p.xmin,
+       b.relid = b.root OR NOT EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhrelid = b.relid AND h.xmin = t.xmin)
+                           AND NOT EXISTS (SELECT FROM pg_trigger AS o WHERE o.oid = t.tgparentid AND o.xmin = t.xmin), {shown("t.tgname")}, t.tgenabled::text, t.tgtype::int & 4 <> 0, t.tgtype::int & 16 <> 0,
        cardinality(t.tgattr::int2[]) > 0, CASE WHEN t.tgqual IS NOT NULL THEN {legible("pg_get_triggerdef(t.oid)")} END, {shown("p.proname")}, l.lanname, {_or_else("p.prosrc", _NOT_READ)},
        string_to_array(encode(t.tgargs, 'escape'), '\\000'), {_or_else("coalesce(array_to_string(p.proconfig, ' '), '')", "timezone")}
 FROM branches AS b JOIN pg_trigger AS t ON t.tgrelid = b.relid JOIN pg_proc AS p ON p.oid = t.tgfoid JOIN pg_language AS l ON l.oid = p.prolang
@@ -154,9 +157,11 @@ def _stamping(column: Column, root: int, parts: _Parts, timed: Sequence[Column])
     )
     updates = (_found(at_update, column, part, part.defaults.get(name), timed) for part in written)
     own = parts[root]
-    writers = [
-        each.mark for each in own.triggers if any(each.leaves(name, event) != KEPT for event in (INSERT, UPDATE))
-    ]
+    # Of a part only those that were altered there, as each part that comes or goes would else be an alteration.
+    altered = (each for part in parts.values() for each in part.triggers if each.is_of_its_own)
+    writers = sorted(
+        each.mark for each in altered if any(each.leaves(name, event) != KEPT for event in (INSERT, UPDATE))
+    )
     marks = (*writers, *([own.marks[name]] if name in own.marks else []))
     return Stamping(
         insert=all_of(each.proves(name, as_moment=as_moment) for each in inserts),

@@ -34,6 +34,8 @@ class Trigger:
 
     mark: str
     """What the catalogue knows it and its function by: another text once either was altered."""
+    is_of_its_own: bool
+    """Whether it is the table's own, or that of a part which was made, or altered, for that part alone."""
     name: str
     enabled: str
     on_insert: bool
