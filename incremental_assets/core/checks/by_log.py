@@ -103,7 +103,7 @@ def _too_many(spec: TableSpec, through: str, behind: Behind, ports: Ports) -> Dr
     """Where rows are too many to be named, or cannot be: more of them than changes have drifted, and of fewer nothing is known."""
     rows = ports.auditor.compare(spec, (EVERYTHING,))
     most, differ = behind.most(), max(rows.missing, rows.extra)
-    sure = differ - most
+    sure = 0 if most is None else differ - most
     if not differ:
         return Drift(f"every row is equal, verified up to {through} in the source's log", through=through)
     if sure > 0:
@@ -114,8 +114,9 @@ def _too_many(spec: TableSpec, through: str, behind: Behind, ports: Ports) -> Dr
             samples=() if most else rows.missing_keys or rows.extra_keys,
             cure=f"{full_refresh(spec)} reads the table again",
         )
+    came = "the table was truncated" if most is None else f"{counted(most, 'change')} came"
     return Drift(
-        f"{counted(differ, 'row')} {agreeing(differ, 'differs', 'differ')} and {counted(most, 'change')} came behind {through} in the source's log, so that nothing is known "
+        f"{counted(differ, 'row')} {agreeing(differ, 'differs', 'differ')} and {came} behind {through} in the source's log, so that nothing is known "
         f"of them; run {sync(spec.id)}, and check again",
         was_compared=False,
     )

@@ -68,8 +68,8 @@ class Behind(Protocol):
     def among(self, places: AbstractSet[int]) -> frozenset[int]:
         """Those at which a row has changed since, as far as the source has come by now: none that was compared in the meantime is left out."""
 
-    def most(self) -> int:
-        """No fewer than the rows that have changed since, likewise."""
+    def most(self) -> int | None:
+        """No fewer than the rows that have changed since, likewise; None where it may be any number, as of a table that was truncated."""
 
 
 @runtime_checkable

@@ -221,6 +221,17 @@ def test_of_more_rows_than_can_be_named_as_many_have_drifted_as_no_change_tells_
         shop.stand.repair("orders")
 
 
+def test_of_a_table_that_was_just_truncated_no_number_of_rows_has_drifted(open_shop: Open, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(differing, "MOST_PLACES", 5)
+    shop = open_shop()
+    shop.execute("INSERT INTO orders SELECT n, 'new', n, 'first' FROM generate_series(1, 30) AS n")
+    shop.land()
+    shop.execute("TRUNCATE orders", "INSERT INTO orders VALUES (1, 'again', 1, NULL)")
+    found = checked(shop)
+    assert (found.rows, found.was_compared) == (0, False)
+    assert found.detail.startswith("30 rows differ and the table was truncated behind")
+
+
 def changes_come_to_the_source(shop: LoggedShop) -> None:
     shop.execute("INSERT INTO orders SELECT n, 'new', n, 'first' FROM generate_series(1, 300) AS n")
     shop.land()

@@ -41,9 +41,14 @@ class ChangedKeys:
             found |= places & set(places_of(self.spec, rows))
         return frozenset(found)
 
-    def most(self) -> int:
-        """How many changes there are."""
-        return sum(len(rows) for rows in self._rows())
+    def most(self) -> int | None:
+        """How many changes there are; None where one of them has emptied the table."""
+        found = 0
+        for rows in self._rows():
+            if (change_codes(rows) == CODES[Change.TRUNCATE]).any():
+                return None
+            found += len(rows)
+        return found
 
     def _rows(self) -> Iterator[pa.Table]:
         """Read up to now, into segments, as any sync of the source does."""
