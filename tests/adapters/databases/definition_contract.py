@@ -34,7 +34,9 @@ class Change:
 
 
 @dataclass(frozen=True)
-class _Landed:
+class Landed:
+    """What a sync has landed: its state, and what the copy then holds."""
+
     state: State
     copy: ReadPlaces
 
@@ -45,12 +47,12 @@ def outcomes(world: World, changes: Sequence[Change]) -> dict[str, object]:
     for name, change in zip(names, changes, strict=True):
         world.execute(*(each.replace("{t}", name) for each in change.made))
     _until_the_second_is_over(world)
-    landed = [_landed(probe, _spec(world, name, each)) for name, each in zip(names, changes, strict=True)]
+    landed = [as_landed(probe, _spec(world, name, each)) for name, each in zip(names, changes, strict=True)]
     for name, change in zip(names, changes, strict=True):
         world.execute(*(each.replace("{t}", name) for each in change.altered))
     _until_the_second_is_over(world)
     found = {
-        change.of: _compared(probe, _spec(world, name, change), before)
+        change.of: compared(probe, _spec(world, name, change), before)
         for name, change, before in zip(names, changes, landed, strict=True)
     }
     probe.close()
@@ -73,14 +75,16 @@ def _until_the_second_is_over(world: World) -> None:
     probe.close()
 
 
-def _landed(probe: SqlProbe, spec: TableSpec) -> _Landed:
+def as_landed(probe: SqlProbe, spec: TableSpec) -> Landed:
+    """A first sync."""
     _, state = synced(probe, spec)
     with probe.placed_rows(spec, (WHOLE,)) as rows:
         assert rows is not None
-        return _Landed(state, ReadPlaces.of(rows.hashes(everywhere(rows.spread()))))
+        return Landed(state, ReadPlaces.of(rows.hashes(everywhere(rows.spread()))))
 
 
-def _compared(probe: SqlProbe, spec: TableSpec, before: _Landed) -> object:
+def compared(probe: SqlProbe, spec: TableSpec, before: Landed) -> object:
+    """How many rows the comparison of the next sync reads; None where it compares nothing, and words where it does not as it should."""
     plan = decided(probe, spec, before.state)
     if not (isinstance(plan, SyncPlan) and plan.reading.finds_differing):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.databases import mysql_contract, test_postgresql, test_sqlite
 from tests.adapters.databases.contract import decided, spec_of, synced
-from tests.adapters.databases.definition_contract import Change, outcomes, wanted
+from tests.adapters.databases.definition_contract import Change, as_landed, compared, outcomes, wanted
 
 # --- PostgreSQL -----------------------------------------------------------------------------------------
 
@@ -402,3 +403,27 @@ SQLITE = [
 def test_sqlite_tells_of_changes_after_which_rows_show_something_else(tmp_path: Path, change: Change) -> None:
     world = test_sqlite.File(tmp_path / "shop.db", "wal")
     assert outcomes(world, [change]) == wanted([change])
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+@pytest.mark.parametrize("exchanged", ["made by the same statements", "an older copy"])
+def test_sqlite_tells_of_a_file_that_was_put_in_the_place_of_the_one_that_was_read(
+    tmp_path: Path, journal: str, exchanged: str
+) -> None:
+    """Its schema is the same to the letter, and so may be the count of changes in its header."""
+    world, other = (test_sqlite.File(tmp_path / name, journal) for name in ("shop.db", "other.db"))
+    filled = (
+        OF_FILE[0].replace("{t}", "t"),
+        "INSERT INTO t VALUES (1, 1, '2024-01-01 00:00:00', 1), (2, 2, '2024-01-01 00:00:00', 2)",
+    )
+    world.execute(*filled)
+    if exchanged == "an older copy":
+        shutil.copy(world.path, other.path)
+    else:
+        other.execute(*filled)
+    probe, spec = SqlProbe(world.address, "shop"), spec_of(world, "t", key=("id",), key_enforced=True)
+    before = as_landed(probe, spec)
+    other.execute("UPDATE t SET v = 20 WHERE id = 2", "PRAGMA wal_checkpoint(TRUNCATE)")
+    other.path.rename(world.path)
+    assert compared(probe, spec_of(world, "t", key=("id",), key_enforced=True), before) == 1
+    probe.close()

@@ -43,12 +43,12 @@ class Listed:
 
 
 def read_catalogue(
-    connection: sqlite3.Connection, source: str, schemas: Sequence[str], name: str = ""
+    connection: sqlite3.Connection, source: str, schemas: Sequence[str], name: str = "", file: str = ""
 ) -> tuple[TableShape, ...]:
-    """Every table and view of the file, or only that of one name; virtual tables, and not the shadow tables in which their modules keep them."""
+    """Every table and view of the file, or only that of one name, without facts; `file`: see `FileSchema`. Virtual tables, and not the shadow tables in which their modules keep them."""
     if SCHEMA not in schemas:
         return ()
-    damaged, schema = unread(connection, name), None if name else FileSchema.of(connection)
+    damaged, schema = unread(connection, name), None if name else FileSchema.of(connection, file)
     found = [
         _with_facts(
             _described(

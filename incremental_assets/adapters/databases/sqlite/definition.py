@@ -22,14 +22,16 @@ _SHOWN = ("table", "view")
 class FileSchema:
     """The schema of a file at one moment."""
 
+    file: str
+    """What the machine knows the file by, whatever it is called."""
     version: int
     entries: tuple[tuple[str, str, int, str, int], ...]
 
     @classmethod
-    def of(cls, connection: sqlite3.Connection) -> FileSchema:
+    def of(cls, connection: sqlite3.Connection, file: str) -> FileSchema:
         """As the connection's transaction shows it."""
         (version,) = connection.execute("PRAGMA schema_version").fetchone()
-        return cls(version, tuple(connection.execute(_SCHEMA)))
+        return cls(file, version, tuple(connection.execute(_SCHEMA)))
 
     def facts(self, table: str, columns: Collection[str]) -> tuple[Fact, ...] | None:
         """Of one table or view; None where the file does not list it."""
@@ -39,11 +41,12 @@ class FileSchema:
         kind, _, root, sql, rowid = entry
         if kind == "view":
             made_of = tuple(text for of, *_, text, _ in self.entries if of in _SHOWN)
-            return (Fact("view", made_of, "a view or a table of the file is defined anew"),)
+            return (*self._file, Fact("view", made_of, "a view or a table of the file is defined anew"))
         # Each object that is made counts one, and so does each change: where only the first has happened, nothing else has.
         changes = self.version - len(self.entries)
         declared = dict(_declared(sql))
         return (
+            *self._file,
             Fact("root", (str(root), str(rowid)), "it was made anew, moved within its file"),
             Fact("schema", (str(changes),), "something of the file's schema was dropped, altered or made anew"),
             *(
@@ -53,6 +56,10 @@ class FileSchema:
                 for name in columns
             ),
         )
+
+    @property
+    def _file(self) -> tuple[Fact, ...]:
+        return (Fact("file", (self.file,), "another file has been put in the place of the one that was read"),)
 
 
 def _declared(sql: str) -> Iterator[tuple[str, str]]:

@@ -44,14 +44,14 @@ from incremental_assets.core.ports import Seek
 class Session(OneByOne):
     """Implements `databases.dialect.Session` on one connection."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self._connection, self._path = connection, path
+    def __init__(self, connection: sqlite3.Connection, path: Path, file: str) -> None:
+        self._connection, self._path, self._file = connection, path, file
 
     def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
         """Every table and view, at one moment; there is nothing that a reader of the file may not read."""
         self._connection.execute("BEGIN")
         try:
-            return read_catalogue(self._connection, source, schemas)
+            return read_catalogue(self._connection, source, schemas, file=self._file)
         finally:
             self._connection.execute("ROLLBACK")
 
@@ -140,12 +140,22 @@ class Connections:
     def session(self) -> Iterator[Session]:
         """A connection of its own, which cannot write."""
         with self.explained():
+            # Before it is opened: of a file that is exchanged in between, what is kept is that of the one before, and the next look tells.
+            file = _number_of(self._path)
             connection = open_file(self._address)
         try:
             with this_process.cancelling(connection.interrupt):
-                yield Session(connection, self._path)
+                yield Session(connection, self._path, file)
         finally:
             connection.close()
+
+
+def _number_of(path: Path) -> str:
+    """What the machine knows the file by; empty where there is none."""
+    try:
+        return str(path.stat().st_ino)
+    except OSError:
+        return ""
 
 
 def open_file(address: Address) -> sqlite3.Connection:
