@@ -48,9 +48,10 @@ class OpenDatabase:
         inner = SparkSource(self.probe, self._address, self._session)
         if not self._config.reads_log:
             return inner
-        from incremental_assets.adapters.delta.copied_rows import copied_rows, quarantined_rows
+        from incremental_assets.adapters.delta.copied_rows import copied_rows, held_keys, quarantined_rows
 
-        return self._logged.source(inner, partial(copied_rows, self._lake), partial(quarantined_rows, self._lake))
+        rows = (partial(copied_rows, self._lake), partial(quarantined_rows, self._lake))
+        return self._logged.source(inner, *rows, partial(held_keys, self._lake))
 
     @cached_property
     def reader(self) -> Reader:

@@ -231,6 +231,21 @@ def engine(config: Path | None, action: str, **_: Any) -> Answer:
 
 
 @commands.command()
+@click.argument("action", type=click.Choice(["status", "add", "remove"]))
+@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@everywhere
+def capture(config: Path | None, action: str, tables: tuple[str, ...], **_: Any) -> Answer:
+    """Look after the logs that tables are read from.
+
+    `status` says what the source keeps for each slot, why, and where every table stands; it ends with 1 where a log cannot be read on. `add` prints what is
+    missing in the source for tables that are configured with `capture: log`, `remove` keeps nothing more for tables that are so no longer.
+    """
+    from incremental_assets.cli.commands import capture as command
+
+    return command.run(config, action, tables)
+
+
+@commands.command()
 @everywhere
 def schema(**_: Any) -> Answer:
     """The JSON Schema of sources.yaml, for editors."""

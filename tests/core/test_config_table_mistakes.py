@@ -28,7 +28,16 @@ TABLE_MISTAKES = [
     (LOGGED + "compare: {every: 1h} #!", "compare", "`compare` does so in another way; remove one of the two"),
     (LOGGED + "lookback: 15m #!", "15m", "`lookback` is for tables with a cursor, this one is read from the log"),
     (LOGGED + "partitions: {every: day} #!", "partitions", "`partitions` is for tables with a cursor"),
-    (LOGGED + "contract: {id: {ge: 1}} #!", "contract", "by the log no contract is kept yet; remove `contract`"),
+    (
+        LOGGED + "history: scd2\ncontract: {id: {ge: 1}} #!",
+        "contract",
+        "by the log a contract is kept of a copy with one row per key and without a history so far, and this one has `history: scd2`",
+    ),
+    (
+        LOGGED + "strategy: append\ncontract: {id: {ge: 1}} #!",
+        "contract",
+        "and this one has `strategy: append`; remove one of the two",
+    ),
     (LOGGED + "deletes: {mode: diff} #!", "deletes", "the log tells each row that is gone, which leaves the copy"),
     (LOGGED + "refresh_every: 1h #!", "1h", "this table is read from the log with each sync"),
     (LOGGED + "schema_changes: widen #!", "widen", "a table whose columns change is loaded again, by a person"),

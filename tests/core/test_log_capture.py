@@ -159,15 +159,16 @@ def test_other_terms_stop_it() -> None:
         )
 
 
-@pytest.mark.parametrize("mode", [Mode.BACKFILL, Mode.REPLAY, Mode.FILL])
+@pytest.mark.parametrize("mode", [Mode.BACKFILL, Mode.FILL])
 def test_nothing_is_read_again_in_parts(mode: Mode) -> None:
     with pytest.raises(SelectionError, match="is not read again in parts"):
         planned(loaded(), mode)
 
 
-def test_a_repair_reads_what_differs_and_leaves_the_position_as_it_is() -> None:
+@pytest.mark.parametrize("mode", [Mode.REPAIR, Mode.REPLAY])
+def test_a_repair_or_replay_reads_what_differs_and_leaves_the_position_as_it_is(mode: Mode) -> None:
     before = LOG.landed(to_read(loaded()), Read(2, Shown(0x100)))
-    plan = to_read(before, Mode.REPAIR)
+    plan = to_read(before, mode)
     assert (plan.reading.finds_differing, plan.reading.finds_gone, plan.reading.behind) == (True, True, "")
     state = LOG.landed(plan, Read(2, Shown(0x100), compared=KeysCompared(CLOCK)))
     assert (str(state.position), state.compared, state.rows) == ("0/100", None, None)
@@ -176,7 +177,7 @@ def test_a_repair_reads_what_differs_and_leaves_the_position_as_it_is() -> None:
     assert (state.position.behind, state.position.lacked) == (None, None)
     append = replace(SPEC, strategy=Strategy.APPEND)
     with pytest.raises(SelectionError, match="is not read again in parts"):
-        planned(loaded(spec=append), Mode.REPAIR, append)
+        planned(loaded(spec=append), mode, append)
 
 
 def test_no_other_server_goes_on_from_a_place_in_this_log() -> None:

@@ -85,6 +85,10 @@ class FakeAuditor(FakeQuarantine):
         """Without Python's signs."""
         return ", ".join(str(part) for part in ast.literal_eval(key))
 
+    def held_places(self, spec: TableSpec) -> frozenset[int]:
+        """Of no test that has no log."""
+        raise NotImplementedError
+
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys held more than once."""
         keys = [key_of(spec, row) for row in self.living(spec)]

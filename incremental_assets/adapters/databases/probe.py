@@ -28,6 +28,7 @@ from incremental_assets.adapters.databases.shared_snapshot import MOST_BYTES, As
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.log.observation import LogSeen
+from incremental_assets.core.captures.log.standing import LogStanding
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits, from_catalogue
@@ -142,6 +143,14 @@ class SqlProbe:
     def log_sql(self, specs: Sequence[TableSpec]) -> str:  # noqa: ARG002 - of a source whose log is read
         """What an administrator runs so that those of the tables can be read from the log that are to be; empty when nothing is missing."""
         return ""
+
+    def log_standing(self) -> LogStanding | None:
+        """Where the source's log stands; None where no table is read from it."""
+        return None
+
+    def leave_log(self, number: int) -> None:
+        """Keep nothing more of the log for the table that the source numbers so."""
+        raise ValueError(f"no table is read from this log, and none has the number {number} there")
 
     def schemas(self) -> tuple[str, ...]:
         """Every schema with a table; none where the database is not asked for them."""

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from incremental_assets.adapters.databases.measure import placed_by_value, text_hash
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.holding.held import held_rows, holds_these
@@ -53,6 +54,15 @@ class LakeQuarantine(LakePart):
         """The canonical texts of their keys, and of those of rows that cannot land."""
         with explained(spec.id, self._lake):
             return frozenset(self._keys(spec))
+
+    def held_places(self, spec: TableSpec) -> frozenset[int]:
+        """Where the keys of the rows lie that the contract holds."""
+        held = held_rows(self._lake, spec)
+        if held is not None and not held.rows:
+            return frozenset()
+        with explained(spec.id, self._lake):
+            texts = self._held_keys(spec)
+        return frozenset(map(int if placed_by_value(spec) else text_hash, texts))
 
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """Resolve rows that wait and are gone from the source, by the canonical texts of their keys."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.drift import Drift
 from incremental_assets.core.checks.look import Look, look
-from incremental_assets.core.checks.row_by_row import compared
+from incremental_assets.core.checks.row_by_row import by_key
 from incremental_assets.core.differences.differing import Differing, differing
 from incremental_assets.core.model.change_columns import as_it_is
 from incremental_assets.core.model.cures import full_refresh, sync
@@ -40,12 +40,13 @@ def by_log(spec: TableSpec, state: State, ports: Ports) -> Drift:
         return _too_many(spec, through, behind, ports) if spec.traits.one_row_per_key else _too_many_changes(spec)
     places = seen.found.places.numbers or frozenset()
     changed = behind.among(places)
-    left = _without(seen.found, changed)
+    held = (ports.by_key.held_places(spec) & places) - changed
+    left = _without(seen.found, changed | held)
     just = _just_changed(len(changed))
     if not (left.missing or left.extra):
-        equal = seen.rows - len(changed & (seen.found.lacking.numbers or frozenset()))
+        equal = seen.rows - len((changed | held) & (seen.found.lacking.numbers or frozenset()))
         return Drift(f"{_rows(equal)} equal, verified up to {through} in the source's log{just}", through=through)
-    rows, _ = compared(as_it_is(spec), (EVERYTHING,), left, ports)
+    rows, _ = by_key(as_it_is(spec), (EVERYTHING,), left, ports)
     told = [
         f"{counted(left.missing, 'row')} of the source {agreeing(left.missing, 'is', 'are')} missing in the lake or different there",
         f"{counted(left.extra, 'row')} of the lake {agreeing(left.extra, 'is', 'are')} none of the source's",
@@ -81,9 +82,10 @@ def _look(spec: TableSpec, ports: Ports) -> Look:
     return Look(found.rows if found else 0, (EVERYTHING,), found)
 
 
-def unchanged_of(found: Differing, behind: Behind) -> Differing:
-    """What differs although nothing has changed it."""
-    return _without(found, behind.among(found.places.numbers or frozenset()))
+def unchanged_of(spec: TableSpec, found: Differing, behind: Behind, ports: Ports) -> Differing:
+    """What differs although nothing has changed it, and no contract holds it."""
+    changed = behind.among(found.places.numbers or frozenset())
+    return _without(found, changed | ports.by_key.held_places(spec))
 
 
 def _is_equal(seen: Look) -> bool:

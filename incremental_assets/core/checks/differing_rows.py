@@ -68,11 +68,11 @@ def _beside_the_log(spec: TableSpec, seen: Look, behind: Behind, most: int, port
         raise SelectionError(
             f"{spec.id}: too many rows differ to tell which of them have just changed; run {sync(spec.id)}, and then `incremental-assets check`"
         )
-    left = unchanged_of(seen.found, behind)
+    left = unchanged_of(spec, seen.found, behind, ports)
     rows: tuple[RowDifference, ...] = ()
     while left.places.numbers:
         rows = ports.rows.differing_rows(spec, seen.windows, left.places, most + 1)
-        again = unchanged_of(left, behind)
+        again = unchanged_of(spec, left, behind, ports)
         if again.places.numbers == left.places.numbers:
             break
         rows, left = (), again

@@ -27,7 +27,7 @@ def compared(
     append kept may answer for a row of the source.
     """
     if found is not None and not _holds(spec, ports):
-        return _by_key(spec, windows, found, ports)
+        return by_key(spec, windows, found, ports)
     places = found.places if found else None
     rows = ports.auditor.compare(spec, merge(windows), places)
     where = [windows[number] for number in found.windows] if found and found.windows is not None else windows
@@ -42,7 +42,7 @@ def _holds(spec: TableSpec, ports: Ports) -> bool:
     return held is None or held.rows > 0
 
 
-def _by_key(
+def by_key(
     spec: TableSpec, windows: Sequence[Window], found: Differing, ports: Ports
 ) -> tuple[Comparison, tuple[Drifted, ...]]:
     """Compare by light queries alone, and name some keys: of rows that the copy lacks or holds differently, else of those that it alone has."""

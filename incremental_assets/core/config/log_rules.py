@@ -9,6 +9,7 @@ from incremental_assets.core.config.dialects import facts_of, logged
 from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.config.table_document import TableDocument
 from incremental_assets.core.config.yaml_source import Path
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.strategies import Strategy
 
@@ -16,11 +17,10 @@ Mistake = tuple[Path, str]
 
 _OTHER_WAY = "`capture: log` finds every change, and `{0}` does so in another way; remove one of the two"
 _OF_CURSORS = "`{0}` is for tables with a cursor, this one is read from the log; remove it"
-_NOT_YET = "by the log no {0} is kept yet; remove `{0}`, or write a cursor in place of `capture`"
+_BESIDE = "by the log a contract is kept of a copy with one row per key and without a history so far, and this one has {0}; remove one of the two, or write a cursor in place of `capture`"
 _CURES = {
     **dict.fromkeys(("cursor", "compare"), _OTHER_WAY),
     **dict.fromkeys(("lookback", "holdback", "future", "start", "partitions"), _OF_CURSORS),
-    "contract": _NOT_YET,
     "refresh_every": "this table is read from the log with each sync; remove `{0}`",
     "deletes": "the log tells each row that is gone, which leaves the copy; remove `{0}`",
     "schema_changes": "by the log a table whose columns change is loaded again, by a person; remove `{0}`",
@@ -70,3 +70,6 @@ def mistakes(table: TableDocument, strategy: Strategy, dialect: str) -> Iterator
     for key, cure in _CURES.items():
         if key in table.model_fields_set:
             yield (key,), cure.format(key)
+    other = f"`strategy: {strategy}`" if strategy is Strategy.APPEND else f"`history: {table.history}`"
+    if table.contract is not None and (strategy is Strategy.APPEND or table.history is not History.NONE):
+        yield ("contract",), _BESIDE.format(other)

@@ -104,6 +104,9 @@ class LakeKeys(Protocol):
     def readable(self, spec: TableSpec, key: str) -> str:
         """A key's canonical text as people read it."""
 
+    def held_places(self, spec: TableSpec) -> frozenset[int]:
+        """Where the keys of the rows lie that its contract holds."""
+
 
 class LakeRows(Protocol):
     """The rows of a copy beside those of the source, for people."""

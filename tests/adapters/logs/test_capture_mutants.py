@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from incremental_assets.adapters.delta import lake_history, live
+from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
 from incremental_assets.adapters.logs.postgresql import (
     changed_keys,
     completing,
@@ -33,13 +34,14 @@ from incremental_assets.adapters.spark.own_names import SINCE
 from incremental_assets.core.captures.log import capture
 from incremental_assets.core.checks import reconcile
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import Column, TableSpec
 from incremental_assets.core.syncing import recovery, sync
 from tests.adapters.logs import (
     test_capture,
     test_capture_joined,
     test_capture_refused,
     test_check,
+    test_contract,
     test_every_change,
     test_history,
     test_history_killed,
@@ -136,6 +138,12 @@ def _of_no_dead_run(patch: Patch) -> None:
 
 def _history(shop: Open, *tables: str) -> LoggedShop:
     return shop(*tables or (test_history.ORDERS,), more=test_history.SCD2)
+
+
+def _as_texts(column: Column, values: pa.ChunkedArray) -> tuple[Column, pa.ChunkedArray]:
+    return replace(column, spark_type="string"), pa.chunked_array(
+        [pa.array([str(each) for each in values], pa.string())]
+    )
 
 
 def _by_hand_of_the_next_sync(patch: Patch) -> None:
@@ -284,10 +292,16 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
         lambda patch: patch.setattr(logged, "_without", lambda places, _: places),
         lambda shop, _: test_check.a_commit_that_the_copy_has_and_the_source_does_not_show(shop()),
     ),
-    "keys are their texts": (
-        lambda patch: patch.setattr(
-            changed_keys, "_comparable", lambda column, values: (column, values.cast("string"))
-        ),
+    "what a contract holds has drifted": (
+        lambda patch: patch.setattr(LakeQuarantine, "held_places", lambda *_: frozenset()),
+        lambda shop, _: test_contract.waits_until_it_is_right(shop(more=test_contract.CONTRACT)),
+    ),
+    "what was not sent is that of the version before one that is held": (
+        lambda patch: patch.setattr(every_change.Landed, "standing", lambda self, *of: self.copy(*of)),
+        lambda shop, _: test_contract.a_value_of_a_version_that_is_held(shop(more=test_contract.CONTRACT)),
+    ),
+    "keys are what people read": (
+        lambda patch: patch.setattr(changed_keys, "_comparable", _as_texts),
         lambda shop, _: test_check.keys_of_all_kinds(shop(ORDERS, test_check.SEVERAL)),
     ),
     "the last change of a key is its row": (

@@ -20,12 +20,13 @@ from incremental_assets.adapters.logs.postgresql.batch import latest
 from incremental_assets.adapters.logs.postgresql.changed_keys import ChangedKeys
 from incremental_assets.adapters.logs.postgresql.completing import CopyRows, completed
 from incremental_assets.adapters.logs.postgresql.disk import IN_SEGMENTS, written_to
-from incremental_assets.adapters.logs.postgresql.every_change import Landed, Quarantined, every_change
+from incremental_assets.adapters.logs.postgresql.every_change import Held, Landed, Quarantined, every_change
 from incremental_assets.adapters.logs.postgresql.gathering import gathered
 from incremental_assets.adapters.logs.postgresql.loaded_part import Origin, loaded_frame, loaded_parts
 from incremental_assets.adapters.logs.postgresql.log_part import LogPart
 from incremental_assets.adapters.logs.postgresql.scratch import scratch_file
 from incremental_assets.adapters.logs.postgresql.source_log import Begun, Joined, SourceLog
+from incremental_assets.adapters.logs.postgresql.standing import leave, standing_of
 from incremental_assets.adapters.logs.postgresql.versions_file import versions_file
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.adapters.spark.read_part import ReadPart
@@ -33,6 +34,7 @@ from incremental_assets.core.captures.database.observation import DatabaseObserv
 from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
 from incremental_assets.core.captures.log.position import Join, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log
+from incremental_assets.core.captures.log.standing import LogStanding
 from incremental_assets.core.config.database_settings import LogTerms
 from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
@@ -79,6 +81,14 @@ class LoggedProbe(SqlProbe):
     def behind(self, spec: TableSpec, state: State) -> ChangedKeys:
         """What has changed of a table that is read from the log behind its copy's position."""
         return changed_keys(self._log, spec, state)
+
+    def log_standing(self) -> LogStanding:
+        """Where the log stands."""
+        return standing_of(self._log)
+
+    def leave_log(self, number: int) -> None:
+        """Keep nothing more of it for that table."""
+        leave(self._log, number)
 
     def log_sql(self, specs: Sequence[TableSpec]) -> str:
         """What is missing of publication and slot."""
@@ -240,7 +250,7 @@ class LoggedSource:
     def _rows(self, plan: SyncPlan, changes: pa.Table) -> pa.Table:
         if plan.spec.traits.keeps_versions:
             return every_change(plan.spec, changes, self._copy)
-        return completed(plan, latest(changes, plan.spec.key), self._copy.copy)
+        return completed(plan, latest(changes, plan.spec.key), self._copy.standing)
 
     def _held_up(self, plan: SyncPlan) -> SourceUnreachable:
         named = "; ".join(f"{each.kind} of {each.what} since {each.since:%H:%M:%S}Z" for each in self._log.holders())
@@ -266,9 +276,9 @@ class Logged:
         """Connects with the first question."""
         return LoggedProbe(self.log.address, source, self.log)
 
-    def source(self, inner: SparkSource, copy: CopyRows, quarantined: Quarantined) -> LoggedSource:
+    def source(self, inner: SparkSource, copy: CopyRows, quarantined: Quarantined, held: Held) -> LoggedSource:
         """Tables that have another capture are read as before."""
-        return LoggedSource(inner, self.log, Landed(copy, quarantined))
+        return LoggedSource(inner, self.log, Landed(copy, quarantined, held))
 
     def versions(self, spec: TableSpec, state: State, copy: CopyRows) -> AbstractContextManager[str] | None:
         """In a file of its own."""

@@ -45,7 +45,7 @@ class LogCapture(DatabaseCapture):
         found, at = _log_of(spec, seen), _position(state)
         if found.refused is not None:
             raise found.refused
-        is_repair = request.mode is Mode.REPAIR and spec.traits.one_row_per_key
+        is_repair = request.mode in (Mode.REPAIR, Mode.REPLAY) and spec.traits.one_row_per_key
         if request.mode.reads_again and not is_repair:
             raise SelectionError(
                 f"{spec.id}: a table that is read from the log is not read again in parts, as the log goes on from where it is; "

@@ -1,0 +1,90 @@
+"""Where a source's log stands, as `capture status` shows it; and a table that is followed no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.logs.postgresql.alone import alone
+from incremental_assets.adapters.logs.postgresql.fitness import check_log
+from incremental_assets.adapters.logs.postgresql.following import record, record_in
+from incremental_assets.adapters.logs.postgresql.look import Look, holders, look
+from incremental_assets.adapters.logs.postgresql.segments.manifest import Standing
+from incremental_assets.adapters.logs.postgresql.session import opened
+from incremental_assets.adapters.logs.postgresql.source_log import KEEP, SourceLog
+from incremental_assets.core.captures.log.standing import LogStanding, Reader
+from incremental_assets.core.errors import LakeRefused, SourceExchanged, SourceRefused
+
+_NAMES = """
+SELECT c.oid::bigint, n.nspname || '.' || c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.oid::bigint = ANY ($1::bigint[])
+"""
+_TURN_SECONDS = 60.0
+
+
+def standing_of(log: SourceLog) -> LogStanding:
+    """Four light statements, and the files here. Raises SourceUnreachable, SourceRefused, LakeRefused where no file tells which tables are followed."""
+    known = record_in(log.folder)
+    with log.address.budget.look(), opened(log.address) as asked:
+        found, held = look(asked, log.slot), holders(asked)
+        names = _names(asked, list(known.tables))
+    standing, refused = _standing(log, found)
+    shelf = log.shelf
+    segments = shelf.names()
+    members = {each.oid for each in found.publication.members} if found.publication else set()
+    return LogStanding(
+        slot=log.terms.slot,
+        publication=log.terms.publication,
+        at=found.at,
+        flushed=found.flushed or 0,
+        unread_bytes=found.lag_bytes,
+        kept_bytes=found.kept_bytes,
+        most_bytes=log.terms.max_slot_lag,
+        left_bytes=found.slot.safe_bytes if found.slot else None,
+        holders=tuple(f"{each.kind} of {each.what} since {each.since:%Y-%m-%d %H:%M:%S}Z" for each in held),
+        read_to=standing.position if standing else None,
+        last_commit_at=_last_commit(log),
+        files=len(segments),
+        file_bytes=shelf.bytes(),
+        readers=tuple(
+            Reader(oid, names.get(oid, ""), each.landed, oid in members) for oid, each in known.tables.items()
+        ),
+        refused=refused,
+    )
+
+
+def leave(log: SourceLog, number: int) -> None:
+    """Follow a table no more: what it has not landed is kept no longer. Raises LakeRefused, SourceUnreachable."""
+    with alone(log.folder, _TURN_SECONDS):
+        known = record_in(log.folder)
+        left = replace(known, tables={oid: each for oid, each in known.tables.items() if oid != number})
+        record(log.folder, known, left)
+        if left.tables:
+            log.shelf.prune(left.passed, KEEP, datetime.now(UTC))
+
+
+def _standing(log: SourceLog, found: Look) -> tuple[Standing | None, str]:
+    try:
+        standing = log.shelf.standing()
+        unread = replace(found, slot=found.slot and replace(found.slot, reader=None))
+        check_log(unread, log.slot, standing.position if standing else None, standing.server if standing else None)
+    except LakeRefused as error:
+        return None, str(error)
+    except (SourceRefused, SourceExchanged) as error:
+        return standing, str(error)
+    return standing, ""
+
+
+def _last_commit(log: SourceLog) -> datetime | None:
+    for name in reversed(log.shelf.names()):
+        at = log.shelf.manifest(name).last_commit_at
+        if at is not None:
+            return at
+    return None
+
+
+def _names(asked: Asked, numbers: list[int]) -> Mapping[int, str]:
+    listed = "{" + ",".join(map(str, numbers)) + "}"
+    return dict(asked.execute(_NAMES, (listed,)).fetchall())
