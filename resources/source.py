@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets.core.config.database_settings import DatabaseSettings
+from incremental_assets.core.config.kafka_settings import KafkaSettings
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import ConfigurationError, SetupError
 from incremental_assets.resources.references import looked_up
@@ -29,6 +30,10 @@ def open_source(source: SourceConfig, file: Path, lake: str, session: Callable[[
         from incremental_assets.resources.database import OpenDatabase
 
         return OpenDatabase(source, file, lake, session)
+    if isinstance(source.settings, KafkaSettings):
+        from incremental_assets.resources.topics import OpenTopics
+
+        return OpenTopics(source, file, lake)
     values, problems = looked_up(source, file)
     if problems:
         raise ConfigurationError(tuple(problems))

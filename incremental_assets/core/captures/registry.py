@@ -11,6 +11,7 @@ from incremental_assets.core.captures.capture import Capture
 from incremental_assets.core.captures.compare import COMPARE
 from incremental_assets.core.captures.cursor import CURSOR
 from incremental_assets.core.captures.log import LOG
+from incremental_assets.core.captures.topic import TOPIC
 from incremental_assets.core.captures.transaction import TRANSACTION
 from incremental_assets.core.captures.whole import WHOLE
 from incremental_assets.core.errors import SetupError
@@ -19,7 +20,7 @@ from incremental_assets.core.model.table import TableSpec
 GROUP = "incremental_assets.captures"
 """Entry points under which another package offers a capture of its own."""
 BUILT_IN: Mapping[str, Capture] = MappingProxyType(
-    {"cursor": CURSOR, "transaction": TRANSACTION, "whole": WHOLE, "compare": COMPARE, "log": LOG}
+    {"cursor": CURSOR, "transaction": TRANSACTION, "whole": WHOLE, "compare": COMPARE, "log": LOG, "topic": TOPIC}
 )
 
 

@@ -53,13 +53,19 @@ _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
     }
 )
 BUILT_IN = tuple(_FACTS)
+OTHERS = ("kafka",)
+"""The sources of this package that are no database."""
 _EXTRAS = {"sqlserver": "sqlserver", "mssql": "sqlserver", "oracle": "oracle"}
 """What people write for a database that has a package of its own, and the extra which installs that."""
 
 
 def known_dialects() -> tuple[str, ...]:
     """All that may be written: those of this package and of others that are installed."""
-    return (*BUILT_IN, *sorted(entry.name for group in (GROUP, KINDS_GROUP) for entry in entry_points(group=group)))
+    return (
+        *BUILT_IN,
+        *OTHERS,
+        *sorted(entry.name for group in (GROUP, KINDS_GROUP) for entry in entry_points(group=group)),
+    )
 
 
 @cache
@@ -75,7 +81,7 @@ def facts_of(name: str) -> DialectFacts:
 
 def checked_dialect(name: str) -> str:
     """A dialect that is there. ValueError says what to write."""
-    if name in BUILT_IN or any(entry_points(group=group, name=name) for group in (GROUP, KINDS_GROUP)):
+    if name in (*BUILT_IN, *OTHERS) or any(entry_points(group=group, name=name) for group in (GROUP, KINDS_GROUP)):
         return name
     if name in _EXTRAS:
         raise ValueError(
@@ -109,6 +115,10 @@ def files() -> tuple[str, ...]:
 def dialect_of_scheme(scheme: str) -> str:
     """The dialect that the beginning of a URL means; a driver after a `+` is another program's. ValueError says what to write."""
     name = scheme.partition("+")[0].lower()
+    if name in OTHERS:
+        raise ValueError(
+            f"tables are proposed of a database, and {name} is none; write the source by hand, with its topics"
+        )
     return checked_dialect(next((known for known in known_dialects() if name in facts_of(known).schemes), name))
 
 

@@ -1,4 +1,4 @@
-"""The kinds of sources: a database, which is ours, and others by entry point, under the name that `dialect` has."""
+"""The kinds of sources, under the name that `dialect` has: a database and topics, which are ours, and others by entry point."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from incremental_assets.core.config.database_kind import DATABASE
-from incremental_assets.core.config.dialects import BUILT_IN, KINDS_GROUP
+from incremental_assets.core.config.dialects import BUILT_IN, KINDS_GROUP, OTHERS
 from incremental_assets.core.config.document import SourceDocument
+from incremental_assets.core.config.kafka_kind import KAFKA
 from incremental_assets.core.config.rules import Mistake
 from incremental_assets.core.config.settings import SourceConfig
 
@@ -37,7 +38,9 @@ class SourceKind(Protocol[Document_contra]):
 
 @cache
 def kind_named(dialect: str) -> SourceKind[Any]:
-    """The kind of that name: a database, unless an installed package has another."""
+    """The kind of that name: a database, unless this package or an installed one has another."""
+    if dialect in OTHERS:
+        return KAFKA
     if dialect not in BUILT_IN:
         for entry in entry_points(group=KINDS_GROUP, name=dialect):
             loaded: SourceKind[Any] = entry.load()
@@ -47,4 +50,4 @@ def kind_named(dialect: str) -> SourceKind[Any]:
 
 def other_kinds() -> dict[str, SourceKind[Any]]:
     """Those that are no database, by their names."""
-    return {entry.name: kind_named(entry.name) for entry in sorted(entry_points(group=KINDS_GROUP))}
+    return {name: kind_named(name) for name in (*OTHERS, *sorted(entry_points(group=KINDS_GROUP).names))}

@@ -1,0 +1,1 @@
+"""Topics of Kafka: records of Debezium, or events of anybody, as rows that land."""

@@ -1,0 +1,126 @@
+"""What a record says: an event, in the words of its format. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from incremental_assets.adapters.topics.record import Record
+from incremental_assets.core.config.kafka_settings import Format
+
+READ, CREATED, UPDATED, DELETED, TRUNCATED, MESSAGE, TOMBSTONE = "r", "c", "u", "d", "t", "m", "tombstone"
+"""What happened, in Debezium's letters; a record without a value says that its key is gone, too."""
+_ROWS = (READ, CREATED, UPDATED)
+TELL_ROWS = (*_ROWS, DELETED)
+_KNOWN = (*TELL_ROWS, TRUNCATED, MESSAGE)
+_OWN = "__"
+"""How the names begin that `ExtractNewRecordState` adds to a row."""
+
+
+class Poison(ValueError):
+    """A record that is none of its format; the text is the reason."""
+
+
+Fields = Sequence[Mapping[str, Any]]
+"""The columns of a row as a schema of Kafka Connect has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One record. Where it brings no schema, its fields are None."""
+
+    op: str
+    key: Mapping[str, Any] | None = None
+    key_fields: Fields | None = None
+    row: Mapping[str, Any] | None = None
+    """Of a delete the row before, as far as the source tells it."""
+    fields: Fields | None = None
+    source: Mapping[str, Any] | None = None
+    """Where in the log of its source it is."""
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it tells how a row is now."""
+        return self.op in _ROWS
+
+
+def event_of(record: Record, form: Format) -> Event:
+    """Raises Poison."""
+    if form is Format.JSON:
+        return Event(CREATED, row=_object(_parsed(record.value, "value"), "value"))
+    key, key_fields = key_of(record)
+    if record.value is None:
+        if key is None:
+            raise Poison("the record has neither a key nor a value")
+        return Event(TOMBSTONE, key, key_fields)
+    payload, schema = _unpacked(_parsed(record.value, "value"))
+    payload = _object(payload, "value")
+    if form is Format.UNWRAPPED:
+        return _unwrapped(payload, schema, key, key_fields)
+    op, source = payload.get("op"), payload.get("source")
+    if op not in _KNOWN or not isinstance(source, dict):
+        raise Poison("the value is no envelope of Debezium: it has no `op` and `source`")
+    side = "before" if op == DELETED else "after"
+    row = payload.get(side)
+    if op in _ROWS and not isinstance(row, dict):
+        raise Poison(f"the envelope has no row in `{side}`")
+    row = row if isinstance(row, dict) else None
+    return Event(op, key, key_fields, row, _fields(schema, side), source)
+
+
+def _unwrapped(payload: Mapping[str, Any], schema: Any, key: Any, key_fields: Fields | None) -> Event:
+    deleted = str(payload.get(f"{_OWN}deleted")).lower() == "true"
+    op = payload.get(f"{_OWN}op", DELETED if deleted else UPDATED)
+    if op not in TELL_ROWS:
+        raise Poison("the row has an `__op` that is no operation of Debezium")
+    row = {name: value for name, value in payload.items() if not name.startswith(_OWN)}
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    own = None if fields is None else [each for each in fields if not str(each.get("field")).startswith(_OWN)]
+    return Event(DELETED if deleted else op, key, key_fields, row, own)
+
+
+def key_of(record: Record) -> tuple[Mapping[str, Any] | None, Fields | None]:
+    """The columns of a record's key, and the schema that they bring. Raises Poison."""
+    if record.key is None:
+        return None, None
+    payload, schema = _unpacked(_parsed(record.key, "key"))
+    if payload is None:
+        return None, None
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    return _object(payload, "key"), fields
+
+
+def _fields(schema: Any, side: str) -> Fields | None:
+    if not isinstance(schema, dict):
+        return None
+    found = next((each for each in schema.get("fields") or () if each.get("field") == side), None)
+    return None if found is None else found.get("fields")
+
+
+def _unpacked(document: Any) -> tuple[Any, Any]:
+    """Payload and schema, where the converter writes both."""
+    if isinstance(document, dict) and set(document) == {"schema", "payload"}:
+        return document["payload"], document["schema"]
+    return document, None
+
+
+def _parsed(data: bytes | None, what: str) -> Any:
+    if data is None:
+        raise Poison(f"the record has no {what}")
+    try:
+        return json.loads(data, parse_float=Decimal, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise Poison(f"the {what} is no JSON") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _object(document: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(document, dict):
+        raise Poison(f"the {what} is no JSON object")
+    return document

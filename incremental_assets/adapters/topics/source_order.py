@@ -1,0 +1,75 @@
+"""Where in the log of its source a change is, as a number by which changes of one row are ordered: by connector, and never by text. Pure.
+
+Of one row the place alone orders its changes: who writes it holds its lock until the commit, so that the next writer's record comes behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from incremental_assets.adapters.topics.events import Poison
+
+COVERED = "PostgreSQL and MySQL"
+"""Whose connectors' envelopes are ordered."""
+_FILE = re.compile(r".*\.(\d+)", re.ASCII)
+_WITHIN_FILE = 40
+"""Bits for a place within a file of the binlog."""
+
+
+class Uncovered(ValueError):
+    """A connector whose places are not ordered here; the text is its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the log of a source."""
+
+    number: int
+    at: int
+    """When the source says that it was, in microseconds since 1970."""
+    server: str = ""
+    """Which server's log it is, where the event names it."""
+    at_commit: bool = False
+    """Whether that is the time of the commit: of two changes of one row the later one has the later time then."""
+
+
+def place_of(source: Mapping[str, Any]) -> Place:
+    """Raises Uncovered, and Poison where the event lacks its place."""
+    connector = source.get("connector")
+    read = _CONNECTORS.get(str(connector))
+    if read is None:
+        raise Uncovered(str(connector))
+    try:
+        return read(source)
+    except (KeyError, TypeError, ValueError):
+        raise Poison("the envelope does not say where in the source's log it is") from None
+
+
+def _postgresql(source: Mapping[str, Any]) -> Place:
+    return Place(_natural(source["lsn"]), _at(source), at_commit=True)
+
+
+def _mysql(source: Mapping[str, Any]) -> Place:
+    found = _FILE.fullmatch(source["file"])
+    if found is None:
+        raise ValueError(source["file"])
+    # A snapshot is of no server.
+    server = _natural(source["server_id"])
+    return Place(int(found[1]) << _WITHIN_FILE | _natural(source["pos"]), _at(source), str(server) if server else "")
+
+
+def _at(source: Mapping[str, Any]) -> int:
+    micros = source.get("ts_us")
+    return _natural(source["ts_ms"]) * 1000 if micros is None else _natural(micros)
+
+
+def _natural(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(value)
+    return value
+
+
+_CONNECTORS: Mapping[str, Callable[[Mapping[str, Any]], Place]] = {"postgresql": _postgresql, "mysql": _mysql}

@@ -1,0 +1,58 @@
+"""How far a table has been read from its topic, and what is needed to tell a record that comes again from one that is new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.position import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What the records have told of the log of the source that they come from; nothing where they tell of none."""
+
+    server: str = ""
+    """Whose log it is, where records name their server."""
+    highest: int = 0
+    """The highest place of any change that was read."""
+    latest: int = 0
+    """The latest time of one, in microseconds."""
+    emptied: int = 0
+    """The place at which the table was truncated last: changes before it are of rows that are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPosition(Position):
+    """Implements `Position`. Empty before the first load, and after a reset."""
+
+    capture: ClassVar[str] = "topic"
+    next: tuple[int, ...] = ()
+    """The offset of each partition that is read next."""
+    topic: str = ""
+    """What the cluster numbers the topic by: another number is another topic of the same name."""
+    cluster: str = ""
+    log: Log = Log()
+
+    def __str__(self) -> str:
+        return f"the offsets {', '.join(map(str, self.next))}" if self.next else "the beginning of the topic"
+
+    def rewound(self, watermark: CursorValue | None, *, same_cursor: bool) -> TopicPosition:
+        """The topic is read from its beginning; what the copy has of it still counts."""
+        return replace(self, next=())
+
+    def forgotten(self) -> TopicPosition:
+        """From the beginning, into whatever there is."""
+        return TopicPosition()
+
+    def to_json(self) -> dict[str, Any]:
+        """Numbers, and what they are numbers of."""
+        return {"position": {"next": self.next, "topic": self.topic, "cluster": self.cluster, "log": asdict(self.log)}}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> TopicPosition:
+        """Read it back from a state's document."""
+        own = document["position"]
+        return cls(tuple(own["next"]), own["topic"], own["cluster"], Log(**own["log"]))

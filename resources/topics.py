@@ -1,0 +1,108 @@
+"""Topics of the configuration, opened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets.core.config.kafka_document import checked_servers
+from incremental_assets.core.config.kafka_settings import Format, KafkaSettings, Topic
+from incremental_assets.core.config.settings import SourceConfig, TableConfig
+from incremental_assets.core.errors import ConfigurationError, Problem
+from incremental_assets.core.extras import KAFKA
+from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.strategies import Strategy, traits_of
+from incremental_assets.resources.references import looked_up
+
+if TYPE_CHECKING:
+    from incremental_assets.adapters.topics.probe import TopicProbe
+    from incremental_assets.adapters.topics.record import Broker
+    from incremental_assets.core.ports import Source
+
+
+class OpenTopics:
+    """Implements `core.ports.OpenSource`. Connects with the first question."""
+
+    def __init__(self, source: SourceConfig, file: Path, lake: str) -> None:
+        self._config, self._lake = source, lake
+        self._settings = _settings(source, file, lake)
+
+    @cached_property
+    def probe(self) -> TopicProbe:
+        """Light questions to it."""
+        from incremental_assets.adapters.topics.probe import TopicProbe
+
+        return TopicProbe(self._broker, self._config.name, self._topics)
+
+    @cached_property
+    def source(self) -> Source:
+        """What reads it."""
+        from incremental_assets.adapters.delta.copied_rows import copied_rows
+        from incremental_assets.adapters.topics.source import TopicSource
+
+        topics = {table: topic for table, (topic, _) in self._topics.items()}
+        return TopicSource(self._broker, topics, partial(copied_rows, self._lake))
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if "_broker" in vars(self):
+            self._broker.close()
+
+    @cached_property
+    def _broker(self) -> Broker:
+        KAFKA.require()
+        from incremental_assets.adapters.topics.client import client_settings
+        from incremental_assets.adapters.topics.kafka import KafkaBroker
+
+        return KafkaBroker(self._config.name, client_settings(self._settings))
+
+    @property
+    def _topics(self) -> dict[TableId, tuple[Topic, Strategy]]:
+        strategies = {table.id(self._config.name): table.strategy for table in self._config.tables}
+        named = ((TableId(self._config.name, *topic.schema_and_name), topic) for topic in self._settings.topics)
+        return {table: (topic, strategies[table]) for table, topic in named}
+
+
+def _settings(source: SourceConfig, file: Path, lake: str) -> KafkaSettings:
+    """Raises ConfigurationError for references without a usable value, and for topics and tables that do not fit together."""
+    settings: Any = source.settings
+    values, problems = looked_up(source, file)
+    if "bootstrap_servers" in values:
+        try:
+            checked_servers(values["bootstrap_servers"])
+        except ValueError as error:
+            shown = str(settings.bootstrap_servers)
+            problems.append(
+                Problem(str(file), source.line_of("bootstrap_servers"), shown, f"the value is none: {error}")
+            )
+    if not is_local(lake):
+        cure = "topics are read into a lake on a disk of this machine, and this one is in a store; write a path"
+        problems.append(Problem(str(file), source.line, "lake", cure))
+    problems += _misfits(source, settings, file)
+    if problems:
+        raise ConfigurationError(tuple(problems))
+    return replace(settings, **values)
+
+
+def _misfits(source: SourceConfig, settings: KafkaSettings, file: Path) -> list[Problem]:
+    listed = {(table.schema, table.name): table for table in source.tables}
+    found = []
+    for topic in settings.topics:
+        table = listed.get(topic.schema_and_name)
+        if table is None:
+            cure = f"no table is made of it; add `- {{table: {topic.table}}}` to `tables`, or remove it"
+            found.append(Problem(str(file), source.line_of("topics"), topic.table, cure))
+        elif cure := _misfit(table, topic):
+            found.append(Problem(str(file), table.line, topic.table, cure))
+    return found
+
+
+def _misfit(table: TableConfig, topic: Topic) -> str:
+    if topic.format is Format.JSON and traits_of(table.strategy).one_row_per_key:
+        return "each event of `format: json` is a row of its own; write `strategy: append`"
+    if table.primary_key is not None:
+        return "rows of a topic are known by the key of its records; remove `primary_key`"
+    return ""

@@ -1,0 +1,208 @@
+"""What Debezium's connectors have written of real databases, as changes: in each mode of decimals and times, with and without schemas."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from incremental_assets.adapters.topics.changes import Change, Decoding
+from incremental_assets.adapters.topics.shapes import described
+from incremental_assets.core.config.kafka_settings import Format
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.strategies import Strategy
+from tests.adapters.topics.broker import FakeTopic, recorded, replayed
+from tests.adapters.topics.tables import decoded, of_recorded, table, topic
+
+POSTGRESQL = {
+    "id": "bigint",
+    "customer": "string",
+    "ok": "boolean",
+    "js": "string",
+    "ar": "string as json",
+    "u": "string",
+    "f8": "double",
+}
+PRECISE = POSTGRESQL | {
+    "amount": "decimal(12,2) as base64",
+    "anynum": "string as scaled",
+    "ts": "timestamp_ntz as microseconds",
+    "tstz": "timestamp",
+    "d": "date as days",
+    "t": "string as microseconds",
+    "by": "binary as base64",
+}
+TEXTS = POSTGRESQL | {
+    "amount": "decimal(12,2)",
+    "anynum": "string",
+    "ts": "timestamp_ntz",
+    "tstz": "timestamp",
+    "d": "date",
+    "t": "string",
+    "by": "binary as hex",
+}
+CONNECT = PRECISE | {
+    "amount": "double",
+    "anynum": "double",
+    "ts": "timestamp_ntz as milliseconds",
+    "t": "string as milliseconds",
+}
+OPERATIONS = ["r", "r", "r", "c", "u", "u", "u", "d", "tombstone", "c", "d", "tombstone", "c", "u", "t", "c"]
+
+
+def row(spec: TableSpec, change: Change) -> dict[str, Any]:
+    return dict(zip(Decoding(spec, Format.DEBEZIUM).names, change.values, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("file", "columns"),
+    [("pg_schemaless", PRECISE), ("pg_string_iso", TEXTS), ("pg_double_connect", CONNECT)],
+)
+def test_postgresqls_records_without_schemas_are_what_their_columns_declare(file: str, columns: dict[str, str]) -> None:
+    spec = table(topic(**columns))
+    changes = decoded(spec, [each for each in replayed(file).partitions[0] if each])
+    assert [change.op for change in changes] == OPERATIONS
+    assert [change.key for change in changes] == [
+        *((1,), (2,), (3,), (10,), (1,), (2,), (10,)),
+        *((3,), (3,), (100,), (2,), (2,), (11,), (11,), None, (77,)),
+    ]
+    first = row(spec, changes[0])
+    exact = columns is not CONNECT
+    assert first == {
+        "id": 1,
+        "customer": "c1",
+        "ok": True,
+        "js": '{"a": [1, 2, {"b": null}]}',
+        "ar": "[1,null,3]",
+        "u": "c0ffee00-0000-4000-8000-000000000001",
+        "f8": 1.5,
+        "amount": Decimal("1.10") if exact else 1.1,
+        "anynum": "1000000000000000000000000000000" if exact else 1e30,
+        "ts": 1710037800123456 if exact else 1710037800123000,
+        "tstz": 1710055800123456,
+        "d": 19782,
+        "t": {True: "23:59:59.999999", False: "23:59:59.999"}[exact] + ("Z" if columns is TEXTS else ""),
+        "by": b"\x00\xffA",
+    }
+    # A timestamp and a date of infinity, which no column holds.
+    assert [(each.key, each.reject.column) for each in changes if each.reject and each.op == "u"] == [
+        ((2,), "tstz"),
+        ((10,), "tstz"),
+    ]
+
+
+@pytest.mark.parametrize("file", ["pg_schemas", "mysql97_schemas_string"])
+def test_a_schema_tells_columns_types_and_key_and_the_newest_record_counts(file: str) -> None:
+    spec, records = of_recorded(file)
+    assert (spec.key, spec.key_enforced) == (("id",), True)
+    types = {column.name: column.spark_type for column in spec.columns}
+    assert "en" not in types, "it was dropped before the newest record was written"
+    assert types["extra"] == "int"
+    assert [change.op for change in decoded(spec, records)] == OPERATIONS
+
+
+def test_what_postgresqls_schemas_say_of_each_type() -> None:
+    spec, records = of_recorded("pg_schemas")
+    assert {column.name: column.source_type for column in spec.source_columns} == {
+        "id": "bigint",
+        "customer": "string",
+        "amount": "decimal(12,2) as base64",
+        "anynum": "string as scaled",
+        "ts": "timestamp_ntz as microseconds",
+        "tstz": "timestamp",
+        "d": "date as days",
+        "t": "string as microseconds",
+        "iv": "bigint",
+        "ok": "boolean",
+        "js": "string",
+        "ar": "string as json",
+        "u": "string",
+        "by": "binary as base64",
+        "big": "string",
+        "f8": "double",
+        "extra": "int",
+        "_topic_partition": "of the record",
+        "_topic_offset": "of the record",
+        "_log_position": "of the record",
+    }
+    newest = decoded(spec, records)[-1]
+    assert (newest.reject, row(spec, newest)["extra"]) == (None, 7)
+
+
+def test_mysqls_records_have_their_values() -> None:
+    columns = {
+        "id": "bigint",
+        "customer": "string",
+        "amount": "decimal(10,2) as base64",
+        "t1": "int",
+        "bt": "binary as base64",
+        "yr": "int",
+        "ts": "timestamp",
+        "dt": "timestamp_ntz as microseconds",
+        "d": "date as days",
+        "tm": "string as microseconds",
+        "js": "string",
+        "st": "string",
+        "bi": "binary as base64",
+        "f": "float",
+    }
+    spec = table(topic(**columns))
+    changes = decoded(spec, [each for each in replayed("mysql97_schemaless").partitions[0] if each])
+    assert [change.op for change in changes] == OPERATIONS
+    assert row(spec, changes[3]) == {
+        "id": 10,
+        "customer": "c10",
+        "amount": Decimal("10.10"),
+        "t1": 2,
+        "bt": b"\x81",
+        "yr": 2024,
+        "ts": 1710054000123456,
+        "dt": 1710037800654321,
+        "d": 19782,
+        "tm": "838:59:58.999",
+        "js": '{"a":[1,null]}',
+        "st": "x,y",
+        "bi": b"\x00\xffA",
+        "f": 1.1,
+    }
+
+
+def test_the_largest_unsigned_number_is_there_where_the_connector_is_precise() -> None:
+    spec, records = of_recorded("mysql97_schemas_string")
+    assert row(spec, decoded(spec, records)[0])["ub"] == Decimal(18446744073709551615)
+
+
+def test_a_record_of_before_a_column_was_there_says_so_and_is_not_taken_for_null() -> None:
+    spec, records = of_recorded("pg_schemas")
+    first = decoded(spec, records)[0]
+    assert first.reject is not None
+    assert first.reject.column == "extra"
+    assert first.reject.reason.startswith("the record does not have this column, which the table has")
+
+
+def test_a_table_without_a_key_has_none_in_its_records() -> None:
+    records = [each for each in replayed("pg_schemas", "lab.shop.nokey").partitions[0] if each]
+    assert described(topic(), records).key == ()
+    spec = table(topic(a="int", b="string"), Strategy.APPEND)
+    assert [(each.op, each.values) for each in decoded(spec, records)] == [
+        ("r", [1, "a"]),
+        ("c", [2, None]),
+        ("t", [None, None]),
+    ]
+
+
+def test_rows_that_were_unwrapped_are_rows() -> None:
+    made = FakeTopic()
+    for key, value in recorded("pg_schemaless"):
+        if value is None or value["op"] != "t":
+            row = None if value is None else value["after"] or value["before"]
+            more = {"__deleted": str(value["op"] == "d").lower()} if value else {}
+            made.put(key, None if row is None else row | more)
+    spec = table(topic(Format.UNWRAPPED, **PRECISE))
+    changes = decoded(spec, [each for each in made.partitions[0] if each], Format.UNWRAPPED)
+    assert [(each.op, each.key) for each in changes[:9]] == [
+        *(("u", (1,)), ("u", (2,)), ("u", (3,)), ("u", (10,)), ("u", (1,)), ("u", (2,)), ("u", (10,))),
+        *(("d", (3,)), ("tombstone", (3,))),
+    ]
+    assert "_log_position" not in spec.shape.names, "such a record does not say where in the log it is"

@@ -1,0 +1,186 @@
+"""A source that is a cluster of Kafka, as the file writes it: its settings, and each mistake at its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from incremental_assets.adapters.topics.client import client_settings
+from incremental_assets.core.config.json_schema import schema
+from incremental_assets.core.config.kafka_settings import Format, KafkaSettings, Topic
+from incremental_assets.core.config.load import load
+from incremental_assets.core.config.settings import Configuration, Reference
+from incremental_assets.core.errors import ConfigurationError
+from incremental_assets.core.model.coding import Coding
+from incremental_assets.core.strategies import Strategy
+from incremental_assets.resources.topics import OpenTopics
+
+FILE = """\
+lake: ./lake
+checkpoints: sqlite:///checkpoints.db
+sources:
+  shop:
+    dialect: kafka
+    bootstrap_servers: kafka-1.example.com:9093,kafka-2.example.com:9093
+    ca: ca.pem
+    sasl: scram-sha-512
+    user: reader
+    password: {env: KAFKA_PASSWORD}
+    topics:
+      shop.orders: {topic: lab.shop.orders, format: debezium}
+      shop.stock:
+        topic: stock
+        format: unwrapped
+        columns: {id: bigint, at: timestamp as microseconds}
+        key: [id]
+      shop.clicks: {topic: clicks, format: json, columns: {who: string}}
+    tables:
+      - {table: shop.orders, history: scd2}
+      - {table: shop.stock}
+      - {table: shop.clicks, strategy: append}
+"""
+HERE = FILE.replace("kafka-1.example.com:9093,kafka-2.example.com:9093", "localhost:9092").replace(
+    "    ca: ca.pem\n", ""
+)
+
+
+def loaded(folder: Path, text: str = FILE) -> Configuration:
+    (folder / "sources.yaml").write_text(text)
+    return load(folder / "sources.yaml")
+
+
+def settings(folder: Path, text: str = FILE) -> KafkaSettings:
+    found = loaded(folder, text).source("shop").settings
+    assert isinstance(found, KafkaSettings)
+    return found
+
+
+def mistakes(folder: Path, text: str) -> list[tuple[int, str]]:
+    with pytest.raises(ConfigurationError) as found:
+        loaded(folder, text)
+    return [(each.line, each.cure) for each in found.value.problems]
+
+
+def test_its_settings_are_brokers_access_and_topics(tmp_path: Path) -> None:
+    assert settings(tmp_path) == KafkaSettings(
+        bootstrap_servers="kafka-1.example.com:9093,kafka-2.example.com:9093",
+        tls="verify-full",
+        ca=str(tmp_path / "ca.pem"),
+        sasl="scram-sha-512",
+        user="reader",
+        password=Reference("env", "KAFKA_PASSWORD"),
+        topics=(
+            Topic("shop.orders", "lab.shop.orders", Format.DEBEZIUM),
+            Topic(
+                "shop.stock",
+                "stock",
+                Format.UNWRAPPED,
+                (("id", Coding("bigint")), ("at", Coding("timestamp", "microseconds"))),
+                ("id",),
+            ),
+            Topic("shop.clicks", "clicks", Format.JSON, (("who", Coding("string")),)),
+        ),
+    )
+    read = loaded(tmp_path)
+    assert read.secrets == ("KAFKA_PASSWORD",)
+    assert [(each.name, each.strategy, each.capture) for each in read.source("shop").tables] == [
+        ("orders", Strategy.UPSERT, "topic"),
+        ("stock", Strategy.UPSERT, "topic"),
+        ("clicks", Strategy.APPEND, "topic"),
+    ]
+
+
+def test_records_cross_a_network_encrypted_unless_it_is_written_that_they_do_not(tmp_path: Path) -> None:
+    assert settings(tmp_path, HERE).tls == "disable"
+    assert loaded(tmp_path, HERE).unencrypted == ()
+    (told,) = loaded(tmp_path, FILE.replace("ca: ca.pem", "tls: disable")).unencrypted
+    assert "records and the password cross the network to kafka-1.example.com:9093" in told
+
+
+def test_the_client_gets_what_the_file_says(tmp_path: Path) -> None:
+    found = client_settings(settings(tmp_path))
+    assert {name: found[name] for name in found if name.startswith(("s", "e", "b"))} == {
+        "bootstrap.servers": "kafka-1.example.com:9093,kafka-2.example.com:9093",
+        "security.protocol": "SASL_SSL",
+        "socket.timeout.ms": 15_000,
+        "enable.ssl.certificate.verification": True,
+        "ssl.endpoint.identification.algorithm": "https",
+        "ssl.ca.location": str(tmp_path / "ca.pem"),
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "reader",
+        "sasl.password": "{env: KAFKA_PASSWORD}",
+    }
+    assert client_settings(KafkaSettings("localhost:9092", "disable"))["security.protocol"] == "PLAINTEXT"
+    by_ca = client_settings(KafkaSettings("localhost:9092", "verify-ca"))
+    assert (by_ca["security.protocol"], by_ca["ssl.endpoint.identification.algorithm"]) == ("SSL", "none")
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "line", "cure"),
+    [
+        ("kafka-1.example.com:9093,", "kafka-1,", 6, "write brokers with their ports, as in kafka-1.example.com:9093"),
+        ("ca: ca.pem", "ca: ca.pem\n    tls: disable", 7, "without TLS no certificate is shown; remove `ca`"),
+        ("ca: ca.pem", "tls: require", 7, "choose one of: verify-full, verify-ca, disable"),
+        ("    user: reader\n", "", 4, "`sasl: scram-sha-512` needs a user and a password; add `user`"),
+        ("    sasl: scram-sha-512\n", "", 8, "`user` is for a cluster that asks who it is; add `sasl`, or remove it"),
+        ("{env: KAFKA_PASSWORD}", "s3cret", 10, "a secret is never written in this file"),
+        ("format: debezium}", "format: avro}", 12, "choose one of: debezium, unwrapped, json"),
+        ("topic: lab.shop.orders, ", "", 12, "the key `topic` is missing; add it"),
+        ("format: debezium}", "format: debezium, key: [id]}", 12, "records that bring their schema name their key"),
+        ("microseconds}", "seconds}", 16, "write how its values stand in the record: `timestamp`, `timestamp as mill"),
+        ("key: [id]", "key: [no]", 17, "`columns` has no 'no'; add it, or correct the key"),
+        (", columns: {who: string}", "", 18, "JSON does not say what types its columns have; write them"),
+        ("{who: string}", "{who: string}, key: [who]", 18, "each event of `format: json` is a row of its own"),
+        ("shop.clicks: {topic", "clicks: {topic", 18, "write schema.table"),
+        ("history: scd2", "cursor: {column: at, type: timestamp}", 20, "`cursor` is for tables of a database"),
+        ("history: scd2", "strategy: full_refresh", 20, "a table of kafka goes on from where it was read"),
+    ],
+)
+def test_a_mistake_is_at_its_line_with_its_cure(
+    tmp_path: Path, written: str, instead: str, line: int, cure: str
+) -> None:
+    assert written in FILE
+    found = mistakes(tmp_path, FILE.replace(written, instead, 1))
+    assert [each for each in found if each[0] == line and each[1].startswith(cure)], found
+
+
+def refused(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
+    monkeypatch.setenv("KAFKA_PASSWORD", "s3cret")
+    read = loaded(folder, text)
+    with pytest.raises(ConfigurationError) as found:
+        OpenTopics(read.source("shop"), read.path, read.lake)
+    return [(each.line, each.cure) for each in found.value.problems]
+
+
+def test_topics_and_tables_that_do_not_fit_together_are_named_when_the_source_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FILE.replace("      - {table: shop.stock}\n", "      - {table: shop.other}\n")
+    text = text.replace("history: scd2", "primary_key: [no]").replace(", strategy: append", "")
+    assert refused(tmp_path, text, monkeypatch) == [
+        (20, "rows of a topic are known by the key of its records; remove `primary_key`"),
+        (11, "no table is made of it; add `- {table: shop.stock}` to `tables`, or remove it"),
+        (22, "each event of `format: json` is a row of its own; write `strategy: append`"),
+    ]
+
+
+def test_a_lake_in_a_store_and_brokers_that_are_none_are_named_when_the_source_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROKERS", "kafka")
+    text = FILE.replace("./lake", "s3a://bucket/lake")
+    text = text.replace("kafka-1.example.com:9093,kafka-2.example.com:9093", "{env: BROKERS}")
+    told = refused(tmp_path, text, monkeypatch)
+    assert told[0][0] == 6
+    assert told[0][1].startswith("the value is none: write brokers with their ports")
+    assert told[1][1].startswith("topics are read into a lake on a disk of this machine")
+
+
+def test_an_editor_knows_its_keys() -> None:
+    validator = jsonschema.Draft202012Validator(schema())
+    assert validator.is_valid(yaml.safe_load(FILE))
+    assert not validator.is_valid(yaml.safe_load(FILE.replace("format: json", "format: avro")))
+    assert not validator.is_valid(yaml.safe_load(FILE.replace("bootstrap_servers", "host")))
