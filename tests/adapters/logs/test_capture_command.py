@@ -44,6 +44,13 @@ def test_an_on_call_person_sees_what_the_slot_keeps_and_why(open_shop: Open) -> 
     assert [row[0] for row in grid.rows] == ["shop.public.orders", "shop.public.items"]
     assert grid.rows[1][3] == Cell("nothing was loaded yet", "warn")
     assert answer.exit_code == 0
+    record = shop.shelf().folder / "followed.json"
+    kept = record.read_text()
+    record.write_text("{")
+    (source,) = capture.run(shop.stand.shop.config, "status", ()).document["sources"]
+    assert f"{record} does not say which tables are read from the log" in source["error"]
+    assert source["source_keeps_bytes"] > 2**20
+    record.write_text(kept)
     shop.execute(f"SELECT pg_drop_replication_slot('{shop.slot}')")
     answer = capture.run(shop.stand.shop.config, "status", ())
     assert (answer.exit_code, answer.document["sources"][0]["error"].partition(";")[0]) == (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,9 @@ from incremental_assets.adapters.databases.row_texts import row_hash
 from incremental_assets.adapters.logs.postgresql.changes import CODES, XID, Change, change_codes
 from incremental_assets.adapters.logs.postgresql.gathering import changed_behind
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot
+from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
 from incremental_assets.adapters.logs.postgresql.source_log import SourceLog
+from incremental_assets.adapters.logs.postgresql.spool import Offsets
 from incremental_assets.core.captures.log.position import LogPosition
 from incremental_assets.core.model.table import Column, TableSpec
 
@@ -59,15 +62,20 @@ class ChangedKeys:
     def _hidden(self) -> Iterator[pa.Table]:
         """What the copy may have, and a snapshot of the source not."""
         shelf = self.log.shelf
-        for manifest in map(shelf.manifest, shelf.names()):
-            server = manifest.standing.server
-            if f"{server.system}/{server.timeline}" != self.at.server:
-                continue
-            hidden = self.shown.hides(np.array(shelf.transactions(manifest).column("xid")))
-            if not hidden:
-                continue
-            for rows in shelf.rows(manifest, self.at.number):
-                yield rows.filter(pc.is_in(rows.column(XID), pa.array(hidden, pa.int64())))
+        for name in shelf.names():
+            server, xids = _transactions(shelf, name)
+            hidden = self.shown.hides(xids) if server == self.at.server else []
+            if hidden:
+                for rows in shelf.rows(shelf.manifest(name), self.at.number):
+                    yield rows.filter(pc.is_in(rows.column(XID), pa.array(hidden, pa.int64())))
+
+
+@lru_cache(maxsize=65_536)
+def _transactions(shelf: Shelf, name: str) -> tuple[str, Offsets]:
+    """Of a segment, which never changes: whose log it is of, and the numbers of its transactions. Each table of a source asks for all of them."""
+    manifest = shelf.manifest(name)
+    server = manifest.standing.server
+    return f"{server.system}/{server.timeline}", np.array(shelf.transactions(manifest).column("xid"))
 
 
 def places_of(spec: TableSpec, rows: pa.Table) -> list[int]:

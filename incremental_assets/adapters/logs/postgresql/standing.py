@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.logs.postgresql.alone import alone
 from incremental_assets.adapters.logs.postgresql.fitness import check_log
-from incremental_assets.adapters.logs.postgresql.following import record, record_in
+from incremental_assets.adapters.logs.postgresql.following import Record, record, record_in
 from incremental_assets.adapters.logs.postgresql.look import Look, holders, look
 from incremental_assets.adapters.logs.postgresql.segments.manifest import Standing
 from incremental_assets.adapters.logs.postgresql.session import opened
@@ -25,8 +26,8 @@ _TURN_SECONDS = 60.0
 
 
 def standing_of(log: SourceLog) -> LogStanding:
-    """Four light statements, and the files here. Raises SourceUnreachable, SourceRefused, LakeRefused where no file tells which tables are followed."""
-    known = record_in(log.folder)
+    """Four light statements, and the files here. Raises SourceUnreachable, SourceRefused; what is wrong with the files is why nothing can be read on."""
+    known, unreadable = _recorded(log)
     with log.address.budget.look(), opened(log.address) as asked:
         found, held = look(asked, log.slot), holders(asked)
         names = _names(asked, list(known.tables))
@@ -51,7 +52,7 @@ def standing_of(log: SourceLog) -> LogStanding:
         readers=tuple(
             Reader(oid, names.get(oid, ""), each.landed, oid in members) for oid, each in known.tables.items()
         ),
-        refused=refused,
+        refused=unreadable or refused,
     )
 
 
@@ -63,6 +64,13 @@ def leave(log: SourceLog, number: int) -> None:
         record(log.folder, known, left)
         if left.tables:
             log.shelf.prune(left.passed, KEEP, datetime.now(UTC))
+
+
+def _recorded(log: SourceLog) -> tuple[Record, str]:
+    try:
+        return record_in(log.folder), ""
+    except LakeRefused as error:
+        return Record(), str(error)
 
 
 def _standing(log: SourceLog, found: Look) -> tuple[Standing | None, str]:
@@ -78,10 +86,12 @@ def _standing(log: SourceLog, found: Look) -> tuple[Standing | None, str]:
 
 
 def _last_commit(log: SourceLog) -> datetime | None:
-    for name in reversed(log.shelf.names()):
-        at = log.shelf.manifest(name).last_commit_at
-        if at is not None:
-            return at
+    # Whether they can be read is said beside it.
+    with suppress(LakeRefused):
+        for name in reversed(log.shelf.names()):
+            at = log.shelf.manifest(name).last_commit_at
+            if at is not None:
+                return at
     return None
 
 
