@@ -53,6 +53,7 @@ def test_rows_that_arrive_apart_from_their_stamping_are_a_best_effort(arrival: A
         (Sequence("public.ids", step=-1), "counts down"),
         (Sequence("public.ids", cycles=True), "CYCLE"),
         (Sequence("public.ids", logged=False), "UNLOGGED"),
+        (Sequence("public.ids", trigger="renumbers"), "the trigger renumbers may give 'id' another number"),
     ],
 )
 def test_numbers_that_may_come_from_below_are_a_best_effort_that_still_waits_for_who_is_open(

@@ -54,6 +54,20 @@ def test_an_attached_partition_lands_whole_and_once(world: World, spec: TableSpe
     assert (again.status, again.warnings) == (Status.IDLE, ())
 
 
+def test_a_member_that_was_away_is_another_and_one_that_an_earlier_release_kept_is_the_same() -> None:
+    attached_once, attached_again = 7 + 2**32, 7 + 2**33
+
+    def known(*members: int) -> State:
+        return State("app", 1, "b", Terms(Strategy.APPEND, (), "id:integer"), DatabasePosition(members=members))
+
+    assert joined(known(attached_once), Parts((attached_once, 8))) == (8,)
+    assert joined(known(attached_once), Parts((attached_again,))) == (attached_again,)
+    assert joined(known(7), Parts((attached_again,))) == ()
+    assert changed_parts(known(attached_once), Parts((attached_again,))) == (
+        "a partition or child joined the table since the last sync: its rows are read whatever their stamps are",
+    )
+
+
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_one_that_left_and_comes_back_lands_what_it_got_meanwhile(world: World, spec: TableSpec) -> None:
     world.database.fill(ORDERS, 7, id=1, customer="barbara", updated_at=OLD)

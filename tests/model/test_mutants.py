@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
 from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.stamping import Stamp, Stamping
-from incremental_assets.core.model.table import NullPolicy, Strategy
+from incremental_assets.core.model.table import NullPolicy, Sequence, Strategy
 from incremental_assets.core.planning.plan import Mode
 from tests.adapters.databases import test_settings, test_sqlite_cursor_values, test_sqlite_files
 from tests.core import (
@@ -318,6 +318,17 @@ STORIES: dict[str, Callable[[], None]] = {
     ),
     "a trigger that was switched off and on again goes unnoticed": (
         test_stamps.test_a_trigger_that_was_altered_between_two_syncs_makes_one_run_a_best_effort_and_is_said_once
+    ),
+    "a partition is known by its number alone": (
+        test_parts.test_a_member_that_was_away_is_another_and_one_that_an_earlier_release_kept_is_the_same
+    ),
+    "numbers that a trigger gives are taken for those of the sequence": lambda: (
+        test_doubts.test_numbers_that_may_come_from_below_are_a_best_effort_that_still_waits_for_who_is_open(
+            Sequence("public.ids", trigger="renumbers"), "the trigger renumbers"
+        )
+    ),
+    "what a row shows is taken to depend on it alone": (
+        test_doubts.test_a_column_that_shows_more_than_its_row_is_a_best_effort_however_its_rows_are_followed
     ),
     "a copy of an earlier release tells keys apart as its source does": (
         test_doubts.test_a_copy_of_an_earlier_release_whose_key_only_the_source_takes_for_equal_is_a_best_effort

@@ -154,6 +154,81 @@ POSTGRESQL = [
         ("CREATE OR REPLACE FUNCTION {t}_f(v int) RETURNS int LANGUAGE sql AS 'SELECT v + 1'",),
         3,
     ),
+    Change(
+        "two labels exchange their names",
+        (
+            "CREATE TYPE {t}_e AS ENUM ('a', 'b')",
+            f"CREATE TABLE {{t}} (id int PRIMARY KEY, e {{t}}_e, {STAMP})",
+            "INSERT INTO {t} VALUES (1, 'a'), (2, 'b')",
+        ),
+        (
+            "ALTER TYPE {t}_e RENAME VALUE 'a' TO 'x'",
+            "ALTER TYPE {t}_e RENAME VALUE 'b' TO 'a'",
+            "ALTER TYPE {t}_e RENAME VALUE 'x' TO 'b'",
+        ),
+        2,
+    ),
+    Change(
+        "a label within a range, and within a domain of a composite type, is renamed",
+        (
+            "CREATE TYPE {t}_e AS ENUM ('a', 'b', 'c')",
+            "CREATE TYPE {t}_r AS RANGE (subtype = {t}_e)",
+            "CREATE TYPE {t}_p AS (k {t}_e[])",
+            "CREATE DOMAIN {t}_d AS {t}_p",
+            f"CREATE TABLE {{t}} (id int PRIMARY KEY, r {{t}}_r[], d {{t}}_d, {STAMP})",
+            "INSERT INTO {t} VALUES (1, '{\"[a,b]\"}', NULL), (2, NULL, ROW('{a}')), (3, NULL, NULL)",
+        ),
+        ("ALTER TYPE {t}_e RENAME VALUE 'a' TO 'z'",),
+        2,
+    ),
+    Change(
+        "the type of a row of another table, which is a column, gets an attribute",
+        (
+            "CREATE TABLE {t}_of (a int)",
+            f"CREATE TABLE {{t}} (id int PRIMARY KEY, c {{t}}_of, {STAMP})",
+            "INSERT INTO {t} VALUES (1, ROW(1)), (2, NULL)",
+        ),
+        ("ALTER TABLE {t}_of ADD COLUMN b int",),
+        1,
+    ),
+    Change(
+        "an attribute, a type, a domain have other names, and a domain other constraints",
+        (
+            "CREATE TYPE {t}_c AS (a int)",
+            "CREATE DOMAIN {t}_d AS int",
+            f"CREATE TABLE {{t}} (id int PRIMARY KEY, c {{t}}_c, d {{t}}_d, {STAMP})",
+            "INSERT INTO {t} VALUES (1, ROW(1), 1)",
+        ),
+        (
+            "ALTER TYPE {t}_c RENAME ATTRIBUTE a TO z",
+            "ALTER DOMAIN {t}_d ADD CHECK (VALUE < 9)",
+            "ALTER DOMAIN {t}_d SET DEFAULT 7",
+        ),
+    ),
+    Change(
+        "the function of a stored column is another one",
+        (
+            "CREATE FUNCTION {t}_f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 + 1'",
+            f"CREATE TABLE {{t}} (id int PRIMARY KEY, v int, g int GENERATED ALWAYS AS ({{t}}_f(v)) STORED, {STAMP})",
+            "INSERT INTO {t} VALUES (1, 1)",
+        ),
+        ("CREATE OR REPLACE FUNCTION {t}_f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 + 2'",),
+    ),
+    Change(
+        "the table goes to another schema and a view takes its name",
+        PLAIN,
+        (
+            "CREATE SCHEMA {t}_s",
+            "ALTER TABLE {t} SET SCHEMA {t}_s",
+            "CREATE VIEW {t} AS SELECT id, v + id / 3 AS v, w, updated_at FROM {t}_s.{t}",
+        ),
+        1,
+    ),
+    Change(
+        "the table is not logged for a while", PLAIN, ("ALTER TABLE {t} SET UNLOGGED", "ALTER TABLE {t} SET LOGGED"), 0
+    ),
+    Change("a text is padded", PLAIN, ("ALTER TABLE {t} ALTER COLUMN w TYPE char(10)",), 3),
+    Change("a text has another collation", PLAIN, ('ALTER TABLE {t} ALTER COLUMN w TYPE varchar(10) COLLATE "C"',)),
     Change("the files are written anew (VACUUM FULL)", PLAIN, ("VACUUM FULL {t}",), 0),
     Change("the files are written anew (CLUSTER)", PLAIN, ("CLUSTER {t} USING {t}_pkey",), 0),
     Change(
@@ -293,6 +368,53 @@ MARIADB = [
         ),
         ("CREATE OR REPLACE VIEW {t} AS SELECT id, v + id DIV 3 AS v, updated_at FROM {t}_of",),
         1,
+    ),
+    Change(
+        "a table is altered beside and takes the name at once, as gh-ost and pt-online-schema-change do",
+        (
+            *MADE,
+            "CREATE TABLE {t}_gho LIKE {t}",
+            "ALTER TABLE {t}_gho ADD COLUMN more int",
+            "INSERT INTO {t}_gho (id, v, updated_at, w, last) SELECT id, v + id DIV 3, updated_at, w, last FROM {t}",
+        ),
+        ("RENAME TABLE {t} TO {t}_del, {t}_gho TO {t}",),
+        3,
+    ),
+    Change(
+        "texts are converted to another character set",
+        (
+            "CREATE TABLE {t} (id int PRIMARY KEY, w varchar(20) CHARACTER SET latin1, updated_at datetime(6) NOT NULL DEFAULT NOW(6))",
+            "INSERT INTO {t} (id, w) VALUES (1, CHAR(0xe9 USING latin1))",
+        ),
+        ("ALTER TABLE {t} CONVERT TO CHARACTER SET utf8mb4",),
+        0,
+    ),
+    Change(
+        "bytes are taken for texts of another character set",
+        (
+            "CREATE TABLE {t} (id int PRIMARY KEY, w varchar(20) CHARACTER SET latin1, updated_at datetime(6) NOT NULL DEFAULT NOW(6))",
+            "INSERT INTO {t} (id, w) VALUES (1, CHAR(0xc3, 0xa9 USING latin1)), (2, 'a')",
+        ),
+        ("ALTER TABLE {t} MODIFY w varbinary(20)", "ALTER TABLE {t} MODIFY w varchar(20) CHARACTER SET utf8mb4"),
+        1,
+    ),
+    Change("a column is added at once", MADE, ("ALTER TABLE {t} ADD COLUMN more int DEFAULT 5, ALGORITHM=INSTANT",), 3),
+    Change(
+        "the labels of an enum have another order",
+        (
+            "CREATE TABLE {t} (id int PRIMARY KEY, e enum('a', 'b'), updated_at datetime(6) NOT NULL DEFAULT NOW(6))",
+            "INSERT INTO {t} (id, e) VALUES (1, 'a'), (2, 'b')",
+        ),
+        ("ALTER TABLE {t} MODIFY e enum('b', 'a')",),
+        0,
+    ),
+    Change(
+        "partitions are cut anew",
+        CUT,
+        (
+            "ALTER TABLE {t} REORGANIZE PARTITION p1 INTO (PARTITION p1 VALUES LESS THAN (15), PARTITION p2 VALUES LESS THAN (20))",
+        ),
+        0,
     ),
     Change("the files are written anew", MADE, ("OPTIMIZE TABLE {t}",), 0),
     # A server has one time for all of a table: what else has happened, nothing tells. The copy of this suite has no column `more`; a real one shows NULL there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.captures.database import capture, following, settled_bound, stamps, windows
+from incremental_assets.core.captures.database import capture, following, parts, settled_bound, stamps, windows
 from tests.model.mutants.variant import Mutant, instead, without_the_thought
 
 MUTANTS = [
@@ -40,5 +40,25 @@ MUTANTS = [
         "a trigger that was switched off and on again goes unnoticed",
         "says that it is settled over rows that were written meanwhile",
         instead(stamps, "of_altered_stamps", lambda *_: ""),
+    ),
+    Mutant(
+        "a partition is known by its number alone",
+        "keeps the rows that were changed while it was out of its table, in a run that says that it is settled",
+        without_the_thought(
+            parts,
+            "joined",
+            ("(member, *numbers([member]))", "numbers([member])"),
+            ("set(known)", "set(numbers(known))"),
+        ),
+    ),
+    Mutant(
+        "numbers that a trigger gives are taken for those of the sequence",
+        "loses rows below the watermark, in runs that say that they are settled",
+        without_the_thought(settled_bound, "of_numbers", ("if sequence.trigger:", "if False:")),
+    ),
+    Mutant(
+        "what a row shows is taken to depend on it alone",
+        "keeps the old name of a table, a role or a setting, in runs that say that they are settled",
+        instead(settled_bound, "of_shown", lambda _: ""),
     ),
 ]
