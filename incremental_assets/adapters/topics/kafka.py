@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +19,7 @@ from incremental_assets.core.model.moment import Free
 
 _SECONDS = 15.0
 """How long an answer is waited for, and the next record."""
-_AT_ONCE = 5_000
+_AT_ONCE, _HEARD = 5_000, 20
 _REFUSED = frozenset(
     {
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -37,7 +38,7 @@ class KafkaBroker:
 
     def __init__(self, source: str, client: Mapping[str, Any], seconds: float = _SECONDS) -> None:
         self._source, self._seconds = source, seconds
-        self._heard: list[KafkaError] = []
+        self._heard: deque[KafkaError] = deque(maxlen=_HEARD)
         self._client = {**client, "error_cb": self._heard.append}
         self._opened: AdminClient | None = None
 
@@ -166,12 +167,14 @@ class KafkaBroker:
 
     def _refusal(self) -> SourceRefused | None:
         """Why questions time out, as the client says beside them; None where it was not refused."""
-        said = next((each.str() for each in self._heard if each.code() in _REFUSED), None)
+        said = {each.code(): each.str() for each in self._heard if each.code() in (*_REFUSED, KafkaError._SSL)}
         self._heard.clear()
-        return (
-            None
-            if said is None
-            else SourceRefused(
-                f"{self._source}: the cluster refuses this user ({said}); correct `sasl`, `user` and `password`, or grant Describe and Read on its topics"
+        if KafkaError._SSL in said:
+            return SourceRefused(
+                f"{self._source}: the certificate of a broker is not the one that is expected ({said[KafkaError._SSL]}); correct `ca`, or the names in `bootstrap_servers`"
             )
+        if not said:
+            return None
+        return SourceRefused(
+            f"{self._source}: the cluster refuses this user ({next(iter(said.values()))}); correct `sasl`, `user` and `password`, or grant Describe and Read on its topics"
         )

@@ -15,13 +15,16 @@ _SETTINGS = """\
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl},TLS://127.0.0.1:{tls},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl},TLS://localhost:{tls}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
 listener.name.sasl.sasl.enabled.mechanisms=PLAIN
 listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_reader="s3cret";
+listener.name.tls.ssl.keystore.location={folder}/broker.p12
+listener.name.tls.ssl.keystore.type=PKCS12
+listener.name.tls.ssl.keystore.password=changeit
 log.dirs={folder}/logs
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
@@ -37,7 +40,8 @@ class KafkaServer:
     def __init__(self, jars: Path, folder: Path) -> None:
         self._folder, self._classes = folder, f"{jars}/*"
         self._process: subprocess.Popen[bytes] | None = None
-        self.port, self.sasl, self._controller = _free(), _free(), _free()
+        self.port, self.sasl, self.tls, self._controller = (_free() for _ in range(4))
+        self.certificate = folder / "broker.pem"
 
     @property
     def address(self) -> str:
@@ -47,8 +51,11 @@ class KafkaServer:
         settings = self._folder / "server.properties"
         if not settings.exists():
             settings.write_text(
-                _SETTINGS.format(port=self.port, sasl=self.sasl, controller=self._controller, folder=self._folder)
+                _SETTINGS.format(
+                    port=self.port, sasl=self.sasl, tls=self.tls, controller=self._controller, folder=self._folder
+                )
             )
+            self._sign()
             # Its identifiers have 22 letters.
             cluster = uuid.uuid4().hex[:22]
             self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings)).wait(_SECONDS)
@@ -110,6 +117,16 @@ class KafkaServer:
         for answer in question(admin).values():
             answer.result(30)
         time.sleep(0.5)  # until the broker that was asked has told itself
+
+    def _sign(self) -> None:
+        """A certificate of its own for `localhost`, and not for the address."""
+        store = ("-alias", "broker", "-keystore", str(self._folder / "broker.p12"), "-storepass", "changeit")
+        named = ("-dname", "CN=localhost", "-ext", "SAN=dns:localhost")
+        for made in (
+            ("-genkeypair", "-keyalg", "RSA", "-storetype", "PKCS12", *named),
+            ("-exportcert", "-rfc", "-file", str(self.certificate)),
+        ):
+            subprocess.run(["keytool", *made, *store], check=True, capture_output=True)
 
     def _java(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         memory = ("-Xmx256m", "-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

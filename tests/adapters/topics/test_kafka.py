@@ -116,6 +116,17 @@ def test_a_user_with_another_password_is_refused_by_name_and_the_right_one_reads
         assert "wr0ng" not in str(refused.value)
 
 
+def test_a_certificate_is_held_against_its_authority_and_its_name(world: Real) -> None:
+    topic, port, ca = world.make(), world.server.tls, str(world.server.certificate)
+    for servers, tls in ((f"localhost:{port}", "verify-full"), (f"127.0.0.1:{port}", "verify-ca")):
+        trusted = KafkaBroker("shop", client_settings(KafkaSettings(servers, tls, ca)), seconds=10)
+        assert [each.partitions for each in trusted.look([topic])] == [(Ends(0, 0),)]
+    for servers, tls, own in ((f"localhost:{port}", "verify-ca", ""), (f"127.0.0.1:{port}", "verify-full", ca)):
+        doubted = KafkaBroker("shop", client_settings(KafkaSettings(servers, tls, own)), seconds=5)
+        with pytest.raises(SourceRefused, match="shop: the certificate of a broker is not the one that is expected"):
+            doubted.look([topic])
+
+
 def test_a_hundred_thousand_records_are_read(world: Real) -> None:
     topic = world.make(2)
     world.server.put(topic, [(b"key", b"x" * 100, number % 2) for number in range(100_000)])
