@@ -142,6 +142,8 @@ class Decoding:
         change.key = tuple(values)
 
     def _fill(self, change: Change, event: Event, row: Mapping[str, Any]) -> None:
+        if self._form is Format.JSON and not any(name in row for name in self.names):
+            change.reject = Reject(None, "the record has none of the columns", row)
         unsent = set()
         partial = self._form is Format.JSON or event.op == DELETED
         for place, each in enumerate(self._readers(self.names, event.fields)):

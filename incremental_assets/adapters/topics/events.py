@@ -50,7 +50,7 @@ class Event:
 def event_of(record: Record, form: Format) -> Event:
     """Raises Poison."""
     if form is Format.JSON:
-        return Event(CREATED, row=_object(_parsed(record.value, "value"), "value"))
+        return Event(CREATED, row=_object(_unpacked(_parsed(record.value, "value"))[0], "value"))
     key, key_fields = key_of(record)
     if record.value is None:
         if key is None:
@@ -111,13 +111,16 @@ def _parsed(data: bytes | None, what: str) -> Any:
     if data is None:
         raise Poison(f"the record has no {what}")
     try:
-        return json.loads(data, parse_float=Decimal, parse_constant=_no_constant)
+        return _JSON.decode(data.decode())
     except (ValueError, RecursionError):
         raise Poison(f"the {what} is no JSON") from None
 
 
 def _no_constant(name: str) -> Any:
     raise ValueError(name)
+
+
+_JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
 
 
 def _object(document: Any, what: str) -> Mapping[str, Any]:

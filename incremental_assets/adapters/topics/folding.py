@@ -49,7 +49,7 @@ class _Fold:
             return
         chain = self.rows.setdefault(change.key, [])
         self._order(change, chain)
-        if chain and change.place is not None and change.place.at_commit:
+        if chain:
             check_order(change, max(each.order for each in chain), latest)
         if chain and change.order >= max(each.order for each in chain) and is_whole(change):
             chain.clear()
@@ -95,7 +95,7 @@ def folded(changes: Iterable[Change], before: Log, *, by_place: bool) -> Folded:
 
 
 def check_order(change: Change, other: int, latest: int) -> None:
-    """Raises OtherLog where a change lies before another of its row, and was committed after all that had been read: in one log that cannot be."""
+    """Raises OtherLog where a change lies before another of its row, and is younger than all that had been read: one that comes again is not, and one that is new lies behind."""
     if 0 <= change.order < other and change.place is not None and change.place.at > latest > 0:
         raise OtherLog("the source's log goes back while its time goes on, as that of another server")
 

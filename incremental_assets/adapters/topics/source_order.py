@@ -29,11 +29,9 @@ class Place:
 
     number: int
     at: int
-    """When the source says that it was, in microseconds since 1970."""
+    """When the source says that it was, in microseconds since 1970; 0 where that does not count."""
     server: str = ""
     """Which server's log it is, where the event names it."""
-    at_commit: bool = False
-    """Whether that is the time of the commit: of two changes of one row the later one has the later time then."""
 
 
 def place_of(source: Mapping[str, Any]) -> Place:
@@ -49,7 +47,7 @@ def place_of(source: Mapping[str, Any]) -> Place:
 
 
 def _postgresql(source: Mapping[str, Any]) -> Place:
-    return Place(_natural(source["lsn"]), _at(source), at_commit=True)
+    return Place(_natural(source["lsn"]), _at(source))
 
 
 def _mysql(source: Mapping[str, Any]) -> Place:
@@ -62,8 +60,8 @@ def _mysql(source: Mapping[str, Any]) -> Place:
 
 
 def _at(source: Mapping[str, Any]) -> int:
-    micros = source.get("ts_us")
-    return _natural(source["ts_ms"]) * 1000 if micros is None else _natural(micros)
+    """Nothing of an incremental snapshot, which shows a row of now at the place of the change before it."""
+    return 0 if source.get("snapshot") == "incremental" else _natural(source["ts_ms"]) * 1000
 
 
 def _natural(value: Any) -> int:

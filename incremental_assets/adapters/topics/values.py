@@ -27,6 +27,7 @@ _EPOCH = date(1970, 1, 1)
 _FIRST_DAY, _LAST_DAY = (date.min - _EPOCH).days, (date.max - _EPOCH).days
 _DAY = 86_400_000_000
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?", re.ASCII)
+_HALF = re.compile(r"[\ud800-\udfff]")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -122,7 +123,7 @@ def _any_scale(value: Any) -> str:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise _misfit(value, "a text")
-    if any("\ud800" <= each <= "\udfff" for each in value):
+    if not value.isascii() and _HALF.search(value):
         raise Unfit("a text with half a character")
     return value
 

@@ -98,6 +98,6 @@ def replayed(file: str, table: str = "lab.shop.orders") -> FakeTopic:
 
 def envelope(op: str, row: Mapping[str, Any] | None, lsn: int, **more: Any) -> dict[str, Any]:
     """A change of PostgreSQL, as Debezium writes it without a schema."""
-    source = {"connector": "postgresql", "lsn": lsn, "ts_ms": START + lsn, "ts_us": (START + lsn) * 1000, **more}
+    source = {"connector": "postgresql", "lsn": lsn, "ts_ms": START + lsn, **more}
     before, after = (row, None) if op == "d" else (None, row)
     return {"before": before, "after": after, "source": source, "op": op}

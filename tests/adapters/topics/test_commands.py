@@ -17,7 +17,7 @@ from tests.adapters.topics.broker import as_bytes, recorded
 from tests.adapters.topics.server import KafkaServer
 from tests.adapters.topics.tables import table, topic
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 CONFIG = """\
 lake: ./lake

@@ -107,14 +107,20 @@ def test_a_row_in_two_partitions_after_one_was_added_is_the_newer_one() -> None:
 
 def test_a_log_that_goes_back_while_its_time_goes_on_is_another_servers() -> None:
     found = made(("c", 1, "new", 100))
-    later = envelope("u", {"id": 1, "status": "paid"}, 7, ts_us=(START + 900) * 1000)
+    later = envelope("u", {"id": 1, "status": "paid"}, 7, ts_ms=START + 900)
     found.put({"id": 1}, later)
     with pytest.raises(OtherLog, match="offset 1 of partition 0: the source's log goes back while its time goes on"):
         fold(found)
 
 
-def mysql(file: str, pos: int, server: int, status: str) -> dict[str, Any]:
-    source = {"connector": "mysql", "file": file, "pos": pos, "server_id": server, "ts_ms": START, "row": 0}
+def test_an_incremental_snapshot_shows_rows_at_the_place_of_another_change() -> None:
+    found = made(("c", 1, "new", 100))
+    found.put({"id": 1}, envelope("r", {"id": 1, "status": "new"}, 90, ts_ms=START + 900, snapshot="incremental"))
+    assert left(fold(found)) == {1: ("c", "new")}
+
+
+def mysql(file: str, pos: int, server: int, status: str, at: int = START) -> dict[str, Any]:
+    source = {"connector": "mysql", "file": file, "pos": pos, "server_id": server, "ts_ms": at, "row": 0}
     return {"before": None, "after": {"id": 1, "status": status}, "source": source, "op": "u"}
 
 
@@ -123,6 +129,14 @@ def test_files_of_a_binlog_are_ordered_by_their_numbers() -> None:
     found.put({"id": 1}, mysql("bin.1000000", 4, 1, "newer"))
     found.put({"id": 1}, mysql("bin.999999", 90_000, 1, "older"))
     assert left(fold(found)) == {1: ("u", "newer")}
+
+
+def test_a_binlog_that_begins_anew_is_another_one() -> None:
+    found = made()
+    found.put({"id": 1}, mysql("bin.000007", 4, 1, "new"))
+    found.put({"id": 1}, mysql("bin.000001", 4, 1, "newer", START + 1000))
+    with pytest.raises(OtherLog, match="the source's log goes back while its time goes on"):
+        fold(found)
 
 
 def test_another_server_of_a_binlog_is_named_and_its_snapshot_is_of_none() -> None:

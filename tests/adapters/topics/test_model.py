@@ -53,7 +53,7 @@ class Played:
                 for _, value in records:
                     if value is not None:
                         # The time of the commit, which grows with each.
-                        value["source"]["ts_us"] = (1_795_417_000_000 + self.lsn) * 1000
+                        value["source"]["ts_ms"] = 1_795_417_000_000 + self.lsn
                 self.log += records
 
     def _write(self, key: int) -> list[tuple[Any, Any]]:

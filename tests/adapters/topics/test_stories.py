@@ -21,6 +21,7 @@ from incremental_assets.core.captures.topic import ranges
 from incremental_assets.core.captures.topic.position import Log, TopicPosition
 from incremental_assets.core.config.kafka_settings import Format, Topic
 from incremental_assets.core.errors import Refused, SchemaChanged, SourceExchanged, SourceRefused
+from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.topic_columns import NAMES
 from incremental_assets.core.planning.plan import Mode, SyncPlan
@@ -28,6 +29,7 @@ from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.core.syncing.sync import sync_table
+from incremental_assets.core.upkeep.replay import replay_table
 from incremental_assets.core.upkeep.reset import reset_table
 from tests.adapters.topics.broker import FakeBroker, FakeTopic, envelope
 from tests.adapters.topics.tables import NAME, table, topic
@@ -387,7 +389,7 @@ def test_a_topic_that_is_not_there_stops_the_table_by_name() -> None:
 def test_the_log_of_another_server_stops_the_table_by_name() -> None:
     there = opened()
     there.sync()
-    there.topic.put({"id": 1}, envelope("u", {"id": 1, "status": "x"}, 5, ts_us=9 * 10**15))
+    there.topic.put({"id": 1}, envelope("u", {"id": 1, "status": "x"}, 5, ts_ms=9 * 10**12))
     stops(there, SourceExchanged, "goes on with the log of another server")
 
 
@@ -430,6 +432,22 @@ def test_a_reset_reads_the_topic_from_its_beginning_and_takes_no_row_back(monkey
     monkeypatch.setattr(ranges, "MOST", 1)
     there.sync()
     assert there.copy()[1] == "paid", "where the record that says so comes later"
+
+
+def test_what_a_contract_holds_is_read_again_from_the_topic() -> None:
+    there = opened()
+    there.spec = replace(there.spec, contract=Contract())
+    there.say("u", 2, "broken")
+    there.sync()
+    assert there.copy() == {1: "paid"}
+    there.say("u", 2, "healed")
+    (report,) = replay_table(there.spec, "replay", there.ports())
+    held = there.world.lake.held(there.spec)
+    assert (report.status, held and held.rows) == (Status.LANDED, 1), "what has come since is the next sync's"
+    there.sync()
+    assert there.copy() == {1: "paid", 2: "healed"}
+    held = there.world.lake.held(there.spec)
+    assert held is None or held.rows == 0
 
 
 def test_rows_that_were_unwrapped_follow_their_offsets() -> None:
