@@ -20,7 +20,7 @@ from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.arrow_types import required_type
-from incremental_assets.adapters.spark.own_names import HELD, RESOLVED_AT
+from incremental_assets.adapters.spark.own_names import HELD, RESOLVED_AT, SEQ
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.paths import quarantine_path, table_path
@@ -51,13 +51,13 @@ def copied_rows(
     return pa.concat_tables([schema.empty_table(), *found])
 
 
-def held_keys(lake: str, spec: TableSpec) -> pa.Table:
-    """The keys of the rows that its contract holds, as texts. Raises TargetChanged likewise."""
+def held_keys(lake: str, spec: TableSpec, seq: int) -> pa.Table:
+    """The keys of the rows that its contract has held by a sequence, as texts: later ones are of a run that died before its commit. Raises TargetChanged likewise."""
     path, texts = quarantine_path(lake, spec.id), pa.schema([pa.field(name, pa.string()) for name in spec.key])
     log = open_log(path)
     if log is None:
         return texts.empty_table()
-    marks = {HELD: "boolean", RESOLVED_AT: "timestamp"}
+    marks = {HELD: "boolean", RESOLVED_AT: "timestamp", SEQ: "bigint"}
     schema = pa.schema([*texts, *(pa.field(name, required_type(kind)) for name, kind in marks.items())])
     try:
         with explained(spec.id, lake):
@@ -72,7 +72,7 @@ def held_keys(lake: str, spec: TableSpec) -> pa.Table:
             f"{spec.id}: what its contract holds is needed to tell what a change left as it was, and its quarantine cannot be read as it is now ({error}); load the table again with {full_refresh(spec)}"
         ) from None
     open_ones = pc.and_(pc.fill_null(found.column(HELD), fill_value=False), pc.is_null(found.column(RESOLVED_AT)))
-    return found.filter(open_ones).select(list(spec.key))
+    return found.filter(pc.and_(open_ones, pc.less_equal(found.column(SEQ), seq))).select(list(spec.key))
 
 
 def quarantined_rows(lake: str, spec: TableSpec, names: Sequence[str]) -> pa.Table:

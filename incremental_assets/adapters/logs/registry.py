@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     CopyRows = Callable[[TableSpec, Sequence[str], pa.Table | None], pa.Table]
     Quarantined = Callable[[TableSpec, Sequence[str]], pa.Table]
-    Held = Callable[[TableSpec], pa.Table]
+    Held = Callable[[TableSpec, int], pa.Table]
 
 
 class Logged(Protocol):
@@ -33,7 +33,7 @@ class Logged(Protocol):
         """Light queries to it, and to its log."""
 
     def source(self, inner: SparkSource, copy: CopyRows, quarantined: Quarantined, held: Held) -> Source:
-        """The same, read for real; `copy` gives some columns of a copy's rows: of those with some keys, or of all; `quarantined` those of its quarantine, as texts; `held` the keys that its contract holds."""
+        """The same, read for real; `copy` gives some columns of a copy's rows: of those with some keys, or of all; `quarantined` those of its quarantine, as texts; `held` the keys that its contract has held by a sequence."""
 
     def versions(self, spec: TableSpec, state: State, copy: CopyRows) -> AbstractContextManager[str] | None:
         """The path of a file with all versions of rows by which a copy came to this state, while the block lasts; None where it did not come there by the log. `copy` is that of before."""

@@ -140,6 +140,11 @@ def _history(shop: Open, *tables: str) -> LoggedShop:
     return shop(*tables or (test_history.ORDERS,), more=test_history.SCD2)
 
 
+def _held_by_any_run(patch: Patch) -> None:
+    standing = every_change.Landed.standing
+    patch.setattr(every_change.Landed, "standing", lambda self, _, *of: standing(self, 2**62, *of))
+
+
 def _by_hand_of_the_next_sync(patch: Patch) -> None:
     """Whatever differs is what the next sync brings."""
     patch.setattr(reconcile, "by_log", lambda spec, state, ports: reconcile._whole(spec, state, None, ports))
@@ -290,8 +295,12 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
         lambda patch: patch.setattr(LakeQuarantine, "held_places", lambda *_: frozenset()),
         lambda shop, _: test_contract.waits_until_it_is_right(shop(more=test_contract.CONTRACT)),
     ),
+    "what a dead run has held came before its batch": (
+        _held_by_any_run,
+        lambda shop, _: test_contract.killed_behind_its_quarantine(shop(more=test_contract.CONTRACT)),
+    ),
     "what was not sent is that of the version before one that is held": (
-        lambda patch: patch.setattr(every_change.Landed, "standing", lambda self, *of: self.copy(*of)),
+        lambda patch: patch.setattr(every_change.Landed, "standing", lambda self, _, *of: self.copy(*of)),
         lambda shop, _: test_contract.a_value_of_a_version_that_is_held(shop(more=test_contract.CONTRACT)),
     ),
     "keys of changes lie where no key of the copy does": (

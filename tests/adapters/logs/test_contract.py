@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from incremental_assets.adapters.delta.holding import quarantine
 from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.upkeep.replay import replay_table
-from tests.adapters.logs.shelved import LoggedShop, Open
+from tests.adapters.logs.shelved import Died, LoggedShop, Open
 from tests.adapters.logs.test_capture import LONG
 from tests.adapters.logs.test_check import checked, losing
 
@@ -108,6 +113,32 @@ def a_value_of_a_version_that_is_held(shop: LoggedShop) -> None:
 
 def test_a_value_that_was_not_sent_is_not_that_of_a_version_before_one_that_is_held(open_shop: Open) -> None:
     a_value_of_a_version_that_is_held(open_shop(more=CONTRACT))
+
+
+def killed_behind_its_quarantine(shop: LoggedShop) -> None:
+    shop.execute(f"INSERT INTO orders SELECT 1, 'new', 1, f.t FROM ({LONG}) AS f(t)")
+    shop.land()
+    shop.execute("UPDATE orders SET status = NULL")
+    keep = quarantine.keep
+
+    def kept(*of: Any) -> None:
+        keep(*of)
+        raise Died
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quarantine, "keep", kept)
+        with pytest.raises(Died):
+            shop.land()
+    shop.land()
+    # What the dead run has held is the very version that comes again.
+    assert (held(shop), shop.stand.copy("orders", "id", "status")) == ({"1": None}, [(1, "new")])
+    shop.execute("UPDATE orders SET status = 'paid', note = 'short'")
+    shop.land()
+    shop.assert_equal()
+
+
+def test_a_run_that_died_behind_its_quarantine_has_held_nothing_that_counts(open_shop: Open) -> None:
+    killed_behind_its_quarantine(open_shop(more=CONTRACT))
 
 
 def test_a_truncation_takes_what_is_held_and_what_the_copy_kept_of_it(open_shop: Open) -> None:

@@ -29,8 +29,8 @@ from incremental_assets.core.model.table import TableSpec
 
 Quarantined = Callable[[TableSpec, Sequence[str]], pa.Table]
 """Some columns of all rows in a copy's quarantine, as texts."""
-Held = Callable[[TableSpec], pa.Table]
-"""The keys of the rows that its contract holds, as texts."""
+Held = Callable[[TableSpec, int], pa.Table]
+"""The keys of the rows that its contract has held by a sequence, as texts."""
 _LETTERS = {
     Change.INSERT: Op.CREATED,
     Change.UPDATE: Op.UPDATED,
@@ -49,13 +49,13 @@ class Landed:
     quarantined: Quarantined
     held: Held
 
-    def standing(self, spec: TableSpec, names: Sequence[str], keys: pa.Table | None) -> pa.Table:
-        """The copy's rows with these keys, unless a contract holds a later version of them: the values of that are not here. Of no keys: all of the copy's."""
+    def standing(self, seq: int, spec: TableSpec, names: Sequence[str], keys: pa.Table | None) -> pa.Table:
+        """The copy's rows with these keys, unless a contract holds a version that came later with a sequence up to this one: the values of that are not here. Of no keys: all of the copy's."""
         if keys is None or spec.contract is None:
             return self.copy(spec, names, keys)
         kinds = {each.name: each.spark_type for each in spec.columns}
         plain = all(kinds[name] in _PLAIN for name in spec.key)
-        held = set(_texts(self.held(spec), spec.key, plain=plain))
+        held = set(_texts(self.held(spec, seq), spec.key, plain=plain))
         found = self.copy(spec, names, keys)
         return found.filter(pa.array([key not in held for key in _texts(found, spec.key, plain=plain)], pa.bool_()))
 

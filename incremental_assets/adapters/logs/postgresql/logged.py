@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -250,7 +251,8 @@ class LoggedSource:
     def _rows(self, plan: SyncPlan, changes: pa.Table) -> pa.Table:
         if plan.spec.traits.keeps_versions:
             return every_change(plan.spec, changes, self._copy)
-        return completed(plan, latest(changes, plan.spec.key), self._copy.standing)
+        seq = plan.previous.seq if plan.previous else 0
+        return completed(plan, latest(changes, plan.spec.key), partial(self._copy.standing, seq))
 
     def _held_up(self, plan: SyncPlan) -> SourceUnreachable:
         named = "; ".join(f"{each.kind} of {each.what} since {each.since:%H:%M:%S}Z" for each in self._log.holders())
