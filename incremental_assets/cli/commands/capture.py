@@ -15,6 +15,7 @@ from incremental_assets.core.captures.log.position import LogPosition
 from incremental_assets.core.captures.log.standing import LogStanding, Reader
 from incremental_assets.core.config.settings import LOG, SourceConfig
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError
+from incremental_assets.core.model.table import TableId
 from incremental_assets.core.words import age, agreeing, counted
 
 if TYPE_CHECKING:
@@ -67,21 +68,22 @@ def _seen(runtime: Runtime, source: SourceConfig) -> _Source:
 
 
 def _tables(runtime: Runtime, source: SourceConfig, log: LogStanding) -> Iterator[_Table]:
-    readers = {each.name: each for each in log.readers}
+    left = list(log.readers)
     positions = runtime.checkpoints.positions()
     for terms in source.tables:
         if terms.capture != LOG:
             continue
         table = terms.id(source.name)
-        reader = readers.pop(f"{table.schema}.{table.name}", None)
+        reader = next((each for each in left if each.name == (table.schema, table.name)), None)
+        left = [each for each in left if each is not reader]
         known = positions.get(table)
         at = known.state.position if known and known.state else None
         landed = at.lsn if isinstance(at, LogPosition) else None
         behind = None if landed is None else max(0, log.flushed - landed)
         yield _Table(str(table), landed or 0, behind, _of_reader(reader, landed))
-    for name, reader in readers.items():
+    for reader in left:
         says = f"no configured table reads it, and what it has not landed is kept; `incremental-assets capture remove {_named(source, reader)}` lets it go"
-        yield _Table(f"{source.name}.{name or reader.number}", reader.landed, None, says, is_left=True)
+        yield _Table(_named(source, reader), reader.landed, None, says, is_left=True)
 
 
 def _of_reader(reader: Reader | None, landed: int | None) -> str:
@@ -93,7 +95,7 @@ def _of_reader(reader: Reader | None, landed: int | None) -> str:
 
 
 def _named(source: SourceConfig, reader: Reader) -> str:
-    return f"{source.name}.{reader.name or reader.number}"
+    return str(TableId(source.name, *reader.name)) if reader.name else f"{source.name}.{reader.number}"
 
 
 def _add(runtime: Runtime, names: Sequence[str]) -> Answer:
@@ -130,8 +132,8 @@ def _remove(runtime: Runtime, names: Sequence[str]) -> Answer:
             _check_left(runtime, source, reader)
             database.leave_log(reader.number)
             document["removed"].append(name)
-            if reader.is_published:
-                schema, _, table = reader.name.partition(".")
+            if reader.is_published and reader.name:
+                schema, table = reader.name
                 sql = f"ALTER PUBLICATION {_quoted(log.publication)} DROP TABLE {_quoted(schema)}.{_quoted(table)};"
                 document["sql"].setdefault(source.name, []).append(sql)
             shown.append(Note(f"{name}: nothing is kept for it any more; its copy stays as it is", "good"))
@@ -151,7 +153,7 @@ def _check_left(runtime: Runtime, source: SourceConfig, reader: Reader) -> None:
     """Raises SelectionError for a table that is still to be read."""
     for terms in source.tables:
         table = terms.id(source.name)
-        if terms.capture == LOG and f"{table.schema}.{table.name}" == reader.name:
+        if terms.capture == LOG and (table.schema, table.name) == reader.name:
             raise SelectionError(
                 f"{table} is still read from the log; remove `capture: log`, or its entry, from {runtime.configuration.path} first"
             )

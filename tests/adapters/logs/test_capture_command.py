@@ -100,3 +100,22 @@ def test_a_table_that_comes_and_one_that_goes_are_said_with_their_statements(ope
     assert "--full-refresh" in shop.refused("items")
     shop.land("items", mode=Mode.FULL_REFRESH)
     shop.assert_equal("items")
+
+
+def test_tables_that_were_moved_or_dropped_are_each_named_as_they_are_called_now(open_shop: Open) -> None:
+    shop = open_shop(ORDERS, ITEMS, "more (id int PRIMARY KEY)", "last (id int PRIMARY KEY)")
+    for name in ("items", "more", "last"):
+        shop.execute(f"INSERT INTO {name} (id) VALUES (1)")
+        shop.land(name)
+    config = shop.stand.shop.config
+    kept = config.read_text().splitlines()
+    config.write_text("\n".join(each for each in kept if "public.orders" in each or not each.startswith("- ")) + "\n")
+    shop.execute('CREATE SCHEMA "a.b"', 'ALTER TABLE items SET SCHEMA "a.b"', "DROP TABLE more, last")
+    (source,) = capture.run(config, "status", ()).document["sources"]
+    left = [each["table"] for each in source["tables"] if each["left"]]
+    *dropped, moved = sorted(left)
+    assert moved == "shop.a.b.items"
+    assert [each.removeprefix("shop.").isdecimal() for each in dropped] == [True, True]
+    answer = capture.run(config, "remove", (moved, *dropped))
+    assert sorted(answer.document["removed"]) == sorted(left)
+    assert answer.document["sql"] == {"shop": ['ALTER PUBLICATION "shop" DROP TABLE "a.b"."items";']}

@@ -19,7 +19,7 @@ from incremental_assets.core.captures.log.standing import LogStanding, Reader
 from incremental_assets.core.errors import LakeRefused, SourceExchanged, SourceRefused
 
 _NAMES = """
-SELECT c.oid::bigint, n.nspname || '.' || c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+SELECT c.oid::bigint, n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.oid::bigint = ANY ($1::bigint[])
 """
 _TURN_SECONDS = 60.0
@@ -49,9 +49,7 @@ def standing_of(log: SourceLog) -> LogStanding:
         last_commit_at=_last_commit(log),
         files=len(segments),
         file_bytes=shelf.bytes(),
-        readers=tuple(
-            Reader(oid, names.get(oid, ""), each.landed, oid in members) for oid, each in known.tables.items()
-        ),
+        readers=tuple(Reader(oid, names.get(oid), each.landed, oid in members) for oid, each in known.tables.items()),
         refused=unreadable or refused,
     )
 
@@ -95,6 +93,6 @@ def _last_commit(log: SourceLog) -> datetime | None:
     return None
 
 
-def _names(asked: Asked, numbers: list[int]) -> Mapping[int, str]:
+def _names(asked: Asked, numbers: list[int]) -> Mapping[int, tuple[str, str]]:
     listed = "{" + ",".join(map(str, numbers)) + "}"
-    return dict(asked.execute(_NAMES, (listed,)).fetchall())
+    return {number: (schema, name) for number, schema, name in asked.execute(_NAMES, (listed,)).fetchall()}

@@ -8,10 +8,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A table whose changes are kept. `name`: as the source calls it now, empty where it has no table of that number."""
+    """A table whose changes are kept. `name`: its schema and itself as the source calls them now, None where it has no table of that number."""
 
     number: int
-    name: str
+    name: tuple[str, str] | None
     landed: int
     """Up to where its copy had come when a sync of it asked last; 0 before its load has landed."""
     is_published: bool
