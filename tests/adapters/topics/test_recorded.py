@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from incremental_assets.adapters.spark.own_names import OPERATION, RAW, REJECT_COLUMN
 from incremental_assets.adapters.topics.changes import Change, Decoding
+from incremental_assets.adapters.topics.rows import rows_of
 from incremental_assets.adapters.topics.shapes import described
 from incremental_assets.core.config.kafka_settings import Format
 from incremental_assets.core.model.table import TableSpec
@@ -206,3 +209,24 @@ def test_rows_that_were_unwrapped_are_rows() -> None:
         *(("d", (3,)), ("tombstone", (3,))),
     ]
     assert "_log_position" not in spec.shape.names, "such a record does not say where in the log it is"
+
+
+def test_a_row_that_cannot_land_leaves_the_copy_and_shows_where_it_came_from() -> None:
+    spec = table(topic(id="bigint", d="date as days"))
+    records = [each for each in replayed("pg_schemaless").partitions[0] if each]
+    found = rows_of(
+        spec, ("id", "d"), [change for change in decoded(spec, records[:9]) if change.op in ("r", "u", "d")]
+    )
+    told = zip(*(found.column(name).to_pylist() for name in (OPERATION, REJECT_COLUMN, "c0", RAW)), strict=True)
+    gone = [
+        (operation, column, key, raw and json.loads(raw)) for operation, column, key, raw in told if operation == "gone"
+    ]
+    assert [(column, key) for _, column, key, _ in gone] == [("d", 2), ("d", 10), (None, 3)]
+    shown = gone[0][3]
+    assert {name: shown[name] for name in ("id", "d", "customer", "_topic_partition", "_topic_offset")} == {
+        "id": "2",
+        "d": "-2147472691",
+        "customer": "c2",
+        "_topic_partition": "0",
+        "_topic_offset": "5",
+    }

@@ -263,6 +263,41 @@ def test_a_value_that_did_not_come_is_the_rows_own_and_without_one_the_change_is
     )
 
 
+def test_a_value_that_did_not_come_is_not_that_of_before_a_change_that_could_not_land() -> None:
+    there = opened()
+    there.topic.put({"id": 6}, envelope("c", {"id": 6, "status": "new"}, 600))
+    there.sync()
+    there.topic.put({"id": 1}, envelope("u", {"id": 1, "status": 7}, 500))
+    there.topic.put({"id": 1}, envelope("u", {"id": 1, "status": WORD}, 510))
+    there.sync()
+    assert there.copy() == {2: "new", 6: "new"}
+    (unfit,) = there.world.lake.unfit_rows(there.spec)
+    assert str(unfit["status"]).startswith(f"unfit: {completing.NOWHERE}")
+
+
+def test_a_copy_that_is_loaded_again_takes_no_value_of_the_one_before() -> None:
+    there = opened()
+    there.sync()
+    there.say("u", 1, WORD)
+    there.topic.lows = [3]
+    there.sync(mode=Mode.FULL_REFRESH, allow_shrink=True)
+    assert there.copy() == {}
+    assert [row["id"] for row in there.world.lake.unfit_rows(there.spec)] == [1]
+
+
+def test_what_is_read_again_ends_where_the_last_sync_did() -> None:
+    there = opened()
+    there.sync()
+    there.say("c", 3, "new")
+    there.topic.add_partition()
+    there.say("c", 4, "new", partition=1)
+    there.topic.put({"id": 5}, envelope("c", {"id": 5, "status": "new"}, 900), 1)
+    there.sync(mode=Mode.BACKFILL)
+    assert (there.at().next, there.copy()) == ((4,), {1: "paid", 2: "new"})
+    there.sync()
+    assert there.copy() == {1: "paid", 2: "new", 3: "new", 4: "new", 5: "new"}
+
+
 def test_a_truncation_empties_the_copy_and_a_person_decides_where_nothing_is_left() -> None:
     there = opened()
     there.sync()
@@ -313,6 +348,16 @@ def test_a_partition_that_comes_later_is_read_from_its_beginning() -> None:
     assert (there.copy()[7], there.at().next) == ("new", (4, 1))
 
 
+def test_two_changes_of_a_row_at_one_place_count_by_their_offsets_also_where_a_sync_ends_between_them() -> None:
+    there = opened()
+    there.topic.put({"id": 5}, envelope("c", {"id": 5, "status": "new"}, 500))
+    there.topic.put({"id": 6}, envelope("c", {"id": 6, "status": "new"}, 600))
+    there.sync()
+    there.topic.put({"id": 5}, envelope("d", {"id": 5, "status": None}, 500))
+    there.sync()
+    assert there.copy() == {1: "paid", 2: "new", 6: "new"}
+
+
 def stops(there: Shop, error: type[Exception], words: str) -> None:
     before = there.copy(), there.at()
     with pytest.raises(error, match=words):
@@ -330,6 +375,15 @@ def test_records_that_retention_has_removed_before_they_were_read_stop_the_table
         SourceExchanged,
         "begins at offset 6, and 4 comes next: retention has removed records that were never read",
     )
+
+
+def test_a_partition_that_came_later_and_has_lost_records_stops_the_table_by_name() -> None:
+    there = opened()
+    there.sync()
+    there.topic.add_partition()
+    there.say("c", 7, "new", partition=1)
+    there.topic.lows[1] = 1
+    stops(there, SourceExchanged, "partition 1 of 'lab.shop.orders' begins at offset 1, and 0 comes next")
 
 
 def test_records_that_retention_removes_while_they_are_read_stop_the_sync() -> None:
@@ -473,6 +527,7 @@ def test_a_column_that_comes_while_records_are_read_stops_the_sync_and_the_next_
     there = Shop(replace(ORDERS, columns=(), key=()))
     there.topic.put(_with_schema({"id": 1}), _with_schema(envelope("c", {"id": 1, "status": "new"}, 10)))
     there.sync()
+    assert [shape.names for shape in there.probe.catalogue()] == [there.spec.shape.names]
     more = envelope("c", {"id": 2, "status": "new", "note": "x"}, 20)
     there.topic.put(_with_schema({"id": 2}), _with_schema(more))
     with pytest.raises(SchemaChanged, match="its newest record has a column 'note', which came while it was read"):
