@@ -9,11 +9,12 @@ import pytest
 
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.doubts import alike, of_numbers, of_shown
-from incremental_assets.core.captures.database.position import Settling
+from incremental_assets.core.captures.database.position import DatabasePosition, Settling
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.model.collation_key import collated
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Arrival, Cursor, RoleZone, Sequence, Span, Strategy, TableSpec
 from tests.scenario import orders
 
@@ -90,6 +91,29 @@ def test_a_column_that_shows_more_than_its_row_is_a_best_effort_however_its_rows
     assert [(each.guarantee, each.reason) for each in found] == [(Guarantee.BEST_EFFORT, told)] * 3
     assert of_shown(shown_by(orders(Strategy.FULL_REFRESH), why)) == ""
     assert of_shown(replace(by_stamp, cursor=None, compares=True)) == ""
+
+
+@pytest.mark.parametrize(
+    ("sequence", "promised"),
+    [
+        (Sequence("public.ids"), Guarantee.BEST_EFFORT),
+        (Sequence("public.ids", last=3), Guarantee.BEST_EFFORT),
+        (Sequence("public.ids", last=40), Guarantee.SETTLED),
+        (Sequence("public.ids", restarts=False), Guarantee.SETTLED),
+    ],
+)
+def test_numbers_that_may_have_begun_again_are_a_best_effort_unless_the_sequence_is_known_to_stand_above(
+    sequence: Sequence, promised: Guarantee
+) -> None:
+    spec, five = drawn(sequence), CursorValue(CursorType.INTEGER, "5")
+    assert spec.cursor is not None
+    before = State("app", 1, "b", spec.terms, DatabasePosition(watermark=FORTY, max_cursor_read=FORTY))
+    found = settle(spec, spec.cursor, bound(), five, before)
+    assert found.guarantee is promised
+    assert found.reason.startswith("the highest 'id' is 5 where 40 had been read") == (
+        promised is Guarantee.BEST_EFFORT
+    )
+    assert settle(spec, spec.cursor, bound(), FORTY, before).guarantee is Guarantee.SETTLED
 
 
 def test_an_event_trigger_at_login_makes_stamps_a_best_effort_and_numbers_not() -> None:

@@ -237,7 +237,17 @@ def test_idle_rows_of_the_last_hour_stay(checkpoints: SqlCheckpoints) -> None:
 
 
 def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoints) -> None:
-    drawn = Sequence("public.ids", step=-1, cache=10, cycles=True, logged=False, always=True, trigger="renumbers")
+    drawn = Sequence(
+        "public.ids",
+        step=-1,
+        cache=10,
+        cycles=True,
+        logged=False,
+        always=True,
+        restarts=False,
+        last=7,
+        trigger="renumbers",
+    )
     stamping = Stamping(
         Stamp((Cut(Unit.HOUR, aligned=False),), "UTC"), Unproven("its trigger is off"), (Cut(Unit.SECOND),), "17"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
@@ -78,6 +78,10 @@ class Sequence:
     """Whether it continues from its last value after a crash (PostgreSQL: not if it is UNLOGGED)."""
     always: bool = False
     """Whether the source refuses a number that a row brings itself (GENERATED ALWAYS AS IDENTITY)."""
+    restarts: bool = True
+    """Whether its numbers may begin again without another definition of the table."""
+    last: int | None = field(default=None, compare=False)
+    """The number that it had drawn last when the catalogue was read; None where the source does not show it to this user."""
     trigger: str = ""
     """A trigger that may give a row another number than the one that was drawn; empty where none does."""
 

@@ -155,6 +155,17 @@ POSTGRESQL = [
         3,
     ),
     Change(
+        "a sequence begins again, and rows come under numbers that had been read",
+        (f"CREATE TABLE {{t}} (id serial PRIMARY KEY, v int, {STAMP})", "INSERT INTO {t} (v) VALUES (1), (2), (3)"),
+        (
+            "CREATE TABLE {t}_old AS SELECT * FROM {t}",
+            "DELETE FROM {t}",
+            "ALTER SEQUENCE {t}_id_seq RESTART",
+            "INSERT INTO {t} (v, updated_at) SELECT v * 2, updated_at FROM {t}_old ORDER BY id",
+        ),
+        3,
+    ),
+    Change(
         "two labels exchange their names",
         (
             "CREATE TYPE {t}_e AS ENUM ('a', 'b')",

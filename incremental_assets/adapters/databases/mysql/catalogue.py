@@ -176,7 +176,7 @@ def _column(connection: Connection, table: TableId, declared: tuple[Text, ...]) 
         *spark_type(kind),
         nullable == "YES",
         comment,
-        sequence=Numbers(f"AUTO_INCREMENT of {table.name}") if numbered else None,
+        sequence=Numbers(f"AUTO_INCREMENT of {table.name}", restarts=False) if numbered else None,
         collation=compares,
         no_key=no_key,
         shown_by=shown_by(extra, expression),

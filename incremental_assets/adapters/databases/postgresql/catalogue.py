@@ -7,7 +7,14 @@ from dataclasses import replace
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.collation import COLLATIONS, Comparing, words
-from incremental_assets.adapters.databases.postgresql.definition import COLUMNS, VIEWED, facts_of, of_column, shown_by
+from incremental_assets.adapters.databases.postgresql.definition import (
+    COLUMNS,
+    VIEWED,
+    facts_of,
+    of_column,
+    of_sequence,
+    shown_by,
+)
 from incremental_assets.adapters.databases.postgresql.encodings import legible, may_be_other, shown
 from incremental_assets.adapters.databases.postgresql.settled.bound import known_zone
 from incremental_assets.adapters.databases.postgresql.stamps.catalogue import Written, read_written
@@ -88,7 +95,8 @@ WITH RECURSIVE branches (root, relid) AS (
          AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum AND d.objid IN (SELECT q.seqrelid FROM pg_sequence AS q)
     WHERE a.attidentity <> ''
 )
-SELECT f.root, f.attname, {legible("format('%I.%I', n.nspname, c.relname)")}, q.seqincrement, q.seqcache, q.seqcycle, c.relpersistence <> 'u', f.always
+SELECT f.root, f.attname, {legible("format('%I.%I', n.nspname, c.relname)")}, q.seqincrement, q.seqcache, q.seqcycle, c.relpersistence <> 'u', f.always,
+       CASE WHEN has_sequence_privilege(q.seqrelid, 'SELECT, USAGE') THEN pg_sequence_last_value(q.seqrelid) END, c.oid || ' ' || c.relfilenode, c.relfilenode <> c.oid
 FROM (SELECT root, attname, min(sequence) AS sequence, bool_and(always) AS always FROM sources GROUP BY root, attname
       HAVING bool_and(is_plain) AND count(DISTINCT sequence) = 1 AND count(sequence) = count(*)) AS f
 JOIN pg_sequence AS q ON q.seqrelid = f.sequence JOIN pg_class AS c ON c.oid = f.sequence JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -134,15 +142,15 @@ def read_catalogue(
     """Every table, view, materialized view and foreign table of the schemas that this user may read, by name; or only those of some names. `without`: but for these, by oid."""
     tables = asked.execute(_TABLES, (list(schemas), list(names), list(without))).fetchall()
     oids = [table[0] for table in tables]
-    sequences = {
-        (oid, column): Sequence(*sequence)
-        for oid, column, *sequence in asked.execute(_SEQUENCES, (oids, _NEXT_NUMBER)).fetchall()
-    }
+    sequences: dict[tuple[int, str], Sequence] = {}
+    facts: dict[int, list[Fact]] = {oid: [] for oid in oids}
+    for oid, column, *of, last, file, is_another in asked.execute(_SEQUENCES, (oids, _NEXT_NUMBER)).fetchall():
+        sequences[oid, column] = replace(Sequence(*of), last=last)
+        facts[oid] += [of_sequence(column, file)] if is_another else []
     zones: dict[int, list[RoleZone]] = {oid: [] for oid in oids}
     for oid, role, zone in asked.execute(_ZONES, (oids,)).fetchall():
         zones[oid].append(RoleZone(role, known_zone(zone)))
     columns: dict[int, list[Column]] = {oid: [] for oid in oids}
-    facts: dict[int, list[Fact]] = {oid: [] for oid in oids}
     comparing: dict[tuple[int, str], Comparing] = {}
     for (
         oid,

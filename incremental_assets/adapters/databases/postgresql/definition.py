@@ -103,6 +103,13 @@ def facts_of(table: int, files: Sequence[str], made_of: Sequence[str] | None) ->
     )
 
 
+def of_sequence(column: str, file: str) -> Fact:
+    """Of a sequence whose file is not its first one: `RESTART` writes it anew."""
+    return Fact(
+        f"sequence {file.split(maxsplit=1)[0]}", (file.split()[1],), f"the numbers of {column!r} may have begun again"
+    )
+
+
 def of_column(name: str, shows: Sequence[str]) -> Fact:
     """By the number of the column, which a new name leaves as it is."""
     return Fact(f"{COLUMN}{shows[0]}", tuple(shows), f"what {name!r} shows is defined anew")

@@ -29,6 +29,8 @@ _DEFAULTS = "SELECT name, dflt_value FROM pragma_table_xinfo(?) WHERE hidden <> 
 _TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name"
 _INDEXES = 'SELECT name FROM pragma_index_list(?) WHERE "unique" AND NOT partial ORDER BY seq'
 _INDEXED = "SELECT name, coll FROM pragma_index_xinfo(?) WHERE key ORDER BY seqno"
+_COUNTS = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'"
+_LAST = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,12 @@ def _shape(connection: sqlite3.Connection, table: TableId, listed: Listed) -> Ta
     triggers = [Trigger(name, sql) for name, sql in _ask(connection, _TRIGGERS, (table.name,))]
     stampings = _stampings(connection, (Table(table.name, key), triggers), columns, defaults)
     if sequence is not None:
-        sequence = replace(sequence, trigger=renumbering(alias, Table(table.name, key), triggers))
+        last = _ask(connection, _LAST, (table.name,)) if _ask(connection, _COUNTS) else []
+        sequence = replace(
+            sequence,
+            trigger=renumbering(alias, Table(table.name, key), triggers),
+            last=last[0][0] if last and isinstance(last[0][0], int) else None,
+        )
     return TableShape(
         id=table,
         columns=tuple(

@@ -101,6 +101,20 @@ def of_last_number(spec: TableSpec, highest: CursorValue | None) -> str:
     )
 
 
+def of_fallen(spec: TableSpec, read: CursorValue | None, highest: CursorValue | None) -> str:
+    """Numbers that may have begun again, as the highest is lower than one that was read: unless the source shows that it has only been deleted."""
+    cursor = spec.cursor
+    if cursor is None or cursor.by_transaction or read is None or highest is None or not highest < read:
+        return ""
+    drawn = [column.sequence for column in spec.columns if column.name in stamped_columns(spec, cursor)]
+    if all(each and (not each.restarts or (each.last is not None and each.last >= int(read.text))) for each in drawn):
+        return ""
+    return (
+        f"the highest {cursor.column!r} is {highest} where {read} had been read: it may have been deleted, or numbers have begun again, "
+        "and rows below the watermark are not read"
+    )
+
+
 def numbered_apart(spec: TableSpec) -> str:
     """A sequence from which libraries draw one number for many rows: no doubt by itself, as the server cannot see whether one does."""
     drawn = [

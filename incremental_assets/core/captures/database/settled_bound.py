@@ -9,6 +9,7 @@ from incremental_assets.core.captures.database.bound import GUARD, Bound
 from incremental_assets.core.captures.database.clock_steps import put_back
 from incremental_assets.core.captures.database.doubts import (
     of_arrival,
+    of_fallen,
     of_key,
     of_last_number,
     of_logins,
@@ -125,7 +126,8 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     A number counts once its row and its sequence outlive a crash: commits need not wait for the disk.
     """
     holdback = spec.holdback if isinstance(spec.holdback, int) else 0
-    doubtful = doubt(spec, bound, state) or of_last_number(spec, highest)
+    read = state.position.max_cursor_read if state else None
+    doubtful = doubt(spec, bound, state) or of_last_number(spec, highest) or of_fallen(spec, read, highest)
     guarantee, reason = _guarantee(bound, doubtful, holds_back=bool(holdback))
     clock = max(bound.clock, bound.newest or bound.clock)
     now = Settling(highest, clock, bound.written) if highest is not None else None
