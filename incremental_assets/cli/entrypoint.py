@@ -40,6 +40,8 @@ def _answered(commands: click.Group, arguments: Sequence[str], out: TextIO, *, a
         answer = commands.main(
             args=list(arguments) or ["--help"], prog_name="incremental-assets", standalone_mode=False
         )
+        if isinstance(answer, Iterator):
+            return _print_answers(answer, out, as_json=as_json)
         return _print_answer(answer, out, as_json=as_json) if isinstance(answer, Answer) else int(answer or DONE)
     except BaseException as error:  # noqa: BLE001 - the outermost handler; the error decides the exit status
         # Click makes an exit of what a command meets that writes into a closed pipe.
@@ -57,6 +59,19 @@ def _print_answer(answer: Answer, out: TextIO, *, as_json: bool) -> int:
         show(answer, out)
     out.flush()
     return answer.exit_code
+
+
+def _print_answers(answers: Iterator[Answer], out: TextIO, *, as_json: bool) -> int:
+    """Each as it comes; a document is a line then, so that a reader knows where it ends."""
+    code = DONE
+    for answer in answers:
+        if as_json:
+            out.write(json.dumps(answer.document, ensure_ascii=False) + "\n")
+            out.flush()
+            code = answer.exit_code
+        else:
+            code = _print_answer(answer, out, as_json=False)
+    return code
 
 
 def _fail(error: BaseException, out: TextIO, *, as_json: bool) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.answer import FAILED, Answer, Note, worst
-from incremental_assets.cli.globs import chosen
+from incremental_assets.cli.globs import chosen, matches
 from incremental_assets.core.config.resolve import Resolved, Unresolved, resolve_all, vanished
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import terms_of
@@ -53,15 +53,37 @@ class Selection:
         """The tables of one source that can be worked on."""
         return tuple(spec for spec in self.specs if spec.id.source == source)
 
+    def among(self, tables: Container[TableId]) -> Selection:
+        """Of these tables alone."""
+        return replace(
+            self,
+            specs=tuple(spec for spec in self.specs if spec.id in tables),
+            troubles=tuple(trouble for trouble in self.troubles if trouble.table in tables),
+        )
+
 
 def selected(runtime: Runtime, patterns: Sequence[str]) -> Selection:
     """Ask each source for its catalogue; one that does not answer does not stop the others. SelectionError for a pattern without a match."""
+    found = _asked(runtime, runtime.configuration.sources)
+    tables = [*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)]
+    return found.among(_wanted(patterns, tables, found.unreachable))
+
+
+def selected_of(runtime: Runtime, patterns: Sequence[str], sources: Sequence[SourceConfig]) -> Selection:
+    """The same of some sources, in which a pattern may match nothing."""
+    found = _asked(runtime, sources)
+    tables = [*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)]
+    return found.among({each for each in tables if not patterns or any(matches(pattern, each) for pattern in patterns)})
+
+
+def _asked(runtime: Runtime, sources: Sequence[SourceConfig]) -> Selection:
+    """All tables of these sources."""
     specs: list[TableSpec] = []
     troubles: list[Trouble] = []
     unreachable: dict[str, IncrementalAssetsError] = {}
     problems: list[SourceProblem] = []
     positions = runtime.checkpoints.positions()
-    for source in runtime.configuration.sources:
+    for source in sources:
         try:
             resolved = runtime.specs(source.name)
             problems += (
@@ -76,14 +98,7 @@ def selected(runtime: Runtime, patterns: Sequence[str]) -> Selection:
             continue
         specs += resolved.specs
         troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
-    wanted = _wanted(patterns, [*(spec.id for spec in specs), *(trouble.table for trouble in troubles)], unreachable)
-    return Selection(
-        tuple(spec for spec in specs if spec.id in wanted),
-        tuple(trouble for trouble in troubles if trouble.table in wanted),
-        unreachable,
-        tuple(problems),
-        positions,
-    )
+    return Selection(tuple(specs), tuple(troubles), unreachable, tuple(problems), positions)
 
 
 def remembered(runtime: Runtime, patterns: Sequence[str]) -> Selection:
@@ -96,12 +111,7 @@ def remembered(runtime: Runtime, patterns: Sequence[str]) -> Selection:
         specs += resolved.specs
         troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
     wanted = _wanted(patterns, [*(spec.id for spec in specs), *(trouble.table for trouble in troubles)], {})
-    return Selection(
-        tuple(spec for spec in specs if spec.id in wanted),
-        tuple(trouble for trouble in troubles if trouble.table in wanted),
-        {},
-        positions=positions,
-    )
+    return Selection(tuple(specs), tuple(troubles), {}, positions=positions).among(wanted)
 
 
 def with_problems(answer: Answer, found: Selection) -> Answer:

@@ -13,6 +13,8 @@ from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cures import RUNS_OF_A_TABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from incremental_assets.cli.answer import Answer
 
 
@@ -24,9 +26,18 @@ if TYPE_CHECKING:
     "--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes)."
 )
 @click.option("--now", is_flag=True, help="Look at tables that are read or compared at intervals before it is time.")
+@click.option(
+    "--follow", is_flag=True, help="Go on until Ctrl-C: look at each source in its `every`, sync what changed."
+)
 @click.option("--reset-watermarks", is_flag=True, help="The same as the command reset (needs --yes).")
 @yes
-def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, **options: Any) -> Answer:  # noqa: FBT001
+def sync(
+    config: Path | None,
+    select: tuple[str, ...],
+    reset_watermarks: bool,  # noqa: FBT001
+    follow: bool,  # noqa: FBT001
+    **options: Any,
+) -> Answer | Iterator[Answer]:
     """Bring tables up to date, through Dagster, with progress.
 
     Unchanged tables are finished without Spark. One table's failure never stops the others.
@@ -34,13 +45,15 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
     if reset_watermarks:
         from incremental_assets.cli.commands import reset as other
 
-        for name in ("full_refresh", "allow_shrink", "now"):
-            if options[name]:
-                flag = f"--{name.replace('_', '-')}"
-                raise SelectionError(
-                    f"`--reset-watermarks` reads nothing, so that `{flag}` has no effect beside it; leave one of the two out"
-                )
+        _alone(
+            {"follow": follow, **options}, "`--reset-watermarks` reads nothing, so that `{}` has no effect beside it"
+        )
         return other.run(config, select, to=None, yes=options["yes"])
+    if follow:
+        from incremental_assets.cli.commands import follow as following
+
+        _alone(options, "`--follow` syncs what has changed, again and again, so that `{}` has no place beside it")
+        return following.run(config, select)
     from incremental_assets.cli.commands import sync as command
 
     return command.run(
@@ -48,6 +61,13 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
         select,
         command.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "now", "yes")}),
     )
+
+
+def _alone(options: Mapping[str, bool], sentence: str) -> None:
+    """Raises SelectionError where a flag is given that another one excludes."""
+    for name in ("full_refresh", "allow_shrink", "now", "follow"):
+        if options.get(name):
+            raise SelectionError(f"{sentence.format('--' + name.replace('_', '-'))}; leave one of the two out")
 
 
 @commands.command()

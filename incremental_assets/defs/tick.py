@@ -22,12 +22,12 @@ from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Probe
+from incremental_assets.core.syncing.delay import delay
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE, look_for
 from incremental_assets.core.syncing.idle import keep
 from incremental_assets.defs.opened import Opened
 
 VERSION = 1
-_LONGEST_WAIT = timedelta(hours=1)
 _LOGS_PER_LOOK = 2.0
 """Seconds for reading the logs of copies that grew without a sync."""
 _TELL_AGAIN = timedelta(hours=1)
@@ -104,11 +104,6 @@ class Tick:
     verdicts: tuple[Verdict, ...] = ()
     positions: Mapping[TableId, Checkpoint] = field(default_factory=dict)
     """What has landed, by the checkpoint table."""
-
-
-def delay(every: timedelta, times: int) -> float:
-    """Seconds to wait after so many failures before this one."""
-    return min(every.total_seconds() * 2 ** min(times, 20), _LONGEST_WAIT.total_seconds())
 
 
 def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memory: Memory, now: datetime) -> Tick:

@@ -194,7 +194,9 @@ def test_two_sources_that_both_have_rows_are_synced_by_one_command(call: Call, o
     assert named.tags["incremental_assets/source"] == "shop"
 
 
-@pytest.mark.parametrize("flag", ["--full-refresh", "--allow-shrink", "--reset-watermarks", "--yes", "--select"])
+@pytest.mark.parametrize(
+    "flag", ["--full-refresh", "--allow-shrink", "--follow", "--reset-watermarks", "--yes", "--select"]
+)
 def test_every_flag_is_explained(call: Call, flag: str) -> None:
     assert flag in call("sync", "--help").out
 

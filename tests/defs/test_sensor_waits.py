@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.defs.tick import Memory, delay
+from incremental_assets.core.syncing.delay import delay
+from incremental_assets.defs.tick import Memory
 from tests.defs.studio import Studio
 from tests.defs.watch import Watch, fail, key, settle
 from tests.scenario import COUNTRIES, ORDERS, monday

@@ -65,12 +65,12 @@ def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answe
         run_id = str(uuid.uuid4())
         request = Request(run_id, options.mode, allow_shrink=options.allow_shrink, looks_now=options.now)
         done = sync_all(runtime, found, request, display)
-        done = _with_left_behind(runtime, found, done)
+        done = with_left_behind(runtime, found, done)
         summary = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
         return with_problems(summary, found)
 
 
-def _with_left_behind(runtime: Runtime, found: Selection, done: Sequence[SyncReport]) -> tuple[SyncReport, ...]:
+def with_left_behind(runtime: Runtime, found: Selection, done: Sequence[SyncReport]) -> tuple[SyncReport, ...]:
     """The reports with a warning of held rows for each table that no longer has a contract: no other report of a sync would show them."""
     left = {spec.id: left_behind(spec, runtime.held(spec)) for spec in found.specs if spec.contract is None}
     return tuple(
