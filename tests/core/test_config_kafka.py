@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -13,9 +17,11 @@ from incremental_assets.core.config.json_schema import schema
 from incremental_assets.core.config.kafka_settings import Format, KafkaSettings, Topic
 from incremental_assets.core.config.load import load
 from incremental_assets.core.config.settings import Configuration, Reference
-from incremental_assets.core.errors import ConfigurationError
+from incremental_assets.core.errors import ConfigurationError, SetupError
+from incremental_assets.core.extras import KAFKA
 from incremental_assets.core.model.coding import Coding
 from incremental_assets.core.strategies import Strategy
+from incremental_assets.resources import topics
 from incremental_assets.resources.topics import OpenTopics
 
 FILE = """\
@@ -184,3 +190,44 @@ def test_an_editor_knows_its_keys() -> None:
     assert validator.is_valid(yaml.safe_load(FILE))
     assert not validator.is_valid(yaml.safe_load(FILE.replace("format: json", "format: avro")))
     assert not validator.is_valid(yaml.safe_load(FILE.replace("bootstrap_servers", "host")))
+
+
+def test_without_the_client_the_command_that_installs_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_PASSWORD", "s3cret")
+    monkeypatch.setattr(topics, "KAFKA", replace(KAFKA, modules=("no_such_module_of_kafka",)))
+    read = loaded(tmp_path)
+    opened = OpenTopics(read.source("shop"), read.path, read.lake)
+    with pytest.raises(
+        SetupError, match=r"Kafka's client is not installed; install it by `pip install 'incremental-ass"
+    ):
+        opened.probe.catalogue()
+
+
+LOOK = """\
+import sys
+from pathlib import Path
+from incremental_assets.core.config.load import load
+from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.resources import topics
+from incremental_assets.resources.topics import OpenTopics
+
+read = load(Path(sys.argv[1]))
+try:
+    OpenTopics(read.source("shop"), read.path, read.lake).probe.catalogue()
+except SourceUnreachable:
+    print(sorted({"pyspark", "pyarrow", "pandas"} & sys.modules.keys()))
+"""
+
+
+def test_a_look_imports_neither_spark_nor_arrow(tmp_path: Path) -> None:
+    (tmp_path / "sources.yaml").write_text(HERE.replace("localhost:9092", "localhost:9"))
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK, str(tmp_path / "sources.yaml")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"KAFKA_PASSWORD": "s3cret"},
+    )
+    assert done.stdout == "[]\n", done.stderr
