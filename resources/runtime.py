@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.background import in_background
+from incremental_assets.core.concurrency.background import in_background
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.paths import is_local, quarantine_path
 from incremental_assets.core.model.quarantine import NONE_UNFIT, NOTHING_HELD, held_in_store
@@ -62,7 +62,7 @@ class Runtime:
         self._begun: Session | None = None
         self._tasks: Tasks | None = None
         self._remembered: dict[str, tuple[TableShape, ...]] = {}
-        self._foreseen: set[TableId] = set()
+        self._expected: set[TableId] = set()
 
     @property
     def spark(self) -> SparkResource:
@@ -168,7 +168,7 @@ class Runtime:
         if not Path(quarantine_path(lake, spec.id)).exists():
             return NOTHING_HELD
         # Inside the function: Arrow takes longer to import than most tables take to be asked.
-        from incremental_assets.adapters.delta.holding.held import held_rows
+        from incremental_assets.adapters.delta.quarantine.held import held_rows
 
         return held_rows(lake, spec)
 
@@ -178,7 +178,7 @@ class Runtime:
         if is_local(lake) and not Path(quarantine_path(lake, spec.id)).exists():
             return NONE_UNFIT
         # Inside the function, as above.
-        from incremental_assets.adapters.delta.holding.unfit import unfit_rows
+        from incremental_assets.adapters.delta.quarantine.unfit import unfit_rows
 
         return unfit_rows(lake, spec)
 
@@ -205,7 +205,7 @@ class Runtime:
 
     def expect_full_reads(self, whole: Iterable[TableId]) -> None:
         """These tables will be read whole, landed or not: a session that is opened after this is made for as much."""
-        self._foreseen.update(whole)
+        self._expected.update(whole)
 
     def begin_session(self) -> None:
         """Open the session and start its workers in the background; does nothing where a resource is there already. If that fails, the first use raises the error."""
@@ -233,7 +233,7 @@ class Runtime:
             self._sources.clear()
             self._ports.clear()
             self._remembered.clear()
-            self._foreseen.clear()
+            self._expected.clear()
             if self._spark is not None:
                 self._spark.close()
             if self._begun is not None:
@@ -263,5 +263,5 @@ class Runtime:
             for spec in resolve_all(source, self.checkpoints.catalogue(source.name) or ()).specs:
                 landed = positions.get(spec.id)
                 ahead += spec.shape.bytes if landed is None or landed.state is None else 0
-                ahead += spec.shape.bytes * _HASHED if spec.id in self._foreseen else 0
+                ahead += spec.shape.bytes * _HASHED if spec.id in self._expected else 0
         return Work.ahead(ahead)

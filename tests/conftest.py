@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from incremental_assets.core import combining
+from incremental_assets.core.concurrency import combining
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres

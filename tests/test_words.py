@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -19,6 +20,21 @@ PRIVATE = re.compile(
 )
 """Words of our own: the usual ones are another writer, forever, estimate, fix or repair, run, looked up, reported or known, maintenance, verified."""
 PAGES_OF_OURS = (*(page for page in PAGES if page not in GENERATED), ROOT / "CHANGELOG.md")
+PRIVATE_NAMES = {
+    "direct",
+    "foresee",
+    "foreseen",
+    "foreseeing",
+    "foresight",
+    "mend",
+    "mended",
+    "mending",
+    "sought",
+    "upkeep",
+    "vouch",
+    "vouched",
+}
+"""The same in names, and `direct`, which says nothing of who writes."""
 NAMES = re.compile(r"`[^`\n]*`|\{[^}\n]*\}|\]\([^)\n]*\)")
 """What is quoted from code, put in or linked to: names stay as they are."""
 
@@ -46,6 +62,30 @@ def test_no_comment_docstring_or_message_has_one(package: str) -> None:
         for module in sorted((ROOT / package).rglob("*.py"))
         for line, text in sentences(module)
         for word in private_words(text)
+    ]
+    assert found == []
+
+
+def parts(name: str) -> set[str]:
+    """The words of a name of either spelling."""
+    return {each.lower() for each in re.findall(r"[A-Z]?[a-z]+", name)}
+
+
+def defined(module: Path) -> Iterator[str]:
+    """The module itself with its folders, and the classes and functions in it."""
+    yield from module.relative_to(ROOT).with_suffix("").parts
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+
+
+@pytest.mark.parametrize("package", ["incremental_assets", "resources", "plugins"])
+def test_no_room_class_or_function_is_called_by_one(package: str) -> None:
+    found = [
+        f"{module.relative_to(ROOT)}: {name}"
+        for module in sorted((ROOT / package).rglob("*.py"))
+        for name in defined(module)
+        if parts(name) & PRIVATE_NAMES
     ]
     assert found == []
 

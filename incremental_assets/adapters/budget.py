@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from incremental_assets.adapters.permissions import own_folder
-from incremental_assets.core.cohort import held_up
+from incremental_assets.core.concurrency.cohort import held_up
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SourceFull
-from incremental_assets.core.interruption import this_process
 
 Opened = TypeVar("Opened")
 

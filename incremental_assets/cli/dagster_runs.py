@@ -14,13 +14,13 @@ from sqlalchemy.exc import OperationalError
 from incremental_assets.cli.opening import dagster_home
 from incremental_assets.cli.orphaned_runs import free_dead_slots, holder_of, own_tags
 from incremental_assets.cli.streams import left_to_dagster
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SetupError, SourceBusy
-from incremental_assets.core.foresight.pending import Pending
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.preview.pending import Pending
 from incremental_assets.defs.announced import Announced, CatchUp, catch_up
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.build import views

@@ -16,7 +16,7 @@ from typing import NoReturn, TextIO
 
 from incremental_assets.cli.answer import INTERRUPTED
 from incremental_assets.cli.streams import own_stderr
-from incremental_assets.core.interruption import this_process
+from incremental_assets.core.concurrency.interruption import this_process
 
 TERMINATED = 143
 _ENDS_WITHIN = 4.5

@@ -10,7 +10,6 @@ from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown,
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.captures.registry import capture_of
-from incremental_assets.core.foresight.preview import FileStep, Preview, SchemaStep
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.guarantee import Guarantee, stated
@@ -20,6 +19,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.planning.reading import Reading
+from incremental_assets.core.preview.preview import FileStep, Preview, SchemaStep
 from incremental_assets.core.words import agreeing, counted
 
 _NAMED = 2

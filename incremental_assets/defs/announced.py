@@ -15,7 +15,6 @@ from dagster import AssetExecutionContext, AssetKey, DagsterInstance, RunsFilter
 
 from incremental_assets.core.checks.shown import Extent, landed_keys
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
-from incremental_assets.core.foresight.pending import Pending, located, new_keys, partition_keys
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.number_keys import IntegerGrid, is_too_wide
@@ -25,6 +24,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.preview.pending import Pending, located, new_keys, partition_keys
 from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs import metadata
 from incremental_assets.defs.announcing import announce, announce_without_run

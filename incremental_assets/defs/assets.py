@@ -26,7 +26,7 @@ from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.config.resolve import Resolved
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
-from incremental_assets.core.foresight.pending import later_keys
+from incremental_assets.core.maintenance.replay import left_behind
 from incremental_assets.core.model.history import History, HistoryRows
 from incremental_assets.core.model.partition import CURRENT
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -34,9 +34,9 @@ from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.preview.pending import later_keys
 from incremental_assets.core.syncing.failure import record_failure
 from incremental_assets.core.syncing.sync_many import as_they_land, listening
-from incremental_assets.core.upkeep.replay import left_behind
 from incremental_assets.core.words import counted
 from incremental_assets.defs import metadata
 from incremental_assets.defs.announcing import announce

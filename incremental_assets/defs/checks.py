@@ -20,7 +20,7 @@ from dagster import (
     op,
 )
 
-from incremental_assets.core.checks.mending import Mending
+from incremental_assets.core.checks.auto_repair import AutoRepair
 from incremental_assets.core.checks.repair import Repaired
 from incremental_assets.core.checks.run_checks import Scope, applicable, audit
 from incremental_assets.core.checks.verdict import unanswered
@@ -86,11 +86,11 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
         sign(context, runtime)
         try:
             repairs: list[tuple[TableSpec, Repaired]] = []
-            mending = Mending(context.run.run_id, lambda spec, done: repairs.append((spec, done)))
+            auto_repair = AutoRepair(context.run.run_id, lambda spec, done: repairs.append((spec, done)))
             asked = Asked(
                 context.selected_asset_check_keys,
                 context.run.tags,
-                mending if REPAIR_TAG in context.run.tags else None,
+                auto_repair if REPAIR_TAG in context.run.tags else None,
             )
             for verdict in _verdicts(view, asked, runtime):
                 while repairs:
@@ -117,7 +117,7 @@ class Asked:
 
     keys: Collection[AssetCheckKey]
     tags: Mapping[str, str]
-    mending: Mending | None
+    auto_repair: AutoRepair | None
 
 
 def _announce(context: AssetCheckExecutionContext, view: View, spec: TableSpec, done: Repaired) -> None:
@@ -143,7 +143,7 @@ def _verdicts(view: View, asked: Asked, runtime: Opened) -> Iterator[Verdict]:
         view.config.parallel.checks,
         lambda table: [check for each, check in wanted if each == table],
         windows_of,
-        asked.mending,
+        asked.auto_repair,
     )
     yield from audit(chosen, scope, terms, runtime.ports(view.name))
 

@@ -8,11 +8,11 @@ from dagster import AssetExecutionContext, AssetObservation
 
 from incremental_assets.core.config.settings import Compact
 from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.maintenance.compact import compact_all
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.sync_many import listening
-from incremental_assets.core.upkeep.compact import compact_all
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
 from incremental_assets.defs.tables import View

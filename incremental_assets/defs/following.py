@@ -14,12 +14,12 @@ from datetime import UTC, datetime, timedelta
 from dagster import AssetExecutionContext, RunRequest
 
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.foresight.pending import Pending, look_over, new_keys, partition_keys
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.preview.pending import Pending, look_over, new_keys, partition_keys
 from incremental_assets.defs.looking import ROUND, SHORTEST, SPARE
 from incremental_assets.defs.partitions import Scheme
 

@@ -23,9 +23,9 @@ from dagster import (
 
 from incremental_assets.core.config.resolve import gone
 from incremental_assets.core.errors import IncrementalAssetsError, sentence
-from incremental_assets.core.foresight.pending import Blocked, Pending, new_keys, partition_keys
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.preview.pending import Blocked, Pending, new_keys, partition_keys
 from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs.announced import Announced, CatchUp, catch_up, fingerprint
 from incremental_assets.defs.checks import RANGE_TAGS

@@ -15,13 +15,13 @@ from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.checks.verdict import freshness_of
 from incremental_assets.core.config.settings import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
-from incremental_assets.core.foresight.pending import Blocked, Pending, located, look_over
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Probe
+from incremental_assets.core.preview.pending import Blocked, Pending, located, look_over
 from incremental_assets.core.syncing.delay import delay
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE, look_for
 from incremental_assets.core.syncing.idle import keep
@@ -45,7 +45,7 @@ class Memory:
     stale: Mapping[str, str] = field(default_factory=dict)
     """Severity of each table that is not fresh."""
     told_at: float = 0.0
-    vouched: Mapping[str, int] = field(default_factory=dict)
+    verified: Mapping[str, int] = field(default_factory=dict)
     """The version, for each copy whose log grew without a sync, up to which no other writer has changed its rows."""
     announced: str = ""
     """The fingerprint of all that had landed when Dagster was last seen to show it."""
@@ -66,7 +66,7 @@ class Memory:
                 waiting,
                 stale,
                 float(document["told_at"]),
-                {str(table): int(version) for table, version in document.get("vouched", {}).items()},
+                {str(table): int(version) for table, version in document.get("verified", {}).items()},
                 str(document.get("announced", "")),
             )
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -82,7 +82,7 @@ class Memory:
             "waiting": dict(self.waiting),
             "stale": dict(self.stale),
             "told_at": self.told_at,
-            "vouched": dict(self.vouched),
+            "verified": dict(self.verified),
             "announced": self.announced,
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
@@ -112,7 +112,7 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     looks = [ObserveRequest(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
     probe = runtime.probe(source.name)
     observations = probe.observe(looks)
-    vouched, changed = _copies(source, specs, positions, runtime, memory)
+    verified, changed = _copies(source, specs, positions, runtime, memory)
     moved, stopped, still = look_over(specs, positions, observations, changed)
     keep(still, runtime.checkpoints)
     asked, waiting = _asked_for(
@@ -123,7 +123,7 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     verdicts = _fresh(source, looks, busy, observations, probe)
     verdicts_told, stale, told_at = _worth_telling(verdicts, memory, now)
     return Tick(
-        memory=Memory(waiting=waiting, stale=stale, told_at=told_at, vouched=vouched, announced=memory.announced),
+        memory=Memory(waiting=waiting, stale=stale, told_at=told_at, verified=verified, announced=memory.announced),
         moved=asked,
         waiting=tuple(sorted(table for table in waiting if table not in names)),
         stopped=stopped,
@@ -140,7 +140,7 @@ def _copies(
     memory: Memory,
 ) -> tuple[dict[str, int], frozenset[TableId]]:
     """Copies that are in order though their logs grew, and those that another writer has changed."""
-    known = {spec.id: memory.vouched[str(spec.id)] for spec in specs if str(spec.id) in memory.vouched}
+    known = {spec.id: memory.verified[str(spec.id)] for spec in specs if str(spec.id) in memory.verified}
     # A sync that landed since is remembered by the checkpoint table.
     known = {table: version for table, version in known.items() if _target_version(positions, table) < version}
     changed = set[TableId]()

@@ -173,7 +173,7 @@ def live_a_day(connection: psycopg.Connection, *, seed: int = 1) -> DayReport:
     )
 
 
-def mend_part(connection: psycopg.Connection, day: DayReport) -> None:
+def fix_part(connection: psycopg.Connection, day: DayReport) -> None:
     """Its size is what it was, under a new stamp."""
     with connection.transaction():
         connection.execute(MEND_PART, [day.spoilt_part])

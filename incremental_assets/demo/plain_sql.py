@@ -164,7 +164,7 @@ def live_a_day(connection: Connection, seed: int, future: datetime) -> DayReport
     )
 
 
-def mend_part(connection: Connection, day: DayReport) -> None:
+def fix_part(connection: Connection, day: DayReport) -> None:
     """Its size is what it was, under a new stamp."""
     connection.run(MEND_PART, (day.spoilt_part,))
 

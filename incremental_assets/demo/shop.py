@@ -57,7 +57,7 @@ class Shop(Protocol):
     def live_a_day(self, seed: int) -> DayReport:
         """Inserts, updates, deletes, one row from the future and one that breaks its contract, in several transactions."""
 
-    def mend(self, day: DayReport) -> None:
+    def fix(self, day: DayReport) -> None:
         """The row that broke its contract is as it was."""
 
 

@@ -135,10 +135,10 @@ class Shop:
         with _Connection(self._server) as connection:
             return plain_sql.live_a_day(connection, seed, FUTURE)
 
-    def mend(self, day: DayReport) -> None:
+    def fix(self, day: DayReport) -> None:
         """The part's size."""
         with _Connection(self._server) as connection:
-            plain_sql.mend_part(connection, day)
+            plain_sql.fix_part(connection, day)
 
 
 def _load(connection: _Connection, table: str, file: Path) -> int:

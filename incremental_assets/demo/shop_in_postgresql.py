@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from incremental_assets.demo.day import DayReport, LateTransaction, live_a_day, mend_part, open_shop
+from incremental_assets.demo.day import DayReport, LateTransaction, fix_part, live_a_day, open_shop
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.demo.tpch import DATABASE, READER, loaded_scale, prepare_shop
 
@@ -66,10 +66,10 @@ class Shop:
         with self._connected() as connection:
             return live_a_day(connection, seed=seed)
 
-    def mend(self, day: DayReport) -> None:
+    def fix(self, day: DayReport) -> None:
         """The part's size."""
         with self._connected() as connection:
-            mend_part(connection, day)
+            fix_part(connection, day)
 
     def _connected(self) -> psycopg.Connection:
         return psycopg.connect(self._server.dsn(DATABASE), autocommit=True)

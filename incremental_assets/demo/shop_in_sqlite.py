@@ -125,10 +125,10 @@ class Shop:
         with _Connection(self._file) as connection:
             return plain_sql.live_a_day(connection, seed, FUTURE)
 
-    def mend(self, day: DayReport) -> None:
+    def fix(self, day: DayReport) -> None:
         """The part's size."""
         with _Connection(self._file) as connection:
-            plain_sql.mend_part(connection, day)
+            plain_sql.fix_part(connection, day)
 
 
 def _bucket(key: int, seed: int) -> int:

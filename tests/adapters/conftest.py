@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from incremental_assets.adapters.delta.direct import write as direct
-from incremental_assets.adapters.delta.holding import direct as holding
+from incremental_assets.adapters.delta.quarantine import by_tasks as holding
+from incremental_assets.adapters.delta.tasks import write as by_tasks
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.batches import Desk
 from tests.adapters.source import READER, Source
@@ -35,11 +35,11 @@ def source(
     found.execute(f"REVOKE pg_read_all_stats FROM {READER}", f"ALTER ROLE {READER} RESET ALL")
 
 
-@pytest.fixture(params=["direct", pytest.param("ordinary", marks=pytest.mark.acceptance)])
+@pytest.fixture(params=["tasks", pytest.param("spark", marks=pytest.mark.acceptance)])
 def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Commits of our own wherever they may be, or all of them by Spark's writer."""
-    if request.param == "ordinary":
-        monkeypatch.setattr(direct, "written", lambda *_: None)
+    if request.param == "spark":
+        monkeypatch.setattr(by_tasks, "written", lambda *_: None)
         for step in ("kept", "settled"):
             monkeypatch.setattr(holding, step, lambda *_: False)
     return str(request.param)

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import IO, NoReturn, ParamSpec
 
-from incremental_assets.adapters.delta.direct.files import data_file, deletion_vector, marked_file
-from incremental_assets.adapters.delta.direct.matching import share_task, sharing
-from incremental_assets.adapters.delta.history import direct as history
+from incremental_assets.adapters.delta.history import by_tasks as history
 from incremental_assets.adapters.delta.log import commit_file
+from incremental_assets.adapters.delta.tasks.files import data_file, deletion_vector, marked_file
+from incremental_assets.adapters.delta.tasks.matching import share_task, sharing
 
 Given = ParamSpec("Given")
 
 # Each is a fork of one process that has imported what they need, which takes longer than they live.
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(
-    ["deltalake", sharing.__name__, share_task.__name__, "tests.adapters.holding.offline"]
+    ["deltalake", sharing.__name__, share_task.__name__, "tests.adapters.quarantine.offline"]
 )
 
 

@@ -14,7 +14,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.connect import driver_arguments
 from incremental_assets.adapters.databases.postgresql.greeting import greet
-from incremental_assets.adapters.databases.postgresql.patience import Patient
+from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.delta.direct.files import staged_rows
-from incremental_assets.adapters.delta.direct.files.unit import Replacing
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.listing import Listing
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.ownership import Ownership
+from incremental_assets.adapters.delta.tasks.files import staged_rows
+from incremental_assets.adapters.delta.tasks.files.unit import Replacing
 from incremental_assets.adapters.spark.manifest import StagedFile
 from incremental_assets.core.syncing import recovery
 from tests.adapters import test_manifest, test_ownership, test_transaction_log
-from tests.adapters.direct import test_log_state
-from tests.adapters.direct.tables import Table
+from tests.adapters.tasks import test_log_state
+from tests.adapters.tasks.tables import Table
 from tests.core import test_absences
 from tests.core.stories import UPSERT
 

@@ -17,12 +17,12 @@ from incremental_assets.adapters.databases.postgresql.settled import bound as lo
 from incremental_assets.core.captures.database.bound import GUARD
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.errors import ZoneUnknown
-from incremental_assets.core.foresight.pending import located, look_over
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.events import Checkpoint
+from incremental_assets.core.preview.pending import located, look_over
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
 from tests.conformance.soak.line import slow_line
 

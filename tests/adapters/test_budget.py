@@ -14,8 +14,8 @@ import pytest
 
 from incremental_assets.adapters import budget as budgets
 from incremental_assets.adapters.budget import Budget, patiently
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import Interrupted, SourceFull
-from incremental_assets.core.interruption import this_process
 
 _HOLDS = """
 import sys, time

@@ -16,13 +16,13 @@ import pytest
 from incremental_assets.adapters.databases import byte_hash
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.rows.byte_hash import hashes_alike
-from incremental_assets.adapters.delta.direct.audit.measure_task import Ends, MeasureUnit, apply
+from incremental_assets.adapters.delta.tasks.audit.measure_task import Ends, MeasureUnit, apply
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.core.model.measure import RowHash
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
-from tests.adapters.direct.tables import Table
 from tests.adapters.source import Source, planned
+from tests.adapters.tasks.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -171,7 +171,7 @@ def test_texts_that_a_collation_takes_for_one_are_two(source: Source) -> None:
 
 
 def test_windows_and_rows_that_are_gone_count_in_a_task_as_by_their_text(tmp_path: Path) -> None:
-    from incremental_assets.adapters.delta.direct.files.unit import Replacing, Stored
+    from incremental_assets.adapters.delta.tasks.files.unit import Replacing, Stored
 
     held = Table(tmp_path, "id bigint, t timestamp, s string")
     held.land(Replacing((0,), compares=True), [(number, None, f"row {number}") for number in range(6)])

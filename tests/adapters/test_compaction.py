@@ -13,10 +13,10 @@ from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.adapters.delta import compaction as upkeep
 from incremental_assets.adapters.delta.commit_metadata import Kind
-from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.log.commit_file import ENGINE
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import Committed, open_log
+from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import CommitMissing, Overtaken
 from incremental_assets.core.model import compaction as maintenance
@@ -25,7 +25,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import APP, Desk, Row, table
-from tests.adapters.direct.kernel import kernel_rows
+from tests.adapters.tasks.kernel import kernel_rows
 from tests.spark_jobs import sql_statements
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ def test_a_file_that_only_spark_should_read_is_gathered_by_spark(desk: Desk, mon
     before = desk.rows(ORDERS)
 
     def unreadable(*_: object) -> list[Any]:
-        raise NotDirect("a file has dates of an older calendar")
+        raise NotByTasks("a file has dates of an older calendar")
 
     monkeypatch.setattr(Tasks, "run_all", unreadable)
     desk.lake.compact(ORDERS, How.GATHER, "run", landed(desk))

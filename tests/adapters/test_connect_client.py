@@ -43,7 +43,7 @@ def python(program: str, *arguments: object) -> subprocess.CompletedProcess[str]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("room", ["lake", "loading", "reader", "stage", "upkeep"])
+@pytest.mark.parametrize("room", ["lake", "loading", "reader", "staging", "compaction"])
 def test_what_holds_in_a_session_of_ones_own_holds_on_the_engine(folder: Path, room: str) -> None:
     """The very tests of the engine's rooms, told to take a session of the engine."""
     done = subprocess.run(

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from incremental_assets.adapters.delta.damaged_files import damaged_file
-from incremental_assets.adapters.delta.direct.files.unit import Replacing
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.tasks.files.unit import Replacing
 from incremental_assets.core.errors import LakeRefused, TargetChanged
 from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import TableId
-from tests.adapters.direct.tables import Table
+from tests.adapters.tasks.tables import Table
 
 ORDERS = TableId("shop", "public", "orders")
 BY_ID = Replacing((0,), compares=True)

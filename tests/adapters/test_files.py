@@ -14,8 +14,8 @@ from typing import NoReturn
 
 import pytest
 
-from incremental_assets.adapters.delta.holding.held import held_rows
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.quarantine.held import held_rows
 from incremental_assets.adapters.delta.storage import commit_lock, names_in, remove_folder
 from incremental_assets.core.errors import Busy, LakeRefused, TargetChanged
 from incremental_assets.core.model.paths import lock_path, quarantine_path

@@ -36,8 +36,8 @@ for module in sys.argv[1:]:
 TASKS = [
     "incremental_assets.adapters.databases.postgresql.rows.copy_part",
     "incremental_assets.adapters.delta.staging.staging_task",
-    "incremental_assets.adapters.delta.direct.landing_unit",
-    "incremental_assets.adapters.delta.direct.load_task",
+    "incremental_assets.adapters.delta.tasks.landing_unit",
+    "incremental_assets.adapters.delta.tasks.load_task",
 ]
 
 

@@ -24,8 +24,8 @@ from incremental_assets.adapters.spark.kept import Keep, ask_for_engine
 from incremental_assets.adapters.spark.server_record import Announced
 from incremental_assets.adapters.spark.session_provider import Session, find_engine
 from incremental_assets.adapters.spark.use import Use
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SetupError
-from incremental_assets.core.interruption import this_process
 from tests.waiting import until
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from incremental_assets.adapters.delta.commit import matching
-from incremental_assets.adapters.delta.direct import write as direct
+from incremental_assets.adapters.delta.tasks import write as by_tasks
 from incremental_assets.adapters.spark.own_names import BATCH, TARGET
 from incremental_assets.core.model.batch import Batch, KeyRange
 from incremental_assets.core.model.table import Strategy, TableSpec
@@ -75,8 +75,8 @@ def read(spark: SparkSession) -> dict[int, int]:
 def test_rows_of_files_that_cannot_hold_a_key_of_the_batch_are_not_read_by_spark(
     desk: Desk, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # `direct/test_skipping.py` has the same for commits of our own.
-    monkeypatch.setattr(direct, "written", lambda *_: None)
+    # `tasks/test_skipping.py` has the same for commits of our own.
+    monkeypatch.setattr(by_tasks, "written", lambda *_: None)
     for first in (0, 300, 600):
         desk.land(ORDERS, [(key, "old", 1 + first) for key in range(first, first + 300)])
 

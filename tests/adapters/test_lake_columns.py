@@ -118,7 +118,7 @@ def test_a_number_that_was_widened_is_matched_with_the_rows_from_before(desk: De
         (2**40, Decimal("4.125"), 30),
     ]
     last = max(Path(desk.path(wide), "_delta_log").glob("*.json")).read_text(encoding="utf-8")
-    assert ('"engineInfo":"incremental-assets/' in last) is (writer == "direct")
+    assert ('"engineInfo":"incremental-assets/' in last) is (writer == "tasks")
 
 
 def test_a_run_that_was_killed_while_it_widened_leaves_the_rest_to_the_next_one(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.adapters.delta.direct.files.unit import Adding, Replacing
-from incremental_assets.adapters.delta.direct.matching.apply_task import apply
+from incremental_assets.adapters.delta.tasks.files.unit import Adding, Replacing
+from incremental_assets.adapters.delta.tasks.matching.apply_task import apply
 from incremental_assets.adapters.spark.manifest import MANIFEST, check_rows, staged_files
 from incremental_assets.core.errors import StageBroken
-from tests.adapters.direct.tables import Table
+from tests.adapters.tasks.tables import Table
 
 ROWS = [(number, "a") for number in range(5)]
 

@@ -87,7 +87,7 @@ def test_nothing_that_we_ask_leaves_anything_behind(source: Source, pgbouncer: O
             "facts": lambda: probe.facts((Wanted(table.id, ("updated_at",)),)),
             "lateness": lambda: probe.lateness((table,)),
             "describe": lambda: probe.describe((table.shape,)),
-            "foresee": lambda: probe.foresee((plan,)),
+            "estimates": lambda: probe.estimates((plan,)),
             "snapshot": lambda: _enter(probe.snapshot(plan), held),
             "keys": lambda: _enter(probe.keys(table), held),
             "placed_rows": lambda: _enter(probe.placed_rows(table, (Window(None, None),)), held),

@@ -8,13 +8,13 @@ import pytest
 
 from incremental_assets.adapters.delta.history import writing
 from incremental_assets.core.errors import Refused
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.upkeep.rollback import roll_back
 from tests.adapters.copies import by_delta_rs, log_of, told
-from tests.adapters.direct.kernel import kernel_rows
+from tests.adapters.tasks.kernel import kernel_rows
 from tests.adapters.twenty_orders import BY_TIME, Open
 from tests.conformance.stand import Stand
 

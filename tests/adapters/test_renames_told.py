@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.upkeep.rollback import roll_back
 from tests.adapters.copies import by_delta_rs, log_of, told
 from tests.conformance.stand import Stand
 from tests.conformance.worlds import OTHERS, World, made

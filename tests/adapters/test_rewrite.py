@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from incremental_assets.adapters.delta import commit
-from incremental_assets.adapters.delta.direct import write as direct
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.tasks import write as by_tasks
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import ORDERS, Desk, Row, table
@@ -125,8 +125,8 @@ def test_a_hand_that_reaches_in_while_the_table_is_written_anew_is_told(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk.land(ORDERS, FIRST)
-    # A commit of our own is not made at all then: `direct/test_landing.py`.
-    monkeypatch.setattr(direct, "written", lambda *_: None)
+    # A commit of our own is not made at all then: `tasks/test_landing.py`.
+    monkeypatch.setattr(by_tasks, "written", lambda *_: None)
     write = commit.write
 
     def overtaken(*asked: Any) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.adapters.delta import commit
-from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.adapters.delta.holding import settling
+from incremental_assets.adapters.delta.quarantine import settling
+from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.core.errors import CommitMissing, LakeRefused, Refused
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.paths import quarantine_path

@@ -17,9 +17,9 @@ from incremental_assets.adapters.spark import session as own
 from incremental_assets.adapters.spark import session_provider as door
 from incremental_assets.adapters.spark.session import SparkSettings, Work
 from incremental_assets.adapters.spark.session_provider import Session
-from incremental_assets.core.background import in_background
+from incremental_assets.core.concurrency.background import in_background
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import EngineLost
-from incremental_assets.core.interruption import this_process
 from tests.adapters.test_server_record import ENGINE, GONE
 
 

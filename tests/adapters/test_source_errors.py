@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from incremental_assets.adapters.databases.postgresql.batch import light, one_row
-from incremental_assets.adapters.databases.postgresql.patience import Patient
+from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.databases.postgresql.rows.copy_part import CopyPart
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing

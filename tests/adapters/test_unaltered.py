@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.preview.pending import look_over
 from tests.adapters.source import READER, UPDATED, Source, planned
 
 ORDERS = (

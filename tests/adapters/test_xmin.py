@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.databases.postgresql import numbers
-from incremental_assets.adapters.databases.postgresql.advice.foresight import foresee
+from incremental_assets.adapters.databases.postgresql import snapshot_counts
+from incremental_assets.adapters.databases.postgresql.advice.estimates import estimates
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.postgresql.transaction_number import wide
 from incremental_assets.adapters.databases.probe import SqlProbe
@@ -65,7 +65,7 @@ def read(source: Source, probe: SqlProbe, spec: TableSpec, state: State | None) 
 @pytest.mark.parametrize(
     ("bound", "finds"),
     [
-        (numbers.OVER, True),
+        (snapshot_counts.OVER, True),
         ("SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text)", False),
         ("SELECT CAST(max(CAST(CAST(xmin AS text) AS bigint)) AS text) FROM public.orders", False),
     ],
@@ -74,14 +74,14 @@ def read(source: Source, probe: SqlProbe, spec: TableSpec, state: State | None) 
 def test_what_commits_after_two_syncs_is_read_and_only_the_oldest_open_transaction_tells_how_far_a_sync_has_come(
     source: Source, spec: TableSpec, monkeypatch: pytest.MonkeyPatch, bound: str, *, finds: bool
 ) -> None:
-    monkeypatch.setattr(numbers, "OVER", bound)
+    monkeypatch.setattr(snapshot_counts, "OVER", bound)
     probe = source.open()
     with source.connect() as slow:
         slow.execute("INSERT INTO orders VALUES (1000, 'late')")
         source.execute("INSERT INTO orders VALUES (1001, 'quick')")
         if not finds:
             # The snapshot itself is compared with the bound: a wrong one is refused before it can lose anything.
-            monkeypatch.setattr(numbers, "_check_as_late", lambda *_: None)
+            monkeypatch.setattr(snapshot_counts, "_check_as_late", lambda *_: None)
         first, state = read(source, probe, spec, None)
         assert (len(first), 1001 in first, 1000 in first) == (101, True, False)
         source.execute("INSERT INTO orders VALUES (1002, 'quick')")
@@ -96,7 +96,7 @@ def test_what_commits_after_two_syncs_is_read_and_only_the_oldest_open_transacti
 def test_a_bound_that_the_snapshot_does_not_reach_is_refused(
     source: Source, spec: TableSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(numbers, "OVER", f"SELECT '{2**40}'")
+    monkeypatch.setattr(snapshot_counts, "OVER", f"SELECT '{2**40}'")
     probe = source.open()
     decision = planned(probe, spec)
     # As with a bound that one replica gave, and a snapshot of another that is behind.
@@ -237,13 +237,13 @@ def test_a_table_is_not_looked_through_while_nothing_is_written_in_the_whole_ser
     assert "One-Time Filter" in before
     assert "Scan" in before
     assert "never executed" in before
-    (estimate,) = _foreseen(source, decision)
+    (estimate,) = _estimate(source, decision)
     assert (estimate.scans, estimate.indexes) == (True, ())
 
 
-def _foreseen(source: Source, decision: SyncPlan) -> Any:
+def _estimate(source: Source, decision: SyncPlan) -> Any:
     with source.asked() as asked:
-        return foresee(asked, [decision])
+        return estimates(asked, [decision])
 
 
 def test_the_run_is_settled_whoever_cannot_be_seen_and_a_view_has_no_numbers(source: Source, spec: TableSpec) -> None:

@@ -56,7 +56,7 @@ sources:
 class Probe(FakeProbe):
     """The fake, and what only people ask."""
 
-    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+    def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """As a database that cannot explain."""
         return tuple(CANNOT_TELL for _ in plans)
 

@@ -13,10 +13,10 @@ from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.cli import previews
 from incremental_assets.cli.answer import Grid
 from incremental_assets.core.errors import SourceUnreachable
-from incremental_assets.core.foresight.preview import Preview
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.preview.preview import Preview
 from tests.cli.conftest import CONFIG, Call, Outside, Probe
 from tests.core.test_log_capture import SPEC, loaded, to_read
 from tests.fakes import FakeLake
@@ -339,12 +339,12 @@ def test_a_checkpoint_table_of_an_earlier_release_is_left_as_it_is(
 def test_what_the_source_expects_of_the_read_stands_beside_it(
     call: Call, synced: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def foresee(_: Probe, plans: list[SyncPlan]) -> tuple[Estimate, ...]:
+    def estimates(_: Probe, plans: list[SyncPlan]) -> tuple[Estimate, ...]:
         return tuple(Estimate(f"SELECT of {plan.spec.id.name}", 12_345, ("orders_by_time",)) for plan in plans)
 
     synced.world.database.tick(60)
     order(synced.world.database, "alan", synced.world.database.stamp())
-    monkeypatch.setattr(Probe, "foresee", foresee)
+    monkeypatch.setattr(Probe, "estimates", estimates)
 
     said, eyes = call("plan", "--json"), call("plan").out
 

@@ -22,9 +22,9 @@ def play_by_spark() -> None:
     """From now on, until the end of this process."""
     # Here, as whoever only asks needs no Spark.
     from incremental_assets.adapters.delta import loading
-    from incremental_assets.adapters.delta.direct import eligible
-    from incremental_assets.adapters.delta.history import direct as history
+    from incremental_assets.adapters.delta.history import by_tasks as history
     from incremental_assets.adapters.delta.staging import stage
+    from incremental_assets.adapters.delta.tasks import eligible
 
     for name in ("refused_by_table", "refused_by_batch", "refused_to_read"):
         setattr(eligible, name, lambda *_: _WHY)

@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets import load
-from incremental_assets.adapters.delta.holding import quarantine, settling
+from incremental_assets.adapters.delta.quarantine import kept_rows, settling
 from incremental_assets.core.captures.database import fill_ranges
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.landing import first_load
+from incremental_assets.core.maintenance.compact import compact_all
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.model.history import SUFFIX
 from incremental_assets.core.observers import Observer, Observers
@@ -30,8 +32,6 @@ from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.sync_many import sync_many
-from incremental_assets.core.upkeep.compact import compact_all
-from incremental_assets.core.upkeep.rollback import roll_back
 from incremental_assets.resources.runtime import Runtime
 from tests.conformance import planes
 from tests.conformance.mart import FILL, MAINTENANCE, MODES, REPAIR, ROLLBACK, takes_part, window
@@ -86,7 +86,7 @@ def place_of(named: str) -> Place:
 
 def _kill_inside(point: Held) -> None:
     """Of the only table whose contract holds anything."""
-    module, name = (quarantine, "keep") if point is Held.KEPT else (settling, "settle")
+    module, name = (kept_rows, "keep") if point is Held.KEPT else (settling, "settle")
     play = getattr(module, name)
 
     def dies(*arguments: Any) -> None:

@@ -23,6 +23,7 @@ from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.checks.repair import Repaired, repair_table
 from incremental_assets.core.checks.run_checks import Scope, audit
 from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.paths import quarantine_path, staging_path
@@ -36,7 +37,6 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.sync_many import sync_many
-from incremental_assets.core.upkeep.reset import reset_table
 from incremental_assets.resources.runtime import Runtime
 from tests.fakes.recorder import Recorder
 from tests.shop import Place, Shop

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from incremental_assets.adapters import budget
-from incremental_assets.adapters.databases.postgresql.patience import Patient
+from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.conftest import OpenWorld
 from tests.conformance.scenario import played_on, scenario

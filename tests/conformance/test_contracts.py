@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.maintenance.replay import replay_table
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.upkeep.replay import replay_table
 from tests.conformance.conftest import OpenStand
 from tests.conformance.killing import killed
 from tests.conformance.points import Held, Place, Point

@@ -12,7 +12,7 @@ import pytest
 
 from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url
 from incremental_assets.adapters.delta import commit
-from incremental_assets.adapters.delta.direct import write as direct
+from incremental_assets.adapters.delta.tasks import write as by_tasks
 from incremental_assets.core.planning.report import Status
 from incremental_assets.resources.database import address
 from tests.conformance.mart import Marts, assert_healed
@@ -63,7 +63,7 @@ def left_to_the_engine(desk: Stand, monkeypatch: pytest.MonkeyPatch) -> Callable
     write = commit.write
     with monkeypatch.context() as only:
         only.setattr(commit, "write", die)
-        only.setattr(direct, "written", lambda *_: None)
+        only.setattr(by_tasks, "written", lambda *_: None)
         with pytest.raises(Died):
             desk.sync(TABLE)
 

@@ -10,11 +10,11 @@ import pytest
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.checks.repair import repair_table
+from incremental_assets.core.maintenance.compact import compact_all
+from incremental_assets.core.maintenance.replay import replay_table
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.upkeep.compact import compact_all
-from incremental_assets.core.upkeep.replay import replay_table
 from tests.conformance.conftest import OpenStand
 from tests.conformance.stand import Stand
 from tests.spark_jobs import jobs, sql_statements

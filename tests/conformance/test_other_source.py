@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
+from incremental_assets.core.maintenance.reset import accept_source
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.upkeep.reset import accept_source
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.backed import Backed
 from tests.conformance.clock import ClockedPostgres

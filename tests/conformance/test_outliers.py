@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from incremental_assets.core.config.terms import terms_of
-from incremental_assets.core.foresight.pending import Pending, located, partition_keys
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.partition import window_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.preview.pending import Pending, located, partition_keys
 from tests.conformance.conftest import OpenWorld
 from tests.conformance.scenario import played_on, scenario
 from tests.conformance.stand import Stand

@@ -7,8 +7,8 @@ import uuid
 import pytest
 
 from incremental_assets.core.errors import Busy, Refused, SelectionError
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.upkeep.rollback import roll_back
 from tests.conformance.conftest import OpenStand
 from tests.conformance.killing import killed
 from tests.conformance.mart import ROLLBACK

@@ -2,10 +2,10 @@
 
 import pytest
 
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import Killed, World, ordered
 from tests.scenario import ORDERS, order, orders, shop
 

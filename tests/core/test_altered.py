@@ -6,8 +6,6 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.captures.documents import state_of
-from incremental_assets.core.foresight.pending import look_over
-from incremental_assets.core.foresight.preview import preview
 from incremental_assets.core.model.definition import COLUMN, Definition, Fact, alterations, remembered
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -15,6 +13,8 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import RowCounts, Status
+from incremental_assets.core.preview.pending import look_over
+from incremental_assets.core.preview.preview import preview
 from incremental_assets.core.syncing.idle import keep
 from tests.fakes import Killed, World, ordered
 from tests.fakes.source import FakeProbe

@@ -18,8 +18,9 @@ from incremental_assets.core.checks.differing_rows import differing_rows
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.errors import SelectionError, SetupError, SourceExchanged, SourceRefused
-from incremental_assets.core.foresight.pending import look_over
-from incremental_assets.core.foresight.preview import preview
+from incremental_assets.core.maintenance.replay import replay_table
+from incremental_assets.core.maintenance.reset import reset_table
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.history import FaultyKeys, History
@@ -30,11 +31,10 @@ from incremental_assets.core.model.window import EVERYTHING
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.preview.pending import look_over
+from incremental_assets.core.preview.preview import preview
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.syncing.sync_many import sync_many
-from incremental_assets.core.upkeep.replay import replay_table
-from incremental_assets.core.upkeep.reset import reset_table
-from incremental_assets.core.upkeep.rollback import roll_back
 from tests import toy_capture
 from tests.fakes import Killed, Process, World, ordered
 from tests.fakes.rows import own_columns

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from incremental_assets.core.background import as_they_end, in_background, side_by_side
+from incremental_assets.core.concurrency.background import as_they_end, in_background, side_by_side
 
 
 def work(number: int, begun: list[int]) -> int:

@@ -12,6 +12,7 @@ from incremental_assets.core.captures.database.observation import DatabaseObserv
 from incremental_assets.core.captures.database.position import DatabasePosition, Settling
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.captures.planner import plan
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.clock_reading import ClockReading, HostClock, PutBack
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
@@ -22,7 +23,6 @@ from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.syncing.sync import sync_table
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.core.plans import placed
 from tests.fakes import Killed, World
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.core import combining
-from incremental_assets.core.cohort import Cohort, Rank, go_apart
-from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.concurrency import combining
+from incremental_assets.core.concurrency.cohort import Cohort, Rank, go_apart
+from incremental_assets.core.concurrency.combining import Combining, Round
 from tests.waiting import until
 
 

@@ -14,6 +14,7 @@ from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import SourceRefused, TermsChanged
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.collation_key import NAME, collated, uncollated
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
@@ -24,7 +25,6 @@ from incremental_assets.core.planning import as_landed as as_landed_module
 from incremental_assets.core.planning.as_landed import as_landed, read_anew
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import SimulatedDatabase, World
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from incremental_assets.core.errors import SchemaChanged
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.core.stories import UPSERT, assert_equal, opened
 from tests.fakes import World
 from tests.scenario import ORDERS, order, orders

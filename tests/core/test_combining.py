@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.concurrency.combining import Combining, Round
 from incremental_assets.core.errors import Interrupted
 from tests.waiting import until
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import Interrupted
-from incremental_assets.core.interruption import this_process
+from incremental_assets.core.maintenance.compact import Due, Files, compact_all, rounds
 from incremental_assets.core.model.compaction import TARGET, Compacted, Compaction, How, NotCompacted
 from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.state import State
@@ -18,7 +19,6 @@ from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.sync_many import listening
-from incremental_assets.core.upkeep.compact import Due, Files, compact_all, rounds
 from tests.fakes import FakeLake, Killed, Memory, Process, World, ordered
 from tests.scenario import ORDERS, ORDERS_SHAPE, order, orders, shop
 

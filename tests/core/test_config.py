@@ -408,13 +408,13 @@ def test_whether_the_daily_check_mends_drift_comes_from_the_table_or_the_default
         "{table: public.c, cursor: {column: id, type: integer}, reconciliation: {severity: warn, repair: never}}]}",
     )
     shop = loaded(tmp_path, text).source("shop")
-    found = {name: mended_at_most(shop, name) for name in ("a", "b", "c", "unlisted")}
+    found = {name: repaired_at_most(shop, name) for name in ("a", "b", "c", "unlisted")}
     assert found == {"a": 5, "b": 10_000, "c": 0, "unlisted": 10_000}
-    assert mended_at_most(loaded(tmp_path, SMALLEST).source("shop"), "a") == 0
+    assert repaired_at_most(loaded(tmp_path, SMALLEST).source("shop"), "a") == 0
 
 
-def mended_at_most(source: SourceConfig, name: str) -> int:
-    return terms_of(source, TableId("shop", "public", name)).mended_at_most
+def repaired_at_most(source: SourceConfig, name: str) -> int:
+    return terms_of(source, TableId("shop", "public", name)).repaired_at_most
 
 
 def test_a_comparison_follows_deletes_by_itself_and_takes_of_the_defaults_what_fits(tmp_path: Path) -> None:

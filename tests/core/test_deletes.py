@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from incremental_assets.core.captures.documents import state_of
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.core.deletes import DAILY, DIFF, EACH, numbers, ten
 from tests.fakes import ordered
 from tests.scenario import MONDAY, ORDERS, order, orders

@@ -10,7 +10,7 @@ from incremental_assets.core.captures.database import fill_ranges
 from incremental_assets.core.captures.database.fill_ranges import MOST_RANGES, ranges, slices
 from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.errors import EngineLost, Interrupted, SourceUnreachable
-from incremental_assets.core.foresight.pending import look_over
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -21,10 +21,10 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import GoneRows, Seek, Snapshot, Source, Stage
+from incremental_assets.core.preview.pending import look_over
 from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.filling import sync_and_fill
 from incremental_assets.core.syncing.sync import sync_table
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.core.stories import UPSERT, assert_equal, one_more
 from tests.fakes import Killed, Process, World, ordered
 from tests.scenario import ORDERS, order, orders, shop

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status
+from incremental_assets.core.preview.pending import look_over
 from incremental_assets.core.syncing.idle import IdleTable, finish
 from tests.core.test_rollback import back, three_days
 from tests.fakes import FakeLake, FakeProbe, Killed, World

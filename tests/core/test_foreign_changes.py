@@ -7,12 +7,12 @@ import pytest
 from incremental_assets.core.checks.run_checks import Scope, audit
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.planning.plan import CommitIds, Mode
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.syncing.foreign_changes import look_for, seen_in
-from incremental_assets.core.upkeep.rollback import roll_back
 from tests.fakes import World
 from tests.scenario import ORDERS, order, orders, shop
 
@@ -33,8 +33,8 @@ def seen(world: World) -> str:
     return seen_in(UPSERT, world.checkpoints.position(ORDERS), world.lake)
 
 
-def looked(world: World, vouched: int | None = None) -> list[tuple[int, bool]]:
-    known = {} if vouched is None else {ORDERS: vouched}
+def looked(world: World, verified: int | None = None) -> list[tuple[int, bool]]:
+    known = {} if verified is None else {ORDERS: verified}
     found = look_for([UPSERT], world.checkpoints.positions(), world.lake, known, seconds=10)
     return [(version, bool(sentence)) for _, version, sentence in found]
 
@@ -87,7 +87,7 @@ def test_compaction_is_looked_at_once(world: World, monkeypatch: pytest.MonkeyPa
         raise AssertionError("the log was read again")
 
     monkeypatch.setattr(world.lake, "inspect", not_again)
-    assert looked(world, vouched=version) == []
+    assert looked(world, verified=version) == []
 
 
 def test_a_changed_copy_fails_its_reconciliation_though_every_settled_row_is_equal(world: World) -> None:

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import TargetChanged
-from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status
+from incremental_assets.core.preview.pending import look_over
 from incremental_assets.core.syncing.idle import IdleTable, finish, keep
 from tests.fakes import FakeLake, FakeProbe, World
 from tests.scenario import ORDERS, order, orders, shop

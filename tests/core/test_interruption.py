@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.core import interruption
+from incremental_assets.core.concurrency import interruption
+from incremental_assets.core.concurrency.interruption import Interruption, this_process
 from incremental_assets.core.errors import Interrupted
-from incremental_assets.core.interruption import Interruption, this_process
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.table import FuturePolicy, Strategy, TableSpec
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import Transaction, World, ordered
 from tests.scenario import ORDERS, ORDERS_SHAPE, order, orders
 

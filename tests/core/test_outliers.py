@@ -16,8 +16,6 @@ from incremental_assets.core.captures.database.observation import DatabaseObserv
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.checks.coverage import coverage_of
 from incremental_assets.core.errors import TooManyPartitions
-from incremental_assets.core.foresight.bulk import bulk_of
-from incremental_assets.core.foresight.pending import Pending, located, new_keys, partition_keys
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.measure import Measure, RowHash
@@ -32,6 +30,8 @@ from incremental_assets.core.model.number_keys import (
 from incremental_assets.core.model.partition import parts, touched_of, window_of
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.preview.bulk import bulk_of
+from incremental_assets.core.preview.pending import Pending, located, new_keys, partition_keys
 from incremental_assets.core.strategies import Strategy
 from tests.fakes import FakeProbe, World
 from tests.scenario import order, orders, shop

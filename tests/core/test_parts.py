@@ -7,13 +7,13 @@ import pytest
 from incremental_assets.core.captures.database.observation import Parts
 from incremental_assets.core.captures.database.parts import changed_parts, joined, reaching
 from incremental_assets.core.captures.database.position import UNREAD, DatabasePosition
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec, Terms
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import World, ordered
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders
 

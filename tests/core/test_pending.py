@@ -10,12 +10,12 @@ import pytest
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.errors import TooManyPartitions
-from incremental_assets.core.foresight.pending import Pending, located, new_keys, partition_keys
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.preview.pending import Pending, located, new_keys, partition_keys
 from tests.fakes import FakeProbe, World
 from tests.scenario import countries, order, orders, shop
 

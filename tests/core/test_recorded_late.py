@@ -9,6 +9,8 @@ import pytest
 
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember, remember_windows, still_true
+from incremental_assets.core.maintenance.reset import reset_table
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted, Verified
@@ -17,8 +19,6 @@ from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.strategies import Strategy
-from incremental_assets.core.upkeep.reset import reset_table
-from incremental_assets.core.upkeep.rollback import roll_back
 from tests.core.repairs import DAYS, SETTLED, check, check_and_repair, settled, verified
 from tests.fakes import World
 from tests.scenario import ORDERS, order, orders

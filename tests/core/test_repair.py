@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.checks.mending import Mending, mended
+from incremental_assets.core.checks.auto_repair import AutoRepair, auto_repaired
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.config.settings import TableConfig
@@ -19,7 +19,7 @@ from tests.scenario import ORDERS, orders
 
 pytestmark = pytest.mark.usefixtures("few")
 
-TERMS = TableConfig(ORDERS.schema, ORDERS.name, Strategy.UPSERT, partitions=DAYS, mended_at_most=10)
+TERMS = TableConfig(ORDERS.schema, ORDERS.name, Strategy.UPSERT, partitions=DAYS, repaired_at_most=10)
 BOTH = pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
 
 
@@ -151,7 +151,7 @@ def test_a_check_that_mends_hands_on_what_it_has_seen() -> None:
     found = reconcile(spec, DAYS, ports)
     remember(spec, found, world.checkpoints)
     seen = process.moments.count("before placed_rows")
-    verdict = mended(spec, TERMS, found, Mending("the-repair", lambda *_: None), ports)
+    verdict = auto_repaired(spec, TERMS, found, AutoRepair("the-repair", lambda *_: None), ports)
     assert verdict.passed
     # Of each side what was repaired, and nothing before it.
     assert process.moments.count("before placed_rows") - seen == 2

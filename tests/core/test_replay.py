@@ -9,13 +9,13 @@ from typing import cast
 import pytest
 
 from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.maintenance.replay import replay_table, requests, windows_of
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.quarantine import NOTHING_HELD, Resolution
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import Strategy
-from incremental_assets.core.upkeep.replay import replay_table, requests, windows_of
 from tests.adapters.batches import table
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.errors import Busy, CommitMissing, Refused, SelectionError, TargetChanged
+from incremental_assets.core.maintenance.reset import reset_table
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.upkeep.reset import reset_table
-from incremental_assets.core.upkeep.rollback import roll_back
 from tests.fakes import World
 from tests.fakes.rows import ordered
 from tests.fakes.world import Killed, Process, Sleeper

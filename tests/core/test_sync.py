@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from incremental_assets.core.errors import Refused, StageBroken
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
@@ -13,7 +14,6 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.syncing.sync_many import attempt
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.core.stories import APPEND, UPSERT, assert_equal, opened
 from tests.fakes import SimulatedDatabase, World, ordered
 from tests.scenario import COUNTRIES, ORDERS, countries, monday, order, shop, stamped, tuesday, wednesday

@@ -16,6 +16,7 @@ from incremental_assets.core.config import load as config
 from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import SelectionError, SourceRefused
+from incremental_assets.core.maintenance.reset import accept_source
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.number_keys import IntegerGrid
@@ -24,7 +25,6 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.upkeep.reset import accept_source
 from tests.core.mistakes import in_table
 from tests.core.plans import NOON, landed, number, planned, seen
 from tests.fakes import FakeCheckpoints

@@ -18,7 +18,6 @@ from incremental_assets.core.captures.database.position import DatabasePosition
 from incremental_assets.core.captures.database.zones import rezoned
 from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.errors import ZoneDisputed, ZoneUnknown
-from incremental_assets.core.foresight.pending import look_over
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.guarantee import Guarantee
@@ -26,6 +25,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
+from incremental_assets.core.preview.pending import look_over
 from tests.core.plans import placed
 from tests.scenario import COUNTRIES, ORDERS, countries, orders
 from tests.snapshots import as_read

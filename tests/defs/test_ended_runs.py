@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.core.interruption import this_process
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.ports import Ports
 from tests.defs.studio import Studio
 from tests.fakes import Process

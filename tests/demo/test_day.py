@@ -8,7 +8,7 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from incremental_assets.demo.day import FUTURE, LateTransaction, live_a_day, mend_part
+from incremental_assets.demo.day import FUTURE, LateTransaction, fix_part, live_a_day
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.demo.tpch import DATABASE, READER, TABLES, prepare_shop
 
@@ -91,7 +91,7 @@ def test_one_part_has_a_size_that_cannot_be_until_it_is_mended(shop: psycopg.Con
     report = live_a_day(shop)
     assert shop.execute(sizes).fetchone() == (1, report.spoilt_part)
     ((spoilt_at,),) = shop.execute("SELECT updated_at FROM part WHERE p_size < 0").fetchall()
-    mend_part(shop, report)
+    fix_part(shop, report)
     assert shop.execute(sizes).fetchone() == (0, None)
     mended = shop.execute("SELECT updated_at > %s FROM part WHERE p_partkey = %s", [spoilt_at, report.spoilt_part])
     assert mended.fetchone() == (True,)

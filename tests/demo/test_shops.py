@@ -121,7 +121,7 @@ def test_the_day_s_report_counts_what_the_tables_show(played: tuple[Shop, Ask]) 
     ) == [(0,)]
     spoilt = "SELECT COUNT(*), MIN(p_partkey) FROM part WHERE p_size NOT BETWEEN 1 AND 50"
     assert ask(spoilt) == [(1, day.spoilt_part)]
-    shop.mend(day)
+    shop.fix(day)
     assert ask(spoilt) == [(0, None)]
 
 

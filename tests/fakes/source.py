@@ -15,7 +15,7 @@ from incremental_assets.core.captures.database.windows import narrower, reading
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
-from incremental_assets.core.model.key_parts import Sought
+from incremental_assets.core.model.key_parts import Selected
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
@@ -205,7 +205,7 @@ class FakeSnapshot:
     waited: timedelta = timedelta()
     parts: None = None
     keys: FakeKeys | None = None
-    sought: Sought | None = None
+    selected: Selected | None = None
 
 
 class FakeSource:
@@ -237,7 +237,7 @@ class FakeSource:
             ]
         sought = seek(FakePlacedRows(spec, shown, shown))
         with self.snapshot(plan.at(sought.places)) as snapshot:
-            yield replace(snapshot, sought=sought)
+            yield replace(snapshot, selected=sought)
 
     def take(self, plan: SyncPlan, table: dict[int, Stored], visible: str) -> FakeSnapshot:
         """The snapshot's rows and its own numbers."""

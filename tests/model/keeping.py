@@ -17,6 +17,8 @@ from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.errors import Refused, SelectionError, TargetChanged
+from incremental_assets.core.maintenance.replay import replay_table
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.history import FaultyKeys, History
@@ -25,8 +27,6 @@ from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.upkeep.replay import replay_table
-from incremental_assets.core.upkeep.rollback import roll_back
 from tests.fakes import Killed, Locked, Process, Sleeper, ordered
 from tests.fakes.rows import breaks, is_fit, is_live, is_marked
 from tests.model.protocol import Protocol, moments

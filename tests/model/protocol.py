@@ -18,6 +18,8 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, SourceRefused, StageBroken
 from incremental_assets.core.landing.first_load import WORTH_IT
+from incremental_assets.core.maintenance.compact import compact_all
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.collation_key import collated
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -28,8 +30,6 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.syncing.sync import sync_table
-from incremental_assets.core.upkeep.compact import compact_all
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.fakes import Killed, Process, Sleeper, ordered
 from tests.fakes.rows import is_fit
 from tests.model.invariants import Invariants

@@ -151,7 +151,7 @@ class EventSnapshot:
     parts: tuple[EventPart, ...]
     rejected: int = 0
     keys: None = None
-    sought: None = None
+    selected: None = None
 
     @property
     def frame(self) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from incremental_assets.adapters.checkpoints.database import Database
-from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.concurrency.combining import Combining, Round
 from incremental_assets.core.errors import CheckpointsUnreachable, IncrementalAssetsError
 from incremental_assets.core.model.table import TableId
 

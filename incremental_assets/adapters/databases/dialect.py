@@ -22,7 +22,7 @@ from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
-from incremental_assets.core.model.key_parts import KeyParts, Sought
+from incremental_assets.core.model.key_parts import KeyParts, Selected
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
@@ -82,7 +82,7 @@ class Numbers:
     """How the reader of the same dialect finds the snapshot."""
     keys: SourceKeys | None = None
     """The keys of the whole table, where the plan compares them."""
-    sought: Sought | None = None
+    selected: Selected | None = None
     """What was asked for once its rows were compared with a copy; the numbers and the read are of that."""
 
 
@@ -147,10 +147,10 @@ class Session(Protocol):
 
 
 @runtime_checkable
-class Foreseeing(Protocol):
+class Estimating(Protocol):
     """What a session may offer beside: without it `plan` says that this database cannot tell."""
 
-    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+    def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """What each read would ask, and what the database expects of it; nothing is read. One that cannot be asked says why."""
 
 

@@ -75,7 +75,7 @@ def _as_read(columns: Iterable[Column]) -> list[Column]:
     return [replace(column, stamps=None) for column in columns]
 
 
-def sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
+def selected(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
     """The rows at the places of the plan, where it names some; where it compares rows, also those with a value that Spark cannot hold."""
     places = plan.request.places
     if places is None:

@@ -15,7 +15,7 @@ from incremental_assets.adapters.databases.dialect import (
     ByteHashing,
     Comparing,
     Discovering,
-    Foreseeing,
+    Estimating,
     Numbers,
     Placing,
     Session,
@@ -170,10 +170,10 @@ class SqlProbe:
             found = session.highest(dict(enumerate(specs)), alone=False)
         return tuple(found.get(index) for index in range(len(specs)))
 
-    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+    def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """What each read would ask, and what the source expects of it."""
         with self._session() as session:
-            return session.foresee(plans) if isinstance(session, Foreseeing) else tuple(CANNOT_TELL for _ in plans)
+            return session.estimates(plans) if isinstance(session, Estimating) else tuple(CANNOT_TELL for _ in plans)
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:

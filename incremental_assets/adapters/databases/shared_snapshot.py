@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from threading import Lock
 
 from incremental_assets.adapters.databases.dialect import Numbers
-from incremental_assets.core.cohort import Rank
-from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.concurrency.cohort import Rank
+from incremental_assets.core.concurrency.combining import Combining, Round
 from incremental_assets.core.planning.plan import SyncPlan
 
 Ask = Callable[[Sequence[SyncPlan]], Sequence[Numbers]]

@@ -20,7 +20,7 @@ from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import IncrementalAssetsError, SourceFull
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
-from incremental_assets.core.model.key_parts import Sought
+from incremental_assets.core.model.key_parts import Selected
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import SyncPlan
@@ -45,7 +45,7 @@ class SparkSnapshot:
     opened: Callable[[], DataFrame]
     waited: timedelta = timedelta()
     keys: SourceKeys | None = None
-    sought: Sought | None = None
+    selected: Selected | None = None
 
     @property
     def frame(self) -> DataFrame:
@@ -77,8 +77,8 @@ class SparkSource:
     @contextmanager
     def _taken(self, plan: SyncPlan, taking: AbstractContextManager[Numbers]) -> Iterator[SparkSnapshot]:
         with taking as held, read_explained(self._reader, plan.spec.id), ExitStack() as opened:
-            if held.sought is not None:
-                plan = plan.at(held.sought.places)
+            if held.selected is not None:
+                plan = plan.at(held.selected.places)
             yield SparkSnapshot(
                 rows=held.rows,
                 rejected=held.rejected,
@@ -91,7 +91,7 @@ class SparkSource:
                 opened=cache(lambda: opened.enter_context(self._reader.frame(self._session(), plan, held))),
                 waited=since(of_database(plan).bound.host),
                 keys=held.keys,
-                sought=held.sought,
+                selected=held.selected,
             )
 
 

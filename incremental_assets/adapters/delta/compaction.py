@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.delta.direct.compaction import gathering
-from incremental_assets.adapters.delta.direct.compaction.gathering import Compacting
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.tasks.compaction import gathering
+from incremental_assets.adapters.delta.tasks.compaction.gathering import Compacting
 from incremental_assets.adapters.spark.expressions import quoted
 from incremental_assets.adapters.spark.session import second_session
 from incremental_assets.adapters.spark.tasks import Tasks
-from incremental_assets.core.cohort import go_apart
+from incremental_assets.core.concurrency.cohort import go_apart
 from incremental_assets.core.model.compaction import SMALL, TARGET, How
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def compact(session: SparkSession, tasks: Tasks, work: Compacting) -> int:
     """The version of the commit, confirmed from the log. Raises CommitMissing where nothing was found to do, or where another writer has changed the files."""
     try:
         gathering.compact(tasks, work)
-    except NotDirect as why:
+    except NotByTasks as why:
         _log.debug("%s: it is compacted by Spark: %s", work.table, why)
         go_apart()
         _by_spark(session, work)

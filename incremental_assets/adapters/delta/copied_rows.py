@@ -8,17 +8,17 @@ from itertools import starmap
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.adapters.delta.direct.files.columns import Columns
-from incremental_assets.adapters.delta.direct.files.skipping import Among, Reach, file_may_hold
-from incremental_assets.adapters.delta.direct.files.stored_rows import row_groups
-from incremental_assets.adapters.delta.direct.files.unit import Stored
-from incremental_assets.adapters.delta.direct.matching.replacing import reaches
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.tasks import eligible
+from incremental_assets.adapters.delta.tasks.files.columns import Columns
+from incremental_assets.adapters.delta.tasks.files.skipping import Among, Reach, file_may_hold
+from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
+from incremental_assets.adapters.delta.tasks.files.unit import Stored
+from incremental_assets.adapters.delta.tasks.matching.replacing import reaches
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import HELD, RESOLVED_AT, SEQ
 from incremental_assets.core.errors import TargetChanged
@@ -44,7 +44,7 @@ def copied_rows(
             columns = [table.stored(name, types[name]) for name in names]
             within = _within(dict(zip(names, columns, strict=True)), keys)
             found = [_with_keys(rows, keys) for rows in _stored(path, state, schema, columns, within)]
-    except NotDirect as error:
+    except NotByTasks as error:
         raise TargetChanged(
             f"{spec.id}: changes of the log go on from rows of the copy, which cannot be read as it is now ({error}); load it again with {full_refresh(spec)}"
         ) from None
@@ -67,7 +67,7 @@ def held_keys(lake: str, spec: TableSpec, seq: int) -> pa.Table:
                 return texts.empty_table()
             columns = [*(table.stored(name, "string") for name in spec.key), *starmap(table.stored, marks.items())]
             found = pa.concat_tables([schema.empty_table(), *_stored(path, state, schema, columns, ())])
-    except NotDirect as error:
+    except NotByTasks as error:
         raise TargetChanged(
             f"{spec.id}: what its contract holds is needed to tell what a change left as it was, and its quarantine cannot be read as it is now ({error}); load the table again with {full_refresh(spec)}"
         ) from None
@@ -88,7 +88,7 @@ def quarantined_rows(lake: str, spec: TableSpec, names: Sequence[str]) -> pa.Tab
             there = [name for name in names if any(field["name"].lower() == name.lower() for field in table.fields)]
             columns = [table.stored(name, "string") for name in there]
             found = [*_stored(path, state, pa.schema([schema.field(name) for name in there]), columns, ())]
-    except NotDirect as error:
+    except NotByTasks as error:
         raise TargetChanged(
             f"{spec.id}: what could not land is needed to tell what a change left as it was, and its quarantine cannot be read as it is now ({error}); load the table again with {full_refresh(spec)}"
         ) from None
@@ -99,7 +99,7 @@ def _stored(
     path: str, state: LogState, schema: pa.Schema, columns: Sequence[Stored], within: Sequence[Reach | Among]
 ) -> Iterator[pa.Table]:
     if why := eligible.refused_to_read(state):
-        raise NotDirect(why)
+        raise NotByTasks(why)
     for add in state.files.values():
         if not file_may_hold(add.get("stats"), within):
             continue

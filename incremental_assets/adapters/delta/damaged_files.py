@@ -8,7 +8,7 @@ from typing import Any
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.vector_file import file_of
 from incremental_assets.core.errors import IncrementalAssetsError, TargetChanged
 from incremental_assets.core.model.cures import full_refresh_of
@@ -41,7 +41,7 @@ def _first(path: str) -> str | None:
     try:
         seen = log_cache.latest(path)
         return None if seen is None else next(_damages(path, seen.state), None)
-    except (NotDirect, IncrementalAssetsError):
+    except (NotByTasks, IncrementalAssetsError):
         # Of what is not known here, nothing is said.
         return None
 

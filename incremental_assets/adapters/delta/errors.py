@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from incremental_assets.adapters.databases.registry import java_packages
 from incremental_assets.adapters.delta.damaged_files import damaged_file
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost, TargetChanged
@@ -41,7 +41,7 @@ def explained(table: TableId, lake: str, staged: str = "") -> Iterator[None]:
     """Turn what Spark raises inside into an error of the family, where it is known; what is left to Spark stays so. `staged` is the batch that this run has written."""
     try:
         yield
-    except (IncrementalAssetsError, NotDirect):
+    except (IncrementalAssetsError, NotByTasks):
         raise
     except Exception as error:
         ended = lost(error, table)

@@ -16,10 +16,7 @@ from incremental_assets.adapters.delta import rollback
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
-from incremental_assets.adapters.delta.direct.compaction.gathering import Compacting
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.holding.held import concerned
-from incremental_assets.adapters.delta.holding.unit import Came
 from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
@@ -27,8 +24,11 @@ from incremental_assets.adapters.delta.layout import layout
 from incremental_assets.adapters.delta.log.idle_look import last_version
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, open_log
 from incremental_assets.adapters.delta.ownership import Ownership
+from incremental_assets.adapters.delta.quarantine.held import concerned
+from incremental_assets.adapters.delta.quarantine.unit import Came
 from incremental_assets.adapters.delta.renaming import Named, rename
 from incremental_assets.adapters.delta.target_table import opened
+from incremental_assets.adapters.delta.tasks.compaction.gathering import Compacting
 from incremental_assets.adapters.spark.manifest import check_rows
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import TargetChanged
@@ -196,7 +196,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
     def _settle(self, plan: SyncPlan, batch: Batch) -> None:
         """What waits in quarantine and has a later version now, or has ended."""
         staged, site = staging_path(self._lake, plan.spec.id, batch.batch_id), self._site()
-        from incremental_assets.adapters.delta.holding import settling
+        from incremental_assets.adapters.delta.quarantine import settling
 
         came = Came(plan.spec, staged, plan.overwrites, plan.commit_ids.seq, plan.request.resolves)
         settling.settle(site, came)

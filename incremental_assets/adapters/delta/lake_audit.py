@@ -12,7 +12,7 @@ from incremental_assets.adapters.databases.spark_source import one_reader
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.cursor import CursorValue
@@ -39,18 +39,18 @@ class LakeAudit(LakePart):
             return Counting(by, lambda: tuple(Measure(window, 0, "0", by) for window in windows))
         session = self._session()
         from incremental_assets.adapters.delta.audit import checksums
-        from incremental_assets.adapters.delta.direct.audit import measuring
+        from incremental_assets.adapters.delta.tasks.audit import measuring
 
         def by_spark() -> tuple[Measure, ...]:
             with explained(spec.id, self._lake):
                 return checksums.measure(checksums.Held(session, path, log, spec), windows)
 
         def by_tasks() -> tuple[Measure, ...]:
-            with explained(spec.id, self._lake), suppress(NotDirect):
+            with explained(spec.id, self._lake), suppress(NotByTasks):
                 return measuring.measured(self._tasks, units, windows, by)
             return by_spark()
 
-        with explained(spec.id, self._lake), suppress(NotDirect):
+        with explained(spec.id, self._lake), suppress(NotByTasks):
             units = measuring.units_of(path, log, spec, windows, by)
             return Counting(by, by_tasks)
         return Counting(RowHash.TEXT, by_spark)
@@ -60,9 +60,9 @@ class LakeAudit(LakePart):
         path = table_path(self._lake, spec.id)
         if not is_local(path):
             return None
-        from incremental_assets.adapters.delta.direct.audit.lowest import lowest
+        from incremental_assets.adapters.delta.tasks.audit.lowest import lowest
 
-        with suppress(NotDirect):
+        with suppress(NotByTasks):
             seen = log_cache.latest(path)
             return None if seen is None else lowest(spec, seen.state)
         return None
@@ -101,10 +101,10 @@ class LakeAudit(LakePart):
             return Duplicates(0, 0)
         session = self._session()
         from incremental_assets.adapters.delta.audit import checksums
-        from incremental_assets.adapters.delta.direct.audit.repeating import may_repeat
+        from incremental_assets.adapters.delta.tasks.audit.repeating import may_repeat
 
         with explained(spec.id, self._lake):
-            with suppress(NotDirect):
+            with suppress(NotByTasks):
                 if not may_repeat(self._tasks, path, log, spec):
                     return Duplicates(0, 0)
             return checksums.duplicates(session, path, spec)
@@ -119,7 +119,7 @@ class LakeAudit(LakePart):
         session = self._session()
         from incremental_assets.adapters.delta.audit import checksums
         from incremental_assets.adapters.delta.audit.keys import HeldKeys
-        from incremental_assets.adapters.delta.direct.audit.keyed import KeysByTasks
+        from incremental_assets.adapters.delta.tasks.audit.keyed import KeysByTasks
 
         held = checksums.Held(session, path, log, spec)
         return KeysByTasks(self._tasks, held, self._lake, lambda: HeldKeys(held, self._lake))
@@ -128,7 +128,7 @@ class LakeAudit(LakePart):
         """The rows of the windows at the version of now, by the places of their keys."""
         held = self._held(spec)
         from incremental_assets.adapters.delta.audit.placed_rows import HeldRows
-        from incremental_assets.adapters.delta.direct.audit.placing import PlacedByTasks
+        from incremental_assets.adapters.delta.tasks.audit.placing import PlacedByTasks
 
         return PlacedByTasks(self._tasks, held, windows, self._lake, HeldRows(held, windows, self._lake))
 

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
-from incremental_assets.adapters.delta.direct.compaction.gathering import Compacting
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.history import following
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.layout import layout
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.adapters.delta.tasks.compaction.gathering import Compacting
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step

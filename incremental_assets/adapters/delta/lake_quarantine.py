@@ -9,12 +9,12 @@ from collections.abc import Set as AbstractSet
 from incremental_assets.adapters.databases.measure import placed_by_value, text_hash
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.holding.held import held_rows, holds_these
-from incremental_assets.adapters.delta.holding.unfit import unfit_keys, unfit_rows
-from incremental_assets.adapters.delta.holding.unit import Came, KeyTexts
 from incremental_assets.adapters.delta.lake_part import LakePart
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.quarantine.held import held_rows, holds_these
+from incremental_assets.adapters.delta.quarantine.unfit import unfit_keys, unfit_rows
+from incremental_assets.adapters.delta.quarantine.unit import Came, KeyTexts
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.paths import quarantine_path, staging_path, table_path
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
@@ -41,12 +41,12 @@ class LakeQuarantine(LakePart):
             return None
         session = self._session()
         from incremental_assets.adapters.delta import held_frames
-        from incremental_assets.adapters.delta.holding import waiting
+        from incremental_assets.adapters.delta.quarantine import waiting
 
         with explained(spec.id, self._lake):
             try:
                 return waiting.cursors(self._tasks, self._lake, spec)
-            except NotDirect as why:
+            except NotByTasks as why:
                 _log.debug("%s: the cursors of what is held are Spark's to read: %s", spec.id, why)
             return held_frames.cursors(session, quarantine_path(self._lake, spec.id), spec)
 
@@ -67,7 +67,7 @@ class LakeQuarantine(LakePart):
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """Resolve rows that wait and are gone from the source, by the canonical texts of their keys."""
         site = self._site()
-        from incremental_assets.adapters.delta.holding import settling
+        from incremental_assets.adapters.delta.quarantine import settling
 
         with explained(spec.id, self._lake), self._committing(spec):
             texts = self._keys(spec)
@@ -86,11 +86,11 @@ class LakeQuarantine(LakePart):
     def _held_keys(self, spec: TableSpec) -> Mapping[str, Sequence[KeyTexts]]:
         session = self._session()
         from incremental_assets.adapters.delta import held_frames
-        from incremental_assets.adapters.delta.holding import waiting
+        from incremental_assets.adapters.delta.quarantine import waiting
 
         try:
             return waiting.keys(self._tasks, self._lake, spec)
-        except NotDirect as why:
+        except NotByTasks as why:
             _log.debug("%s: the keys of what is held are Spark's to read: %s", spec.id, why)
         return held_frames.keys(session, quarantine_path(self._lake, spec.id), spec)
 
@@ -103,7 +103,7 @@ class LakeQuarantine(LakePart):
         if landed is None or not any(each is None or each.rows for each in waiting):
             return
         site = self._site()
-        from incremental_assets.adapters.delta.holding import settling
+        from incremental_assets.adapters.delta.quarantine import settling
 
         with explained(spec.id, self._lake), self._committing(spec):
             if holds_these(staged, spec):

@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 
 from incremental_assets.adapters.delta import dedup
 from incremental_assets.adapters.delta.dedup import Present
-from incremental_assets.adapters.delta.direct import write as direct
-from incremental_assets.adapters.delta.holding import quarantine
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
+from incremental_assets.adapters.delta.quarantine import kept_rows
 from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.delta.target_table import opened, prepare, widen, without_lost
+from incremental_assets.adapters.delta.tasks import write as by_tasks
 from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, rewrite
 from incremental_assets.adapters.delta.writers import replace as replacing
 from incremental_assets.adapters.delta.writers.choice import Found, Way, marks, takes_away, way
@@ -54,7 +54,7 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
     present = Present(path, there, overlap(plan, batch, landed=landed))
     if not batch.in_target:
         if batch.rejected:
-            quarantine.keep(Site(session, tasks, lake), plan, batch, staged)
+            kept_rows.keep(Site(session, tasks, lake), plan, batch, staged)
         lost = without_lost(plan.spec, log, changes) if plan.overwrites else {}
         prepare(session, path, log, plan.spec.columns, lost)
     movable = _movable(delivery, present, changes, log) if landed else None
@@ -70,7 +70,7 @@ def _written(landing: Landing, tasks: Tasks) -> Written:
     session, staged, landed = landing.session, landing.staged, found.landed
     may_leave, may_mark = takes_away(plan, batch, landed=landed), marks(plan, batch, landed=landed)
     keyed = (may_leave or may_mark) and plan.spec.traits.one_row_per_key
-    done = direct.written(landing, Way.MERGE if keyed else way(plan, batch, found), tasks)
+    done = by_tasks.written(landing, Way.MERGE if keyed else way(plan, batch, found), tasks)
     if done is not None:
         return done
     marked = dedup.marked(session, plan, staged, landing.present).count() if may_mark else 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from incremental_assets.adapters.delta.direct.compaction.gathering import refused_by
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.tasks.compaction.gathering import refused_by
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.paths import is_local
 
@@ -20,6 +20,6 @@ def layout(path: str) -> Layout:
 
 
 def _is_for_tasks(path: str, version: int) -> bool:
-    with suppress(NotDirect):
+    with suppress(NotByTasks):
         return is_local(path) and not refused_by(log_cache.at(path, version))
     return False

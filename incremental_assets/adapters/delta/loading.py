@@ -12,14 +12,14 @@ from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.confirmed import confirmed
 from incremental_assets.adapters.delta.counts import rows_written
 from incremental_assets.adapters.delta.dedup import Present
-from incremental_assets.adapters.delta.direct import load as direct
 from incremental_assets.adapters.delta.file_size import rows_per_file
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.staging.arrow_staging import can_stage
 from incremental_assets.adapters.delta.staging.stage import warnings
 from incremental_assets.adapters.delta.staging.staging import check_types, count_future
 from incremental_assets.adapters.delta.target_table import prepare, without_lost
+from incremental_assets.adapters.delta.tasks import load as by_tasks
 from incremental_assets.adapters.spark.own_names import own
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import StageBroken
@@ -37,7 +37,9 @@ def load(tasks: Tasks, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: 
     changes = difference(spec.columns, there)
     check_columns(spec, changes, overwrites=True)
     prepare(tasks.session(), path, log, spec.columns, without_lost(spec, log, changes))
-    of = direct.Load(plan, snapshot, CommitMetadata.of_load(plan, snapshot.rows, seen=log.version), rows_per_file(spec))
+    of = by_tasks.Load(
+        plan, snapshot, CommitMetadata.of_load(plan, snapshot.rows, seen=log.version), rows_per_file(spec)
+    )
     future = _written(tasks, of, Present(path, there, None), changes)
     _, done = confirmed(spec, path, log.version, plan.commit_ids.batch_id)
     written = rows_written(done)
@@ -50,13 +52,13 @@ def load(tasks: Tasks, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: 
     return Batch(plan.commit_ids.batch_id, written, digest="", warnings=sentences, in_target=True), done.version
 
 
-def _written(tasks: Tasks, of: direct.Load, present: Present, changes: Difference) -> Callable[[], int]:
+def _written(tasks: Tasks, of: by_tasks.Load, present: Present, changes: Difference) -> Callable[[], int]:
     """Writes by tasks, else by Spark's writer. Returns a function for the number of rows past the source's clock, to be called once the commit is confirmed: of a write that Delta skipped, Spark never gives counts, and the call would not return."""
     plan, spec = of.plan, of.plan.spec
     if not changes and can_stage(spec):
         try:
-            done = direct.load(tasks, present.path, of)
-        except NotDirect as why:
+            done = by_tasks.load(tasks, present.path, of)
+        except NotByTasks as why:
             _log.debug("%s: this load is Spark's: %s", spec.id, why)
         else:
             return lambda: done.future

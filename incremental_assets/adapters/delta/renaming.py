@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
-from incremental_assets.adapters.delta.direct.eligible import refused_by_table
-from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import column_mapping, log_cache
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.tasks.eligible import refused_by_table
+from incremental_assets.adapters.delta.tasks.next_version import NextVersion
 from incremental_assets.core.errors import SchemaChanged
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.rename import Rename
@@ -40,7 +40,7 @@ def rename(session: Callable[[], SparkSession], spec: TableSpec, of: Named) -> N
     """Files keep a column under its name of before, and a reader finds it there. Raises Overtaken, and SchemaChanged where the table allows no commit of ours."""
     try:
         _directly(spec, of)
-    except NotDirect as why:
+    except NotByTasks as why:
         if not _is_done(of):
             listed = " and ".join(f"{each.before!r} {each.after!r}" for each in of.renames)
             raise SchemaChanged(
@@ -52,9 +52,9 @@ def rename(session: Callable[[], SparkSession], spec: TableSpec, of: Named) -> N
 def _directly(spec: TableSpec, of: Named) -> None:
     seen = log_cache.latest(of.path) if is_local(of.path) else None
     if seen is None:
-        raise NotDirect("its lake is in a store")
+        raise NotByTasks("its lake is in a store")
     if why := refused_by_table(seen.state):
-        raise NotDirect(why)
+        raise NotByTasks(why)
     actions = column_mapping.renaming(seen.state.metadata, seen.state.protocol, of.renames)
     info = {
         "operation": "RENAME COLUMN",

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import confirmed
-from incremental_assets.adapters.delta.direct.restore import VersionGone, restore
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
+from incremental_assets.adapters.delta.tasks.restore import VersionGone, restore
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.core.errors import Refused, TargetChanged
 from incremental_assets.core.model.cures import check, full_refresh
@@ -87,7 +87,7 @@ def take_back(session: Session, spec: TableSpec, path: str, version: int, note: 
     """Commits the rows and columns of a version again; where we may not commit ourselves, Spark writes all of the rows. Raises VersionGone, CommitMissing, Overtaken."""
     try:
         restore(spec, path, version, note)
-    except NotDirect:
+    except NotByTasks:
         _written_again(session(), path, version, note)
 
 

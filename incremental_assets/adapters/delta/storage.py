@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from incremental_assets.adapters.permissions import own_folder, plain_file
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import Busy, LakeRefused
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.paths import is_local, lock_path
 from incremental_assets.core.model.table import TableId
 

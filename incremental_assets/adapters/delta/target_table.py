@@ -12,7 +12,7 @@ from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import column_mapping, new_table
 from incremental_assets.adapters.delta.log.column_mapping import STATISTICS
 from incremental_assets.adapters.delta.log.new_table import NewTable
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import APP_ID, TableLog, open_log
 from incremental_assets.adapters.delta.storage import names_in, remove_folder
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
@@ -99,14 +99,14 @@ def create(
     table = NewTable((*columns, *own), {_DELETION_VECTORS: "true", **properties, **mapped}, comment)
     try:
         _create(session, path, table)
-    except NotDirect as why:
+    except NotByTasks as why:
         _log.debug("%s: this table is made by Spark: %s", path, why)
         create_by_spark(session, path, table)
 
 
 def _create(session: SparkSession, path: str, table: NewTable) -> None:
     if any(name.startswith(_DEFAULTS) for name in settings_of(session)):
-        raise NotDirect("the session gives properties to every table that is made")
+        raise NotByTasks("the session gives properties to every table that is made")
     new_table.create(path, table)
 
 

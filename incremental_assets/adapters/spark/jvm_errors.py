@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from incremental_assets.core.background import in_background
+from incremental_assets.core.concurrency.background import in_background
 
 _AT_EACH_START = b"WARNING: Using incubator modules:"
 """The JVM has no option that silences it, and Spark none that leaves the module out."""

@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from incremental_assets.adapters.permissions import own_folder, strict
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SetupError
-from incremental_assets.core.interruption import this_process
 
 READY = "ready"
 """What the keeper says once the engine is announced; anything else is why there is none."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from incremental_assets.core.background import in_background
+from incremental_assets.core.concurrency.background import in_background
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

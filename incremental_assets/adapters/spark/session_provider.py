@@ -17,8 +17,8 @@ from incremental_assets.adapters.spark.kept import Keep, ask_for_engine
 from incremental_assets.adapters.spark.server_record import Announced, is_announced, read
 from incremental_assets.adapters.spark.session import SparkSettings, Work, made_from
 from incremental_assets.adapters.spark.use import Use
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import EngineLost, SetupError
-from incremental_assets.core.interruption import this_process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.session import is_remote
-from incremental_assets.core.cohort import Rank, go_apart
-from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.concurrency.cohort import Rank, go_apart
+from incremental_assets.core.concurrency.combining import Combining, Round
 from incremental_assets.core.errors import IncrementalAssetsError
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ MODULES = (
     "pyspark.worker",
     "incremental_assets.adapters.spark.tasks",
     "incremental_assets.adapters.delta.staging.staging_task",
-    "incremental_assets.adapters.delta.direct.matching.apply_task",
-    "incremental_assets.adapters.delta.direct.load_task",
+    "incremental_assets.adapters.delta.tasks.matching.apply_task",
+    "incremental_assets.adapters.delta.tasks.load_task",
 )
 """What a task of a sync runs, and no more: a worker that lacks one of them says so to the task that needs it."""
 _LOOKS_EVERY = 15.0

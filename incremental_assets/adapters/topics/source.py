@@ -42,7 +42,7 @@ class Read:
     parts: tuple[TopicPart, ...]
     log: Log
     keys: None = None
-    sought: None = None
+    selected: None = None
 
     @property
     def frame(self) -> Any:

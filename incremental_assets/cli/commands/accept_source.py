@@ -12,11 +12,11 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import text
 from incremental_assets.cli.selection import with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
+from incremental_assets.core.maintenance.reset import accept_source
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.upkeep.reset import accept_source
 
 
 def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool) -> Answer:

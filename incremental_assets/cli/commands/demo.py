@@ -131,15 +131,15 @@ def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) 
     )
     second = _sync(runtime, site, steps, "second sync")
     specs = selected(runtime, (f"{site.source.name}.*",)).specs
-    held, mended = _held(runtime, specs), tuple[SyncReport, ...]()
+    held, repaired = _held(runtime, specs), tuple[SyncReport, ...]()
     if held:
-        shop.mend(day)
-        mended = _sync(runtime, site, steps, "what broke its contract was fixed", [str(table) for table in held])
+        shop.fix(day)
+        repaired = _sync(runtime, site, steps, "what broke its contract was fixed", [str(table) for table in held])
     steps.begin("counting on both sides")
     proven = _prove(runtime, site, first, second)
     left = sum(rows.rows for rows in _held(runtime, specs).values())
     steps.done(f"rows and hashes counted by {shop.database} and by Spark")
-    return Story(loaded, first, second, held, mended, left, day, arrived, before, proven, time.monotonic() - begun)
+    return Story(loaded, first, second, held, repaired, left, day, arrived, before, proven, time.monotonic() - begun)
 
 
 def _prove(runtime: Runtime, site: Site, *syncs: tuple[SyncReport, ...]) -> tuple[demo_proof.Proven, ...]:

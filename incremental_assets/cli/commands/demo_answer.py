@@ -32,7 +32,7 @@ class Story:
     second: tuple[SyncReport, ...]
     held: Mapping[TableId, HeldRows]
     """What contracts held after the second sync."""
-    mended: tuple[SyncReport, ...]
+    repaired: tuple[SyncReport, ...]
     """The sync of these tables, after their rows had been fixed in the source."""
     left: int
     """Rows that contracts hold after that."""
@@ -47,7 +47,7 @@ class Story:
 def answer(story: Story, site: Site, shop: Shop, config: Path) -> Answer:
     """The answer: both syncs, the proof, what was remarkable, and what to look at next."""
     first, second = ({report.table: report for report in part} for part in (story.first, story.second))
-    done = (*story.loaded, *story.first, *story.second, *story.mended)
+    done = (*story.loaded, *story.first, *story.second, *story.repaired)
     broken = [report for report in done if report.status not in (Status.LANDED, Status.IDLE)]
     is_equal = bool(story.proven) and all(each.is_equal for each in (*story.before, *story.proven)) and not story.left
     tables = [

@@ -11,12 +11,12 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.previews import answer
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.foresight.preview import Preview, preview
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.preview.preview import Preview, preview
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime
@@ -51,16 +51,16 @@ def _of_source(
             preview(spec, position, seen, lake)
             for spec, position, seen in zip(specs, standing, observations, strict=True)
         ]
-        estimates = iter(_foreseen(runtime, source, [each.plan for each in previews if each.plan is not None]))
+        estimates = iter(_estimates(runtime, source, [each.plan for each in previews if each.plan is not None]))
     except IncrementalAssetsError as error:
         return tuple(_stopped(spec, error) for spec in specs)
     return tuple(each if each.plan is None else each.with_estimate(next(estimates)) for each in previews)
 
 
-def _foreseen(runtime: Runtime, source: str, plans: Sequence[SyncPlan]) -> Sequence[Estimate]:
+def _estimates(runtime: Runtime, source: str, plans: Sequence[SyncPlan]) -> Sequence[Estimate]:
     """What a database says of each read; nothing else is asked."""
     database = runtime.database(source)
-    return [CANNOT_TELL] * len(plans) if database is None else database.foresee(plans)
+    return [CANNOT_TELL] * len(plans) if database is None else database.estimates(plans)
 
 
 def _stopped(spec: TableSpec, error: IncrementalAssetsError) -> Preview:

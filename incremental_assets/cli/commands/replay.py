@@ -14,13 +14,13 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import progress_display
 from incremental_assets.cli.selection import selected, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError
+from incremental_assets.core.maintenance.replay import left_behind, replay_table
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.several_windows import together
-from incremental_assets.core.upkeep.replay import left_behind, replay_table
 from incremental_assets.core.words import counted
 
 

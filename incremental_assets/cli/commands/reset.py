@@ -14,12 +14,12 @@ from incremental_assets.cli.reports import text
 from incremental_assets.cli.selection import Selection, Trouble, remembered, selected, unworkable, with_problems
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.upkeep.reset import reset_table
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime

@@ -14,11 +14,11 @@ from incremental_assets.cli.commands.reset import tables_to_reset, unconfirmed
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.selection import Selection, unworkable, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
+from incremental_assets.core.maintenance.rollback import roll_back, would_refuse
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.upkeep.rollback import roll_back, would_refuse
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:

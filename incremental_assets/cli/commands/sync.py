@@ -20,7 +20,7 @@ from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
-from incremental_assets.core.foresight.pending import Pending, located, look_over
+from incremental_assets.core.maintenance.replay import left_behind
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
@@ -28,12 +28,12 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.preview.pending import Pending, located, look_over
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.failure import record_failure
 from incremental_assets.core.syncing.idle import IdleTable, finish
 from incremental_assets.core.syncing.sync_many import sync_many
-from incremental_assets.core.upkeep.replay import left_behind
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime

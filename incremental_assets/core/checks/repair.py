@@ -61,7 +61,7 @@ def repair_table(
     if before is None and spec.traits.one_row_per_key:
         before = look(spec, windows, ports)
     windows = before.over if before else windows
-    report = _mended(spec, run_id, merge(windows), before, ports)
+    report = _repaired(spec, run_id, merge(windows), before, ports)
     version = ports.reader.version(spec)
     alone = before and before.version is not None and version == before.version + (report.status is Status.LANDED)
     left = reconcile(spec, grid, ports, windows, before if alone else None)
@@ -107,7 +107,7 @@ def _settled(spec: TableSpec, grid: Grid | None, drifted: Sequence[Window], port
     return settled_windows(spec, grid, state, drifted)
 
 
-def _mended(spec: TableSpec, run_id: str, windows: Sequence[Window], seen: Look | None, ports: Ports) -> SyncReport:
+def _repaired(spec: TableSpec, run_id: str, windows: Sequence[Window], seen: Look | None, ports: Ports) -> SyncReport:
     """One sync of the rows that differ, or of all rows of the windows where these are not named. `seen`: None of a copy that keeps versions."""
     found = seen.found if seen else differing_now(spec, windows, ports)
     if seen is not None and not seen.windows:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from incremental_assets.core.background import as_they_end
+from incremental_assets.core.checks.auto_repair import AutoRepair, auto_repaired
 from incremental_assets.core.checks.cure import with_cure
-from incremental_assets.core.checks.mending import Mending, mended
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember, remember_windows
 from incremental_assets.core.checks.verdict import (
@@ -27,6 +26,7 @@ from incremental_assets.core.checks.verdict import (
     unanswered,
     with_the_rest,
 )
+from incremental_assets.core.concurrency.background import as_they_end
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.differences.vanished import look_for_vanished
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
@@ -75,14 +75,14 @@ def applicable(terms: TableConfig) -> tuple[Check, ...]:
 class Scope:
     """What is asked, `parallel` checks at a time, which is work for the source as well.
 
-    `checks_of` names the checks of each table; `windows_of` restricts the reconciliation of an incremental table. With `mending`, drift is
+    `checks_of` names the checks of each table; `windows_of` restricts the reconciliation of an incremental table. With `auto_repair`, drift is
     repaired where the configuration says so.
     """
 
     parallel: int
     checks_of: ChecksOf = all_checks
     windows_of: WindowsOf = everything
-    mending: Mending | None = None
+    auto_repair: AutoRepair | None = None
 
 
 _LONGEST_FIRST = (
@@ -172,8 +172,10 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope:
         windows = scope.windows_of(spec)
         drift = reconcile(spec, terms.partitions, ports, windows)
         (remember if windows is None else remember_windows)(spec, drift, ports.checkpoints)
-        mending = scope.mending
-        verdict = mended(spec, terms, drift, mending, ports) if mending else reconciliation(spec, terms, drift)
+        auto_repair = scope.auto_repair
+        verdict = (
+            auto_repaired(spec, terms, drift, auto_repair, ports) if auto_repair else reconciliation(spec, terms, drift)
+        )
         verdict = _beside_quarantine(verdict, spec, ports)
         if windows is None:
             return _unless_changed(verdict, spec, ports)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incremental_assets.core.background import side_by_side
+from incremental_assets.core.concurrency.background import side_by_side
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window

@@ -112,7 +112,7 @@ class TableConfig:
     """Columns by the name before, and after."""
     pii: tuple[str, ...] = ()
     reconciliation: Severity = Severity.ERROR
-    mended_at_most: int = 0
+    repaired_at_most: int = 0
     """Drifted rows that the daily check repairs by itself; of more of them it repairs none."""
     compact: Compact = Compact.AUTO
     deletes: Deletes = IGNORED
@@ -145,7 +145,7 @@ class Defaults:
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     reconciliation: Severity = Severity.ERROR
-    mended_at_most: int = 0
+    repaired_at_most: int = 0
     compact: Compact = Compact.AUTO
     columns: ColumnChoice = ALL
 
@@ -274,7 +274,7 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         owners=defaults.owners,
         tags=defaults.tags,
         reconciliation=defaults.reconciliation,
-        mended_at_most=defaults.mended_at_most,
+        repaired_at_most=defaults.repaired_at_most,
         compact=defaults.compact,
         columns=defaults.columns,
     )

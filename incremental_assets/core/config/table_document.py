@@ -159,8 +159,8 @@ class ReconciliationDocument(Strict):
     ] = 10_000
 
     @property
-    def mended_at_most(self) -> int:
-        """See `TableConfig.mended_at_most`."""
+    def repaired_at_most(self) -> int:
+        """See `TableConfig.repaired_at_most`."""
         return self.max_rows if self.repair == "auto" else 0
 
 

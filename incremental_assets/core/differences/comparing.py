@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from incremental_assets.core.captures.capture import Read
 from incremental_assets.core.differences.differing import differing
 from incremental_assets.core.model.deletes import KeysCompared
-from incremental_assets.core.model.key_parts import Sought
+from incremental_assets.core.model.key_parts import Selected
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -24,17 +24,17 @@ def snapshot_of(plan: SyncPlan, ports: Ports) -> AbstractContextManager[Snapshot
 
 def narrowed(plan: SyncPlan, snapshot: Snapshot) -> SyncPlan:
     """The plan, restricted to the rows that a comparison has asked for."""
-    return plan if snapshot.sought is None else plan.at(snapshot.sought.places)
+    return plan if snapshot.selected is None else plan.at(snapshot.selected.places)
 
 
 def read_of(snapshot: Snapshot, compared: KeysCompared | None, changed: tuple[SchemaChange, ...]) -> Read:
     """What was read, of which a comparison counts every row."""
-    rows = snapshot.sought.rows if snapshot.sought else snapshot.rows
+    rows = snapshot.selected.rows if snapshot.selected else snapshot.rows
     return Read(rows, snapshot, compared, changed)
 
 
-def rows_to_read(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Sought:
+def rows_to_read(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Selected:
     """The places of the keys whose rows differ; all rows where there are more of them than are worth naming."""
     found = differing(spec, copy, source)
     rows = source.spread().rows
-    return Sought(found.places, rows, found.vanished) if found else Sought(None, rows)
+    return Selected(found.places, rows, found.vanished) if found else Selected(None, rows)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from incremental_assets.core.background import side_by_side
+from incremental_assets.core.concurrency.background import side_by_side
 from incremental_assets.core.model.key_parts import (
     ANYWHERE,
     FEW,

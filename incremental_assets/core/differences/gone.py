@@ -49,7 +49,7 @@ def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None
     if not plan.reading.finds_gone or source is None:
         return None
     compared = KeysCompared(plan.reading.clock, source.storage)
-    places = snapshot.sought.vanished if snapshot.sought else None
+    places = snapshot.selected.vanished if snapshot.selected else None
     copy = lake.keys(plan.spec)
     if copy is None:
         return Gone(compared)

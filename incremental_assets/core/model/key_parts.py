@@ -83,7 +83,7 @@ ANYWHERE = KeyParts(-(2**63), 2**63 - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class Selected:
     """What a comparison of a copy with a snapshot asks to be read: the rows whose keys lie at some places, or all of them (None)."""
 
     places: KeyParts | None

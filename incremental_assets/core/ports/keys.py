@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, runtime_checkable
 
-from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, Sought
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, Selected
 
 
 class Keys(Protocol):
@@ -95,5 +95,5 @@ class Windowed(Protocol):
 class Seek(Protocol):
     """Compares what it is shown with a copy."""
 
-    def __call__(self, rows: PlacedRows, /) -> Sought:
+    def __call__(self, rows: PlacedRows, /) -> Selected:
         """The places of the rows that differ."""

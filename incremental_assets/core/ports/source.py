@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.key_parts import Sought
+from incremental_assets.core.model.key_parts import Selected
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -104,7 +104,7 @@ class Snapshot(Protocol):
         """The keys of the whole table, where the plan compares them."""
 
     @property
-    def sought(self) -> Sought | None:
+    def selected(self) -> Selected | None:
         """What a comparison has asked for, of which alone are the rows and the numbers; None where nothing was compared."""
 
 

@@ -36,7 +36,7 @@ def decide(
     return _planned(spec, request, agreed, target, seen), target
 
 
-def foresee(
+def predicted(
     spec: TableSpec, request: Request, position: Checkpoint, observation: Observation, lake: LakeReader
 ) -> tuple[SyncPlan | NothingToDo, Target | None]:
     """The decision that `decide` would reach, without a lease: nothing is fenced, recorded or written."""

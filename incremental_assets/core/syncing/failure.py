@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import IncrementalAssetsError, Interrupted, sentence_of
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Request, SyncPlan

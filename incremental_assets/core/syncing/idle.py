@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.planning.plan import NothingToDo, Request

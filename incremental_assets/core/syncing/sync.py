@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from incremental_assets.core.captures.registry import capture_of
-from incremental_assets.core.interruption import this_process
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan

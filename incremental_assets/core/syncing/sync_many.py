@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from incremental_assets.core.background import in_lanes
-from incremental_assets.core.cohort import Cohort
+from incremental_assets.core.concurrency.background import in_lanes
+from incremental_assets.core.concurrency.cohort import Cohort
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint

@@ -18,10 +18,10 @@ from incremental_assets.cli.findings.finding import Health
 from incremental_assets.cli.findings.of_source import of_source
 from incremental_assets.cli.findings.of_table import of_table
 from incremental_assets.core.checks.doctor import Wanted
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.config.database_settings import DatabaseSettings
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
@@ -238,7 +238,7 @@ def test_every_run_says_that_no_server_has_played_it(server: Recorded) -> None:
 
 
 def test_plan_shows_the_select_and_says_that_no_server_has_played_it(server: Recorded) -> None:
-    (found,) = SqlProbe(ADDRESS, "shop").foresee([planned(ADDRESS, spec_of(BY_TIME))])
+    (found,) = SqlProbe(ADDRESS, "shop").estimates([planned(ADDRESS, spec_of(BY_TIME))])
     assert found.sql.startswith(
         """SELECT "ID", "NOTE", "PRICE", "WEIGHT", TO_CHAR("UPDATED_AT", 'SYYYY-MM-DD"T"HH24:MI:SS.FF6'), """
     )

@@ -158,7 +158,7 @@ def test_every_run_says_that_no_server_has_played_it(server: Recorded) -> None:
 def test_plan_shows_the_select_and_says_that_no_server_has_played_it(server: Recorded) -> None:
     decision = decided(ADDRESS, spec_of(BY_TIME))
     assert isinstance(decision, SyncPlan)
-    (found,) = SqlProbe(ADDRESS, "shop").foresee([decision])
+    (found,) = SqlProbe(ADDRESS, "shop").estimates([decision])
     assert found.sql.startswith(
         "SELECT [id], CONVERT(varbinary(max), CONVERT(nvarchar(max), [note])), [price], [updated_at], CONVERT(bigint, [version]) FROM [dbo].[orders]"
     )

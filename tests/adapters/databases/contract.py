@@ -158,11 +158,11 @@ def test_a_read_is_foreseen_or_the_database_says_that_it_cannot_tell(world: Worl
     lower = observe(probe, spec).bound.clock.replace(tzinfo=None).isoformat()
     later = of_window(whole, Window(CursorValue.parse(world.words.stamps, _as_stamp(world, lower)), None))
 
-    found = probe.foresee([whole, later])
+    found = probe.estimates([whole, later])
 
     assert len(found) == 2
     assert all("orders" in each.sql or each.unknown for each in found)
-    assert probe.foresee([]) == ()
+    assert probe.estimates([]) == ()
 
 
 def test_the_columns_that_may_be_a_cursor_are_described(world: World, probe: SqlProbe) -> None:

@@ -27,8 +27,8 @@ from incremental_assets.adapters.databases.mysql.zone import server_zone
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.core.captures.database.bound import GUARD
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, TableSpec

@@ -14,7 +14,7 @@ from incremental_assets.core.differences import differing as bisecting
 from incremental_assets.core.differences.comparing import rows_to_read
 from incremental_assets.core.differences.differing import Differing, differing
 from incremental_assets.core.differences.gone import gone_keys
-from incremental_assets.core.model.key_parts import KeyParts, Sought
+from incremental_assets.core.model.key_parts import KeyParts, Selected
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, SyncPlan
@@ -163,7 +163,7 @@ def test_a_comparison_gives_what_differs_and_what_no_copy_can_hold_from_one_snap
     plan = planned(probe, spec)
     plan = replace(plan, reading=replace(plan.reading, finds_differing=True, finds_gone=True))
 
-    def seek(source: PlacedRows) -> Sought:
+    def seek(source: PlacedRows) -> Selected:
         found = rows_to_read(spec, copy, source)
         if world.address.dialect != "sqlite":  # which nobody can write while it is read
             world.execute("INSERT INTO prices (sku) VALUES ('after the snapshot')")
@@ -171,13 +171,13 @@ def test_a_comparison_gives_what_differs_and_what_no_copy_can_hold_from_one_snap
 
     with SparkSource(probe, world.address, lambda: spark).compared(plan, seek) as seen:
         assert (seen.rows, seen.rejected) == (3, 1)
-        assert seen.sought is not None
-        assert (seen.sought.rows, len(seen.sought.places.numbers or ())) == (11, 4)  # type: ignore[union-attr]
+        assert seen.selected is not None
+        assert (seen.selected.rows, len(seen.selected.places.numbers or ())) == (11, 4)  # type: ignore[union-attr]
         read = sorted(row["sku"] for row in seen.frame.select("sku").collect())
         assert read == ["SKU 4", "bad", "sku 7"]
         held, there = lake.keys(spec), seen.keys
         assert held is not None
         assert there is not None
-        gone = gone_keys(held, there, places=seen.sought.places)
+        gone = gone_keys(held, there, places=seen.selected.places)
         assert sorted(lake.readable(spec, text) for text in gone) == ["sku 3", "sku 4"]
     probe.close()

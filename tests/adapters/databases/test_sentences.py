@@ -11,7 +11,7 @@ import pytest
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql import errors as mysql
 from incremental_assets.adapters.databases.postgresql import errors as postgresql
-from incremental_assets.adapters.databases.postgresql.patience import SILENT
+from incremental_assets.adapters.databases.postgresql.read_timeout import SILENT
 from incremental_assets.adapters.databases.sentences import LOST, NO_COLUMN, REFUSED, cancelled, unreachable
 from incremental_assets.adapters.databases.sqlite import errors as sqlite
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable

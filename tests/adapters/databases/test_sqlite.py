@@ -23,9 +23,9 @@ from incremental_assets.adapters.databases.row_texts import hexadecimal
 from incremental_assets.adapters.databases.sqlite import bound, snapshot, sql, window_queries
 from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.types import converter, spark_type
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.discovery.traits import Sample
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, Fidelity, NullPolicy
@@ -297,10 +297,10 @@ def test_an_index_is_named_where_it_finds_the_rows_and_the_statement_can_be_run_
     stamped = spec_of(world, "orders", Cursor("updated_at", CursorType.DATETIME, nulls=NullPolicy.SKIP))
     window = Window(CursorValue.parse(CursorType.DATETIME, "2024-01-01T00:00:00"), None)
     plans = [of_window(planned(probe, spec), window) for spec in (every, stamped)]
-    assert [(each.indexes, each.scans) for each in probe.foresee(plans)] == [((), True), ((), True)]
+    assert [(each.indexes, each.scans) for each in probe.estimates(plans)] == [((), True), ((), True)]
 
     world.execute('CREATE INDEX "by ? time" ON orders (updated_at)')
-    scanned, searched = probe.foresee(plans)
+    scanned, searched = probe.estimates(plans)
 
     assert (scanned.indexes, scanned.scans) == ((), True)
     assert (searched.indexes, searched.scans) == (("by ? time",), False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.adapters.delta.history import direct
+from incremental_assets.adapters.delta.history import by_tasks
 
 
-@pytest.fixture(params=["direct", pytest.param("ordinary", marks=pytest.mark.acceptance)])
+@pytest.fixture(params=["tasks", pytest.param("spark", marks=pytest.mark.acceptance)])
 def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A task of ours wherever it may be, or Spark alone."""
-    if request.param == "ordinary":
-        monkeypatch.setattr(direct, "followed", lambda *_: None)
+    if request.param == "spark":
+        monkeypatch.setattr(by_tasks, "followed", lambda *_: None)
     return str(request.param)

@@ -14,21 +14,21 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
-from incremental_assets.adapters.delta.direct.files import data_file, stored_rows
-from incremental_assets.adapters.delta.direct.files.unit import Replacing, Stored
-from incremental_assets.adapters.delta.direct.matching import sharing
-from incremental_assets.adapters.delta.history import direct, writing
+from incremental_assets.adapters.delta.history import by_tasks, writing
 from incremental_assets.adapters.delta.history.following import is_shown
 from incremental_assets.adapters.delta.history.table import Tables
 from incremental_assets.adapters.delta.log.transaction_log import APP_ID, TableLog, open_log
+from incremental_assets.adapters.delta.tasks.files import data_file, stored_rows
+from incremental_assets.adapters.delta.tasks.files.unit import Replacing, Stored
+from incremental_assets.adapters.delta.tasks.matching import sharing
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.history import History, HistoryRows, Step
 from incremental_assets.core.model.table import Cursor
 from tests.adapters.batches import APP, table
-from tests.adapters.direct.tables import Row, Table
 from tests.adapters.dying import die_at, killed
-from tests.adapters.holding.offline import Here, WithoutSpark
+from tests.adapters.quarantine.offline import Here, WithoutSpark
+from tests.adapters.tasks.tables import Row, Table
 
 DDL = "id bigint, note string, changed timestamp"
 CLOCK = datetime(2026, 1, 1, tzinfo=UTC)
@@ -165,7 +165,7 @@ def test_a_run_that_looked_before_another_one_began_it_leaves_nothing(tmp_path: 
     files = {*Path(shop.history).glob("*.parquet")}
     note = CommitMetadata(Kind.HISTORY, APP, 4, "batch4", "second", shop.step.version)
     with pytest.raises(Overtaken, match="nothing of it landed"):
-        direct.followed(cast(Any, Here()), shop.tables(), empty, shop.step, note)
+        by_tasks.followed(cast(Any, Here()), shop.tables(), empty, shop.step, note)
     assert {*Path(shop.history).glob("*.parquet")} == files
     assert told(shop, "id", "_sync_run_id") == [(1, "first")]
 

@@ -49,7 +49,7 @@ def test_rows_of_several_files_with_deletion_vectors_and_without_a_time(
     assert copy is not None
     assert any(each.get("deletionVector") for each in copy.state.files.values())
     assert desk.follow() == HistoryRows(3, 0, 0, 1, 3)
-    assert begun_by_us(desk) is (writer == "direct")
+    assert begun_by_us(desk) is (writer == "tasks")
     # What follows is matched with them: each of them is still told.
     desk.sync([(10, "sent", 0.0, 3, at(2.5)), (20, "new", -0.0, 1, None)])
     assert_as_the_rule_says(desk)
@@ -79,7 +79,7 @@ def test_columns_that_were_renamed_and_widened(writer: str, tmp_path: Path, spar
     desk.lake.rename(desk.spec, Renaming(names, "run", (Rename("note", "remark"),)), state)
     desk.ddl = desk.ddl.replace("note", "remark")
     assert desk.follow() == HistoryRows(2, 0, 0, 1, 2)
-    assert begun_by_us(desk) is (writer == "direct")
+    assert begun_by_us(desk) is (writer == "tasks")
     assert [(each.row["remark"], each.row["pieces"]) for each in desk.versions()[1]] == [("new", 2**40)]
     assert [(each.row["remark"], each.row["pieces"]) for each in desk.versions()[2]] == [("new", 7)]
     assert_as_the_rule_says(desk)
@@ -101,7 +101,7 @@ def test_rows_that_the_copy_marks_as_gone(writer: str, tmp_path: Path, spark: Sp
     desk.now = 2
     desk.land(desk.landing, [(20, "new", 2.5, 1, at(0.5))], gone=[20])
     assert desk.follow() == HistoryRows(2, 1, 0, 1, 3)
-    assert begun_by_us(desk) is (writer == "direct")
+    assert begun_by_us(desk) is (writer == "tasks")
     versions = [(key, each.begins, each.ends, each.gone) for key, of in desk.versions().items() for each in of]
     assert sorted(versions) == [(10, at(0.5), None, False), (20, at(2), None, True), (30, at(2), None, False)]
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
@@ -128,7 +128,7 @@ def test_a_copy_that_marks_what_is_gone_is_followed_batch_by_batch_without_sql(
         if step is not None:
             desk.lake.follow(desk.spec, step, "run")
         sql += sql_statements(spark) - before
-    assert (sql == 0) is (writer == "direct")
+    assert (sql == 0) is (writer == "tasks")
     found = {key: [(each.row["note"], each.gone) for each in of] for key, of in desk.versions().items()}
     assert found == {
         10: [("new", False), ("paid", False), ("sent", False)],

@@ -11,10 +11,10 @@ import pytest
 
 from incremental_assets.adapters.delta import commit
 from incremental_assets.adapters.delta.commit_metadata import Kind
-from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.history import writing
 from incremental_assets.adapters.delta.history.table import Tables
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import EngineLost, TargetChanged
 from incremental_assets.core.model.compaction import How

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.delta.direct.files.unit import Marks, Replacing, Stored
-from incremental_assets.adapters.delta.history.direct import moved
+from incremental_assets.adapters.delta.history.by_tasks import moved
 from incremental_assets.adapters.delta.history.task import apply
 from incremental_assets.adapters.delta.history.unit import Batch, Followed, HistoryUnit, OwnColumns
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from tests.adapters.direct.tables import GONE, OWN, Table
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.tasks.files.unit import Marks, Replacing, Stored
+from tests.adapters.tasks.tables import GONE, OWN, Table
 from tests.fakes.history import Seen, Version, followed, overlaps
 
 ROWS = "id bigint, note string, price double, day date, changed timestamp"
@@ -179,7 +179,7 @@ def test_a_key_with_two_newest_versions_is_left_to_spark(tmp_path: Path) -> None
     (add,) = (each["add"] for each in first.actions)
     pair.history.commit(pair.history.version + 1, Followed(({"add": {**add, "path": twin(pair, add)}},)))  # type: ignore[arg-type]
     pair.copy.land(Replacing((0,), compares=True), [(1, "b", None, None, None)])
-    with pytest.raises(NotDirect, match="two versions"):
+    with pytest.raises(NotByTasks, match="two versions"):
         apply(pair.unit())
 
 

@@ -16,7 +16,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.connect import driver_arguments
 from incremental_assets.adapters.databases.postgresql.greeting import greet
-from incremental_assets.adapters.databases.postgresql.patience import Patient
+from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.logs.postgresql.decode import Changes, Decoder, Followed, types_in
 from incremental_assets.adapters.logs.postgresql.kinds import kinds_of
 from incremental_assets.adapters.logs.postgresql.peek import peek

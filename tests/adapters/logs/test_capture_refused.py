@@ -14,8 +14,8 @@ import pytest
 from incremental_assets.adapters.logs.postgresql.changes import LSN, XID
 from incremental_assets.adapters.logs.postgresql.segments.manifest import name_of
 from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.upkeep.rollback import roll_back
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 
 

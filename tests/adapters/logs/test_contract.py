@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.delta.holding import quarantine
+from incremental_assets.adapters.delta.quarantine import kept_rows
+from incremental_assets.core.maintenance.replay import replay_table
 from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.upkeep.replay import replay_table
 from tests.adapters.logs.shelved import Died, LoggedShop, Open
 from tests.adapters.logs.test_capture import LONG
 from tests.adapters.logs.test_check import checked, losing
@@ -119,14 +119,14 @@ def killed_behind_its_quarantine(shop: LoggedShop) -> None:
     shop.execute(f"INSERT INTO orders SELECT 1, 'new', 1, f.t FROM ({LONG}) AS f(t)")
     shop.land()
     shop.execute("UPDATE orders SET status = NULL")
-    keep = quarantine.keep
+    keep = kept_rows.keep
 
     def kept(*of: Any) -> None:
         keep(*of)
         raise Died
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quarantine, "keep", kept)
+        patch.setattr(kept_rows, "keep", kept)
         with pytest.raises(Died):
             shop.land()
     shop.land()

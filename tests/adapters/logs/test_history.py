@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.delta.history import direct
+from incremental_assets.adapters.delta.history import by_tasks
 from incremental_assets.adapters.logs.postgresql import gathering
 from incremental_assets.adapters.logs.postgresql.source_log import Begun, SourceLog
 from incremental_assets.core.model.table import TableSpec
@@ -379,6 +379,6 @@ STORIES = {
 @pytest.mark.acceptance
 @pytest.mark.parametrize("name", STORIES)
 def test_spark_makes_the_same_versions(open_shop: Open, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "followed", lambda *_: None)
+    monkeypatch.setattr(by_tasks, "followed", lambda *_: None)
     table, story = STORIES[name]
     story(open_shop(table, more=SCD2))

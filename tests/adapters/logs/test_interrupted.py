@@ -14,8 +14,8 @@ import pytest
 from incremental_assets.adapters.logs.postgresql.alone import alone
 from incremental_assets.adapters.logs.postgresql.session import opened
 from incremental_assets.adapters.logs.postgresql.walsender import _wait
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import IncrementalAssetsError, Interrupted
-from incremental_assets.core.interruption import this_process
 from tests.adapters.logs.stand import LogStand
 
 

@@ -21,6 +21,8 @@ from incremental_assets.core.captures.topic import ranges
 from incremental_assets.core.captures.topic.position import Log, TopicPosition
 from incremental_assets.core.config.kafka_settings import Format, Topic
 from incremental_assets.core.errors import Refused, SchemaChanged, SourceExchanged, SourceRefused
+from incremental_assets.core.maintenance.replay import replay_table
+from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.topic_columns import NAMES
@@ -29,8 +31,6 @@ from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.core.syncing.sync import sync_table
-from incremental_assets.core.upkeep.replay import replay_table
-from incremental_assets.core.upkeep.reset import reset_table
 from tests.adapters.topics.broker import FakeBroker, FakeTopic, envelope
 from tests.adapters.topics.tables import NAME, table, topic
 from tests.fakes import Killed, Process, World

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.core.captures.database import settled_bound
-from incremental_assets.core.foresight import bulk, pending
+from incremental_assets.core.preview import bulk, pending
 from tests.model.mutants.variant import Mutant, instead, without_the_thought
 
 MUTANTS = [

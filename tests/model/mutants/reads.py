@@ -10,8 +10,8 @@ from incremental_assets.core.captures.database import (
     standing_still,
     windows,
 )
+from incremental_assets.core.maintenance import reset
 from incremental_assets.core.planning import preflight
-from incremental_assets.core.upkeep import reset
 from tests.fakes import lake, rows, source, stage
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
 

@@ -7,10 +7,10 @@ from typing import Any
 from incremental_assets.core.captures.database import by_cursor, landed_state
 from incremental_assets.core.checks import reconcile, remember
 from incremental_assets.core.differences import differing
+from incremental_assets.core.maintenance import rollback
 from incremental_assets.core.model import key_parts, verified
 from incremental_assets.core.planning import report
 from incremental_assets.core.syncing import recovery as recover
-from incremental_assets.core.upkeep import rollback
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.maintenance import compact as maintain
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.plan import SyncPlan
@@ -10,7 +11,6 @@ from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.syncing import decide, sync
 from incremental_assets.core.syncing import recovery as recover
-from incremental_assets.core.upkeep import compact as maintain
 from tests.fakes import lake, stage
 from tests.model.mutants.variant import Mutant, instead, together, without_the_thought
 

@@ -14,7 +14,7 @@ from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.errors import explained
 from incremental_assets.adapters.databases.mysql.window_queries import row_hashes, row_texts, unholdable_keys
 from incremental_assets.adapters.spark.own_names import KEY
-from incremental_assets.core.interruption import this_process
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window

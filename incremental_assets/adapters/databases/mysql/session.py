@@ -25,7 +25,7 @@ from incremental_assets.adapters.databases.read_keys import KeysOnDemand, ReadKe
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
-from incremental_assets.core.interruption import this_process
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure

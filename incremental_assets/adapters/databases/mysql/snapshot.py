@@ -80,7 +80,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
                 visible="",
                 keys=read_keys(connection, spec) if plan.reading.finds_gone else None,
                 handle=folder / "rows.parquet",
-                sought=sought,
+                selected=sought,
             )
         yield numbers
     finally:

@@ -12,9 +12,9 @@ import psycopg
 from psycopg import pq
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.postgresql.pinned import END, UNDO, Limits, Terms, pin
 from incremental_assets.adapters.databases.postgresql.pipeline import Rows, Statement, together
+from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import place_of
 from incremental_assets.core.errors import SourceRefused

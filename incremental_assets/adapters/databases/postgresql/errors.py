@@ -10,7 +10,7 @@ import psycopg
 from psycopg import errors
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.postgresql.patience import SILENT
+from incremental_assets.adapters.databases.postgresql.read_timeout import SILENT
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import (
     ANOTHER_KIND,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.postgresql.pinned import END, MAY_MARK
+from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.core.errors import SourceRefused
 
 OLDEST_VERSION = 140000

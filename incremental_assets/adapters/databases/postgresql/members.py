@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import Question
-from incremental_assets.adapters.databases.postgresql.questions import cursors
+from incremental_assets.adapters.databases.postgresql.light_queries import cursors
 from incremental_assets.adapters.databases.postgresql.sql import ALIAS, Parameters, orderly, relation
 from incremental_assets.core.captures.database.observation import numbers
 from incremental_assets.core.model.cursor import CursorValue

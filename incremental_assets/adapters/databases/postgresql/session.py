@@ -14,17 +14,24 @@ from psycopg import pq
 from sqlalchemy import event
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
-from incremental_assets.adapters.databases.postgresql import connect, members, questions
+from incremental_assets.adapters.databases.postgresql import connect, light_queries, members
 from incremental_assets.adapters.databases.postgresql.advice import discovery
 from incremental_assets.adapters.databases.postgresql.advice.doctor import read_facts
-from incremental_assets.adapters.databases.postgresql.advice.foresight import foresee
+from incremental_assets.adapters.databases.postgresql.advice.estimates import estimates
 from incremental_assets.adapters.databases.postgresql.advice.lateness import lateness
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.catalogue import hidden
 from incremental_assets.adapters.databases.postgresql.described import described
 from incremental_assets.adapters.databases.postgresql.errors import explain
 from incremental_assets.adapters.databases.postgresql.greeting import greet
-from incremental_assets.adapters.databases.postgresql.numbers import (
+from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
+from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, hashes_alike
+from incremental_assets.adapters.databases.postgresql.rows.keys import HeldKeys
+from incremental_assets.adapters.databases.postgresql.rows.measure import measure, row_hash
+from incremental_assets.adapters.databases.postgresql.rows.places import PlacedRows, key_ends
+from incremental_assets.adapters.databases.postgresql.rows.spooling import Spooling
+from incremental_assets.adapters.databases.postgresql.settled.bound import local_times, take_bound
+from incremental_assets.adapters.databases.postgresql.snapshot_counts import (
     Begun,
     begin_snapshot,
     check_shown,
@@ -32,19 +39,12 @@ from incremental_assets.adapters.databases.postgresql.numbers import (
     open_placed_rows,
     snapshot_numbers,
 )
-from incremental_assets.adapters.databases.postgresql.patience import Patient
-from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, hashes_alike
-from incremental_assets.adapters.databases.postgresql.rows.keys import HeldKeys
-from incremental_assets.adapters.databases.postgresql.rows.measure import measure, row_hash
-from incremental_assets.adapters.databases.postgresql.rows.places import PlacedRows, key_ends
-from incremental_assets.adapters.databases.postgresql.rows.spooling import Spooling
-from incremental_assets.adapters.databases.postgresql.settled.bound import local_times, take_bound
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.discovery.traits import TableTraits
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure, RowHash
@@ -82,21 +82,21 @@ class Session:
 
     def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The largest cursor of each table."""
-        return questions.highest(self._asked, specs, alone=alone)
+        return light_queries.highest(self._asked, specs, alone=alone)
 
     def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The smallest cursor of each table."""
-        return questions.lowest(self._asked, specs, alone=alone)
+        return light_queries.lowest(self._asked, specs, alone=alone)
 
     def fingerprints(
         self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
     ) -> dict[int, Fingerprint]:
         """The fingerprints of the row versions of each window."""
-        return questions.fingerprints(self._asked, wanted, bound, alone=alone)
+        return light_queries.fingerprints(self._asked, wanted, bound, alone=alone)
 
     def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
         """Seconds since the oldest of the stamps."""
-        return questions.ages(self._asked, unread, clock, alone=alone)
+        return light_queries.ages(self._asked, unread, clock, alone=alone)
 
     def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
         """The partitions and inheritance children of each table, by oid."""
@@ -148,9 +148,9 @@ class Session:
         """What the catalogue, the statistics and the last blocks tell of each table's columns."""
         return discovery.describe(self._asked, shapes)
 
-    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+    def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """What the planner says of each read."""
-        return foresee(self._asked, plans)
+        return estimates(self._asked, plans)
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
@@ -168,7 +168,7 @@ class Session:
         sought = seek(PlacedRows(self._asked, plan.spec, plan.reading.compared))
         (numbers,) = self._numbers([plan.at(sought.places)], begun)
         with self._held():
-            yield replace(numbers, sought=sought)
+            yield replace(numbers, selected=sought)
 
     @contextmanager
     def shared_snapshot(self) -> Iterator[Callable[[Sequence[SyncPlan]], Sequence[Numbers]]]:

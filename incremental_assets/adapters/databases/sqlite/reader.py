@@ -16,7 +16,7 @@ from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.session import open_file
 from incremental_assets.adapters.spark.own_names import KEY
-from incremental_assets.core.interruption import this_process
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window

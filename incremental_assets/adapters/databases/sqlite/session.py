@@ -21,7 +21,7 @@ from incremental_assets.adapters.databases.sqlite.damaged_schema import is_of_on
 from incremental_assets.adapters.databases.sqlite.discovery import describe
 from incremental_assets.adapters.databases.sqlite.doctor import read_facts
 from incremental_assets.adapters.databases.sqlite.errors import check_openable, explained
-from incremental_assets.adapters.databases.sqlite.foresight import foresee
+from incremental_assets.adapters.databases.sqlite.estimates import estimates
 from incremental_assets.adapters.databases.sqlite.keys import present_keys, read_keys
 from incremental_assets.adapters.databases.sqlite.rows import utc
 from incremental_assets.adapters.databases.sqlite.settings import set_all
@@ -29,8 +29,8 @@ from incremental_assets.adapters.databases.sqlite.snapshot import open_snapshot
 from incremental_assets.adapters.databases.sqlite.sql import install
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.discovery.traits import TableTraits
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure
@@ -98,9 +98,9 @@ class Session(OneByOne):
         """What the file tells of each table's columns."""
         return tuple(describe(self._connection, shape) for shape in shapes)
 
-    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+    def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """How the file would be searched for each read."""
-        return tuple(foresee(self._connection, plan) for plan in plans)
+        return tuple(estimates(self._connection, plan) for plan in plans)
 
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One read transaction, whose rows lie in a file until the block ends."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.dialect import Numbers
-from incremental_assets.adapters.databases.local_rows import Tally, check_unaltered, sought
+from incremental_assets.adapters.databases.local_rows import Tally, check_unaltered, selected
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.spooled_rows import write_rows
 from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
@@ -53,7 +53,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
             skipped = held.misfits and not plan.request.mode.reads_again
             wanted = rows_of(plan) | misfitting(spec) if skipped else rows_of(plan)
             read = Counted(read_rows(connection, spec, wanted))
-            rows = with_kept_out(connection, spec, sought(plan, iter(read)))
+            rows = with_kept_out(connection, spec, selected(plan, iter(read)))
             write_rows(folder / "rows.parquet", spec, tally.seen(rows, partial(raw, spec)))
             check_whole(spec.shape, read.count, partial(_counted, connection, plan, wanted))
             numbers = Numbers(
@@ -66,7 +66,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
                 visible="",
                 handle=folder / "rows.parquet",
                 keys=read_keys(connection, spec) if plan.reading.finds_gone else None,
-                sought=differing,
+                selected=differing,
             )
         finally:
             connection.execute("ROLLBACK")

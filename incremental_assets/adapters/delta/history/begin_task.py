@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from incremental_assets.adapters.delta.direct.files.data_file import write_rows
-from incremental_assets.adapters.delta.direct.files.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.history.version_rows import named, schema, stamps, versions
+from incremental_assets.adapters.delta.tasks.files.data_file import write_rows
+from incremental_assets.adapters.delta.tasks.files.stored_rows import RowGroup, row_groups
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class _Counted:
 
 
 def apply(unit: HistoryUnit) -> Followed:
-    """What the commit says to the log: one file, or none where no row of these files is alive. Raises NotDirect for what only Spark should read."""
+    """What the commit says to the log: one file, or none where no row of these files is alive. Raises NotByTasks for what only Spark should read."""
     counted = _Counted()
     add = write_rows(unit.table, unit.statistics, _versions(unit, counted), time.time_ns() // 1_000_000)
     if add is None:

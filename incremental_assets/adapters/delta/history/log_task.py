@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.direct.files.staged_rows import Flags
-from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.history.newest import SEEN, ended, newest, written
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.history.version_rows import filled, is_same, names_of
-from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
+from incremental_assets.adapters.delta.tasks.files.staged_rows import Flags
+from incremental_assets.adapters.delta.tasks.query import asked, numbered
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import IS_GONE, SINCE
 
@@ -40,7 +40,7 @@ class _Chain:
 
 
 def apply(unit: HistoryUnit) -> Followed:
-    """What the commit says to the log. Raises NotDirect for what only Spark should read."""
+    """What the commit says to the log. Raises NotByTasks for what only Spark should read."""
     changes = _read(unit)
     if not changes.num_rows:
         return Followed()
@@ -72,7 +72,7 @@ def _read(unit: HistoryUnit) -> pa.Table:
     with readable("a file of changes"):
         found = pq.read_table(told.path)
     if found.nbytes > _MOST_HELD:
-        raise NotDirect(f"there are more than {_MOST_HELD} bytes of changes")
+        raise NotByTasks(f"there are more than {_MOST_HELD} bytes of changes")
     columns = [
         pa.nulls(found.num_rows, required_type(column.type))
         if place is None

@@ -12,18 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.direct.files import data_file
-from incremental_assets.adapters.delta.direct.files.file_statistics import statistics
-from incremental_assets.adapters.delta.direct.files.marked_file import marked
-from incremental_assets.adapters.delta.direct.files.row_numbers import vector_of
-from incremental_assets.adapters.delta.direct.files.skipping import Among, Reach, file_may_hold, has_nulls
-from incremental_assets.adapters.delta.direct.files.stored_rows import bounded, row_groups
-from incremental_assets.adapters.delta.direct.matching.replacing import reaches
-from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.history.version_rows import columns_of, filled, names_of, nothing, schema
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.tasks.files import data_file
+from incremental_assets.adapters.delta.tasks.files.file_statistics import statistics
+from incremental_assets.adapters.delta.tasks.files.marked_file import marked
+from incremental_assets.adapters.delta.tasks.files.row_numbers import vector_of
+from incremental_assets.adapters.delta.tasks.files.skipping import Among, Reach, file_may_hold, has_nulls
+from incremental_assets.adapters.delta.tasks.files.stored_rows import bounded, row_groups
+from incremental_assets.adapters.delta.tasks.matching.replacing import reaches
+from incremental_assets.adapters.delta.tasks.query import asked, numbered
 from incremental_assets.adapters.new_file import new_file
 from incremental_assets.adapters.spark.own_names import own
 
@@ -32,7 +32,7 @@ SEEN, FILE, ROW = own("seen"), own("file"), own("row")
 
 
 def newest(unit: HistoryUnit, keys: list[pa.ChunkedArray]) -> pa.Table:
-    """The newest version of each key that is there, with its place. Raises NotDirect where a key has two."""
+    """The newest version of each key that is there, with its place. Raises NotByTasks where a key has two."""
     within = reaches([unit.columns[place] for place in unit.key], keys)
     found = pa.concat_tables(
         [_placed(nothing(columns_of(unit)), [], []), *bounded(_versions(unit, numbered(keys), within))]
@@ -41,7 +41,7 @@ def newest(unit: HistoryUnit, keys: list[pa.ChunkedArray]) -> pa.Table:
         last = asked("SELECT arg_max(i, seq) AS i FROM found GROUP BY n", found=_by_number(found, unit))
         return found.take(pa.array(np.sort(last["i"].astype(np.int64))))
     if pc.count_distinct(found[SEEN]).as_py() < found.num_rows:
-        raise NotDirect("a key has two versions that have not ended")
+        raise NotByTasks("a key has two versions that have not ended")
     return found
 
 

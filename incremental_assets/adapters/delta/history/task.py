@@ -10,12 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.delta.direct.files import deletion_vector
-from incremental_assets.adapters.delta.direct.files.row_numbers import numbers_of
-from incremental_assets.adapters.delta.direct.files.skipping import Reach
-from incremental_assets.adapters.delta.direct.files.staged_rows import Flags
-from incremental_assets.adapters.delta.direct.files.stored_rows import bounded, row_groups
-from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.history.newest import SEEN, ended, newest, written
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.history.version_rows import (
@@ -26,12 +20,18 @@ from incremental_assets.adapters.delta.history.version_rows import (
     stamps,
     versions,
 )
+from incremental_assets.adapters.delta.tasks.files import deletion_vector
+from incremental_assets.adapters.delta.tasks.files.row_numbers import numbers_of
+from incremental_assets.adapters.delta.tasks.files.skipping import Reach
+from incremental_assets.adapters.delta.tasks.files.staged_rows import Flags
+from incremental_assets.adapters.delta.tasks.files.stored_rows import bounded, row_groups
+from incremental_assets.adapters.delta.tasks.query import asked, numbered
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import SINCE
 
 
 def apply(unit: HistoryUnit) -> Followed:
-    """What the commit says to the log. Raises NotDirect for what only Spark should read."""
+    """What the commit says to the log. Raises NotByTasks for what only Spark should read."""
     read = pa.concat_tables([_marked_since(nothing(unit.columns), ()), *bounded(_seen(unit))])
     seen, since = read.drop_columns([SINCE]), read[SINCE]
     is_marked = since.is_valid().to_numpy()

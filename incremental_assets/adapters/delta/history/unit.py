@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from incremental_assets.adapters.delta.direct.files.unit import Marks, Stored
+from incremental_assets.adapters.delta.tasks.files.unit import Marks, Stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.delta.direct.files import data_file
-from incremental_assets.adapters.delta.direct.files.staged_rows import Flags
-from incremental_assets.adapters.delta.direct.files.unit import Marks, Stored
 from incremental_assets.adapters.delta.history.unit import HistoryUnit
+from incremental_assets.adapters.delta.tasks.files import data_file
+from incremental_assets.adapters.delta.tasks.files.staged_rows import Flags
+from incremental_assets.adapters.delta.tasks.files.unit import Marks, Stored
 from incremental_assets.adapters.spark.arrow_types import FLOATING, required_type
 
 

@@ -11,8 +11,7 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta import commit
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
-from incremental_assets.adapters.delta.direct.restore import VersionGone
-from incremental_assets.adapters.delta.history import direct
+from incremental_assets.adapters.delta.history import by_tasks
 from incremental_assets.adapters.delta.history.following import is_shown
 from incremental_assets.adapters.delta.history.logged import logged
 from incremental_assets.adapters.delta.history.table import Tables, made
@@ -20,6 +19,7 @@ from incremental_assets.adapters.delta.history.versions import changed
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.renaming import Named, by_hand, rename
 from incremental_assets.adapters.delta.rollback import take_back
+from incremental_assets.adapters.delta.tasks.restore import VersionGone
 from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ, own
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import CommitMissing
@@ -41,7 +41,7 @@ def follow(session: SparkSession, tasks: Tasks, tables: Tables, step: Step, run_
     before = made(session, tables)
     note = CommitMetadata(Kind.HISTORY, tables.copy.app_id, step.seq, step.batch_id, run_id, step.version)
     try:
-        done = direct.followed(tasks, tables, before, step, note)
+        done = by_tasks.followed(tasks, tables, before, step, note)
         return _by_spark(session, tables, before, step, note) if done is None else done
     except CommitMissing:
         # A run that slept past its lease may have been first, with the same step.

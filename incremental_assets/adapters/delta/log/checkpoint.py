@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.listing import Listing
-from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
 from incremental_assets.adapters.delta.log.plain_file import check_plain
 from incremental_assets.adapters.new_file import as_ours
 
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 def checkpointed(listing: Listing, version: int) -> tuple[int, Iterable[Action]]:
-    """The newest checkpoint that is not above a version, and its actions; nothing where there is none. Raises NotDirect, and TargetChanged for one that is damaged.
+    """The newest checkpoint that is not above a version, and its actions; nothing where there is none. Raises NotByTasks, and TargetChanged for one that is damaged.
 
     It is found among the names: the file that names the last one is only a hint for readers of stores.
     """
@@ -46,7 +46,7 @@ def checkpointed(listing: Listing, version: int) -> tuple[int, Iterable[Action]]
         return NO_CHECKPOINT, ()
     name, *more = listing.checkpoints[number]
     if more or name != f"{number:020d}.checkpoint.parquet":
-        raise NotDirect("its checkpoint is in several files")
+        raise NotByTasks("its checkpoint is in several files")
     return number, _actions(listing, number, name)
 
 
@@ -102,7 +102,7 @@ def _read(path: Path) -> Iterator[Action]:
             for row in batch.to_pylist(maps_as_pydicts="strict"):
                 found = {name: _told(value) for name, value in row.items() if value is not None}
                 if found.keys() & set(_OF_ANOTHER_KIND):
-                    raise NotDirect("its checkpoint is in several files")
+                    raise NotByTasks("its checkpoint is in several files")
                 if found:
                     yield found
 

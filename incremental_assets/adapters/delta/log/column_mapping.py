@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.core.model.rename import Rename, name_after
 
 MODE = "delta.columnMapping.mode"
@@ -32,7 +32,7 @@ def listed_columns(text: str) -> tuple[str, ...]:
 
 
 def renaming(metadata: Action, protocol: Action, renames: Sequence[Rename]) -> list[Action]:
-    """What is to be committed; nothing of a column that is not there, or where another one keeps the name. Raises NotDirect for columns within columns, which are mapped, too."""
+    """What is to be committed; nothing of a column that is not there, or where another one keeps the name. Raises NotByTasks for columns within columns, which are mapped, too."""
     fields = json.loads(metadata["schemaString"])["fields"]
     names = {field["name"].lower() for field in fields}
     free = names - {each.before.lower() for each in renames}
@@ -54,7 +54,7 @@ def renaming(metadata: Action, protocol: Action, renames: Sequence[Rename]) -> l
 def _mapped(fields: list[Any], properties: dict[str, str]) -> tuple[list[Any], dict[str, str]]:
     """Files that are there know each column by the name that it has now. A number is never given twice."""
     if any(_STRUCT in json.dumps(field["type"]) for field in fields):
-        raise NotDirect("a column holds columns of its own")
+        raise NotByTasks("a column holds columns of its own")
     first = 1 + int(properties.get(MOST_ID, "0"))
     told = [
         {**field, "metadata": {**field["metadata"], ID: number, PHYSICAL: field["name"]}}

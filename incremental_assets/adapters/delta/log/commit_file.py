@@ -14,7 +14,7 @@ from typing import Any
 from incremental_assets.adapters.delta.log.checkpoint import LOG
 from incremental_assets.adapters.delta.log.commit_text import ACTIONS
 from incremental_assets.adapters.delta.log.log_state import commit_path
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.new_file import new_file, sync_folder
 
 ENGINE = f"incremental-assets/{version_of('incremental-assets')}"
@@ -56,6 +56,6 @@ def _linked(temporary: Path, target: Path) -> bool:
         return temporary.stat().st_nlink > 1
     except OSError as error:
         if error.errno in _NO_LINKS:
-            raise NotDirect("its file system has no hard links") from error
+            raise NotByTasks("its file system has no hard links") from error
         raise
     return True

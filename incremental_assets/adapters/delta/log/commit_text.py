@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.log.damage import damaged
-from incremental_assets.adapters.delta.log.not_direct import readable
+from incremental_assets.adapters.delta.log.not_by_tasks import readable
 from incremental_assets.adapters.delta.log.plain_file import plain_bytes
 
 ACTIONS = "incrementalAssetsActions"
@@ -20,7 +20,7 @@ _HEADER = struct.Struct(">4si")
 
 
 def actions_of(file: Path) -> list[Mapping[str, Any]]:
-    """The actions of a commit. Raises FileNotFoundError, NotDirect for what is no text, TargetChanged for a file that is not whole."""
+    """The actions of a commit. Raises FileNotFoundError, NotByTasks for what is no text, TargetChanged for a file that is not whole."""
     log, name = file.parent, file.name
     data = plain_bytes(file)
     if not data.strip():

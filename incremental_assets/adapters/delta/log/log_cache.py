@@ -15,7 +15,7 @@ from incremental_assets.adapters.delta.log.commit_text import actions_of, info_i
 from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.listing import Listing, commit_name, listed
 from incremental_assets.adapters.delta.log.log_state import LogState, commit_path
-from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
 from incremental_assets.adapters.delta.log.plain_file import check_plain
 from incremental_assets.adapters.delta.log.version_checksum import check_version, newest_checksum
 
@@ -68,7 +68,7 @@ _cache = _Cache()
 
 
 def latest(path: str) -> Seen | None:
-    """The table as it is now; None where no version of it is there. Raises NotDirect for a log that only Delta's own readers know, and TargetChanged for a damaged one."""
+    """The table as it is now; None where no version of it is there. Raises NotByTasks for a log that only Delta's own readers know, and TargetChanged for a damaged one."""
     for _ in range(_TRIES):
         with suppress(FileNotFoundError):
             names = listed(path)
@@ -85,11 +85,11 @@ def latest(path: str) -> Seen | None:
             return seen
     if not (Path(path) / LOG).exists():
         return None
-    raise NotDirect("another writer is cleaning its log at this moment")
+    raise NotByTasks("another writer is cleaning its log at this moment")
 
 
 def at(path: str, version: int) -> LogState:
-    """The table at a version that is there, which nobody may change. Raises NotDirect."""
+    """The table at a version that is there, which nobody may change. Raises NotByTasks."""
     known = _cache.get(path)
     if known is not None and known.state.version == version:
         return known.state
@@ -99,7 +99,7 @@ def at(path: str, version: int) -> LogState:
 
 
 def past(path: str, version: int) -> LogState:
-    """The table at a version below the last checkpoint, too. Raises NotDirect where its log is no longer there."""
+    """The table at a version below the last checkpoint, too. Raises NotByTasks where its log is no longer there."""
     with readable("its log"):
         names = listed(path)
     return _at(path, _begun(names, version), names, version)
@@ -109,7 +109,7 @@ def _at(path: str, seen: Seen, names: Listing, version: int) -> LogState:
     with readable("its log"):
         found = _advanced(path, seen, names, version).state
     if found.version != version:
-        raise NotDirect(f"version {found.version + 1} is not in the log")
+        raise NotByTasks(f"version {found.version + 1} is not in the log")
     return found
 
 
@@ -150,7 +150,7 @@ def _check_described(names: Listing, state: LogState) -> None:
 
 
 def info_of(path: str, version: int) -> Mapping[str, Any] | None:
-    """What one commit says of itself; None where log cleaning has removed it. Raises NotDirect, TargetChanged."""
+    """What one commit says of itself; None where log cleaning has removed it. Raises NotByTasks, TargetChanged."""
     try:
         return info_in(actions_of(commit_path(path, version)))
     except FileNotFoundError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from incremental_assets.adapters.delta.log.checkpoint import LOG, NO_CHECKPOINT, Action
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 
 
 @dataclass(slots=True)
@@ -51,10 +51,10 @@ def commit_path(path: str, version: int) -> Path:
 
 
 def file_path(path: str, written: str) -> Path:
-    """The path of a file that is written so in the log. Raises NotDirect where that is not below the table."""
+    """The path of a file that is written so in the log. Raises NotByTasks where that is not below the table."""
     decoded = _decoded(written)
     if Path(decoded).is_absolute() or ":/" in decoded or ".." in Path(decoded).parts:
-        raise NotDirect("a file lies outside of the table")
+        raise NotByTasks("a file lies outside of the table")
     return Path(path) / decoded
 
 

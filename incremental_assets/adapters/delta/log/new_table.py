@@ -14,7 +14,7 @@ from typing import Any
 from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.checkpoint import LOG
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.new_file import sync_folder
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.core.model.paths import is_local
@@ -43,17 +43,17 @@ class NewTable:
 
 
 def create(path: str, table: NewTable) -> None:
-    """Commit version 0, unless somebody has just done so. Raises NotDirect where it is Spark's to make, or to refuse."""
+    """Commit version 0, unless somebody has just done so. Raises NotByTasks where it is Spark's to make, or to refuse."""
     if not is_local(path):
-        raise NotDirect("its lake is in a store")
+        raise NotByTasks("its lake is in a store")
     if why := unknown_type(each.spark_type for each in table.columns):
-        raise NotDirect(why)
+        raise NotByTasks(why)
     if len({each.name.lower() for each in table.columns}) < len(table.columns):
-        raise NotDirect("two columns have one name")
+        raise NotByTasks("two columns have one name")
     log = Path(path) / LOG
     _make_folder(log)
     if os.listdir(path) != [LOG]:  # noqa: PTH208 - names are all that is asked
-        raise NotDirect("other files are in its folder")
+        raise NotByTasks("other files are in its folder")
     put_if_absent(path, 0, _actions(table))
 
 

@@ -14,7 +14,7 @@ from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Co
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.column_mapping import SINCE_CURSOR
 from incremental_assets.adapters.delta.log.logged_table import DeltaRsTable, Info, LocalTable, LoggedTable
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.paths import is_local
@@ -191,7 +191,7 @@ def open_log(path: str) -> TableLog | None:
             if os.path.lexists(log):
                 raise TargetChanged(f"{log} is no folder, as the log of a Delta table is; move it away")
             return None
-        with suppress(NotDirect):
+        with suppress(NotByTasks):
             seen = log_cache.latest(path)
             return None if seen is None else TableLog(LocalTable(path, seen))
     return _by_delta_rs(path)

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from incremental_assets.adapters.delta.log import z85
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 
 _UUID_SIGNS = 20
 
 
 def file_of(descriptor: Mapping[str, Any] | None) -> str | None:
-    """The name of the file that holds a vector; None for one that stands in the log itself. Raises NotDirect for one that is not known here."""
+    """The name of the file that holds a vector; None for one that stands in the log itself. Raises NotByTasks for one that is not known here."""
     if descriptor is None or descriptor["storageType"] == "i":
         return None
     if descriptor["storageType"] != "u":
-        raise NotDirect("a deletion vector lies outside of the table")
+        raise NotByTasks("a deletion vector lies outside of the table")
     return name_of(descriptor["pathOrInlineDv"])
 
 

@@ -14,7 +14,7 @@ from incremental_assets.adapters.delta.staging.staged import Staged
 from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
 from incremental_assets.adapters.spark.manifest import record
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
-from incremental_assets.core.cohort import go_apart
+from incremental_assets.core.concurrency.cohort import go_apart
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates

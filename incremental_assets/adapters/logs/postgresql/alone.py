@@ -11,8 +11,8 @@ from pathlib import Path
 
 from incremental_assets.adapters.logs.postgresql.disk import written_to
 from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import LakeRefused, SourceUnreachable
-from incremental_assets.core.interruption import this_process
 
 _FILE = "lock"
 _POLL_SECONDS = 0.05

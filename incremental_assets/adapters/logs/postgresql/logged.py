@@ -36,13 +36,13 @@ from incremental_assets.core.captures.log.observation import LogObservation, Log
 from incremental_assets.core.captures.log.position import Join, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log
 from incremental_assets.core.captures.log.standing import LogStanding
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.config.database_settings import LogTerms
 from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.change_columns import as_in_source
 from incremental_assets.core.model.cures import full_refresh
-from incremental_assets.core.model.key_parts import KeyParts, Sought
+from incremental_assets.core.model.key_parts import KeyParts, Selected
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.state import State
@@ -95,10 +95,10 @@ class LoggedProbe(SqlProbe):
         """What is missing of publication and slot."""
         return self._log.missing_sql([spec for spec in specs if spec.capture == LOG])
 
-    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+    def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """Of changes nobody knows how many come before they are decoded."""
         asked = [replace(plan, spec=as_in_source(plan.spec)) for plan in plans if not plan.reading.behind]
-        told = iter(super().foresee(asked) if asked else ())
+        told = iter(super().estimates(asked) if asked else ())
         return tuple(_FROM_LOG if plan.reading.behind else next(told) for plan in plans)
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
@@ -139,7 +139,7 @@ class Read:
     join: Join | None
     opened: Callable[[], Any]
     keys: SourceKeys | None = None
-    sought: Sought | None = None
+    selected: Selected | None = None
 
     @property
     def frame(self) -> Any:
@@ -185,7 +185,7 @@ class LoggedSource:
         self._check_two_sessions(plan)
         changed = changed_keys(self._log, plan.spec, plan.previous)
 
-        def unchanged(rows: PlacedRows) -> Sought:
+        def unchanged(rows: PlacedRows) -> Selected:
             found = seek(rows)
             if found.places is None or found.vanished is None:
                 raise SourceRefused(
@@ -204,7 +204,7 @@ class LoggedSource:
                 plan.reading.join,
                 lambda: taken.frame,
                 taken.keys,
-                taken.sought,
+                taken.selected,
             )
 
     @contextmanager

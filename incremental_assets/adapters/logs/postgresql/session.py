@@ -13,11 +13,11 @@ from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.connect import driver_arguments
 from incremental_assets.adapters.databases.postgresql.errors import explain
 from incremental_assets.adapters.databases.postgresql.greeting import greet
-from incremental_assets.adapters.databases.postgresql.patience import Patient
+from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import place_of
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
-from incremental_assets.core.interruption import this_process
 
 _NO_SENDER = "permission denied to start WAL sender"
 

@@ -33,6 +33,7 @@ from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.captures.log.lsn import lsn_of, lsn_text
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.captures.log.position import Join
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.config.database_settings import LogTerms
 from incremental_assets.core.errors import (
     IncrementalAssetsError,
@@ -41,7 +42,6 @@ from incremental_assets.core.errors import (
     SourceRefused,
     SourceUnreachable,
 )
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.change_columns import as_in_source
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.table import TableSpec

@@ -19,16 +19,16 @@ from psycopg.pq.abc import PGconn
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import NOT_IN_FORCE, Asked
 from incremental_assets.adapters.databases.postgresql.connect import driver_arguments
-from incremental_assets.adapters.databases.postgresql.patience import SILENT
 from incremental_assets.adapters.databases.postgresql.pinned import pin_session
+from incremental_assets.adapters.databases.postgresql.read_timeout import SILENT
 from incremental_assets.adapters.databases.postgresql.sql import identifier, literal
 from incremental_assets.adapters.databases.sentences import place_of
 from incremental_assets.adapters.logs.postgresql.peek import quoted
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Spool
 from incremental_assets.adapters.logs.postgresql.transactions import BEGIN, COMMIT
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SourceRefused, StageBroken
-from incremental_assets.core.interruption import this_process
 
 _MESSAGE, _KEEPALIVE = ord("w"), ord("k")
 _BEFORE_BYTES = 25

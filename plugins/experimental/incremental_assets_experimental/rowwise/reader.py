@@ -12,7 +12,7 @@ from incremental_assets.adapters.databases.file_reader import FileReader
 from incremental_assets.adapters.databases.local_rows import TEXT_COLUMNS, hashed, hashed_columns, texts
 from incremental_assets.adapters.databases.row_texts import key_text
 from incremental_assets.adapters.spark.own_names import KEY
-from incremental_assets.core.interruption import this_process
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window

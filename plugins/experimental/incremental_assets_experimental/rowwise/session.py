@@ -15,8 +15,8 @@ from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.sentences import place_of, unreachable
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SourceUnreachable
-from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure
@@ -78,7 +78,7 @@ class Session(OneByOne):
         """What `doctor` must know."""
         return self._dialect.facts(self._connection, wanted)
 
-    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+    def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """The SELECT of each read; how the database would answer it, it is not asked."""
         unknown = "; ".join(
             each for each in ("this database is not asked how it would read the rows", self._dialect.note) if each

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.databases.dialect import Numbers
-from incremental_assets.adapters.databases.local_rows import Tally, check_unaltered, sought
+from incremental_assets.adapters.databases.local_rows import Tally, check_unaltered, selected
 from incremental_assets.adapters.databases.spooled_rows import write_rows
 from incremental_assets.adapters.databases.whole import Counted, check_whole
 from incremental_assets.adapters.permissions import scratch_folder
@@ -37,7 +37,7 @@ def open_snapshot(dialect: RowDialect, connection: RowConnection, plan: SyncPlan
             tally = Tally(plan, _comparable)
             condition = rows_of(dialect, plan)
             read = Counted(read_rows(dialect, connection, spec, condition))
-            write_rows(folder / "rows.parquet", spec, tally.seen(sought(plan, iter(read)), partial(raw, spec)))
+            write_rows(folder / "rows.parquet", spec, tally.seen(selected(plan, iter(read)), partial(raw, spec)))
             if one:
                 check_whole(spec.shape, read.count, partial(counted, dialect, connection, spec, condition))
             numbers = Numbers(

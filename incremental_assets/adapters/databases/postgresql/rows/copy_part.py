@@ -21,8 +21,8 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql import connect
 from incremental_assets.adapters.databases.postgresql.asked import trusted
 from incremental_assets.adapters.databases.postgresql.errors import copying_explained
-from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.postgresql.pinned import END, Limits, Terms, pin
+from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.errors import StageBroken

@@ -11,7 +11,7 @@ from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, byte_place, hashes_alike
 from incremental_assets.adapters.databases.postgresql.rows.measure import Hashed, row_hash, row_text
 from incremental_assets.adapters.databases.postgresql.rows.placed import by_index, keys_within, placed
-from incremental_assets.adapters.databases.postgresql.rows.sought_keys import sought_by_index
+from incremental_assets.adapters.databases.postgresql.rows.selected_keys import selected_by_index
 from incremental_assets.adapters.databases.postgresql.sql import Parameters, column, column_of, relation
 from incremental_assets.adapters.databases.postgresql.types import holdable
 from incremental_assets.core.model.key_parts import KeyParts, KeySum
@@ -69,7 +69,7 @@ class HeldKeys:
         rows = relation(self._spec.id)
         if placed_by_value(self._spec):
             found = f"{column(self._spec.key[0])} = ANY(CAST($1 AS bigint[]))"
-        elif sought := sought_by_index(self._columns, texts):
+        elif sought := selected_by_index(self._columns, texts):
             # What the database takes for the same key may be written in another way.
             return (
                 self._texts(f"SELECT {self._text} FROM {sought.keys}, {rows} WHERE {sought.equal}", sought.values)

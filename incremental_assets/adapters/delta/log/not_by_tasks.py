@@ -1,0 +1,23 @@
+"""Why a commit is left to Spark's writer."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+
+class NotByTasks(Exception):
+    """What a table, its log, one of its files or the file system has that is not known here: its words say what."""
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Whatever cannot be read in this block is left to Spark, which reads more kinds of files, or says what is wrong with this one."""
+    try:
+        yield
+    except (FileNotFoundError, UnicodeDecodeError, struct.error, pa.ArrowException) as error:
+        first = next(iter(str(error).splitlines()), "")
+        raise NotByTasks(f"{what} cannot be read here ({type(error).__name__}: {first})") from error

@@ -1,0 +1,107 @@
+"""One batch as one commit of our own, where the table and the batch allow it; else it is Spark's to write."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.tasks import eligible
+from incremental_assets.adapters.delta.tasks.files.unit import Applied, ApplyUnit
+from incremental_assets.adapters.delta.tasks.landing_unit import unit_of
+from incremental_assets.adapters.delta.tasks.matching.applied import together
+from incremental_assets.adapters.delta.tasks.matching.sharing import shares
+from incremental_assets.adapters.delta.tasks.next_version import NextVersion
+from incremental_assets.adapters.delta.writers.choice import Way
+from incremental_assets.adapters.delta.writers.landing import Landing, Written
+from incremental_assets.adapters.delta.writers.merge import withdrawn
+from incremental_assets.adapters.spark.manifest import staged_files
+from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.core.concurrency.cohort import go_apart
+from incremental_assets.core.model.paths import is_local
+
+_TASK = "incremental_assets.adapters.delta.tasks.matching.apply_task"
+_SHARE_TASK = "incremental_assets.adapters.delta.tasks.matching.share_task"
+_log = logging.getLogger(__name__)
+
+
+def written(landing: Landing, way: Way, tasks: Tasks) -> Written | None:
+    """What was committed; None where this commit is Spark's. Raises Overtaken where another writer was first.
+
+    A MERGE may be asked for where it is not known whether any row leaves.
+    """
+    try:
+        return _written(landing, way, tasks)
+    except NotByTasks as why:
+        _log.debug("%s: this commit is Spark's: %s", landing.plan.spec.id, why)
+        go_apart()
+        return None
+
+
+def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
+    if not is_local(landing.path):
+        raise NotByTasks("its lake is in a store")
+    staged = 0 if landing.delivery.batch.in_target else sum(each.bytes for each in staged_files(landing.staged))
+    if way is Way.REWRITE and landing.delivery.batch.rows > eligible.MOST_ROWS:
+        way = Way.REPLACE
+    _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way, staged))
+    state = log_cache.at(landing.path, landing.log.version)
+    _refused(eligible.refused_by_table(state))
+    # Delta's own count has to be asked before the commit.
+    before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0
+    done = Applied() if way is Way.PLACE else _applied(tasks, unit_of(landing, way, state), landing.delivery.batch.rows)
+    note = replace(
+        landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left, marked=done.flagged
+    )
+    info = _info(way, done) | {"isBlindAppend": _is_blind(landing, way)}
+    NextVersion(landing.path, state, note, info, done.actions, done.files).commit(landing.plan.spec)
+    return Written(
+        note,
+        late=lambda: done.late,
+        deleted=before,
+        into_nothing=way is Way.OVERWRITE,
+        landed=(lambda: done.written) if way is Way.REWRITE else None,
+        warnings=(*landing.warnings(), *withdrawn(done.unfit)),
+    )
+
+
+def _applied(tasks: Tasks, unit: ApplyUnit, rows: int) -> Applied:
+    parts = shares(unit, rows)
+    try:
+        return tasks.run(_TASK, unit) if len(parts) == 1 else together(unit, tasks.run_all(_SHARE_TASK, parts))
+    except TasksUnavailable as why:
+        # Where a worker ended, most likely of what it had to hold: the next sync would end like this one, and the one after it.
+        raise NotByTasks(str(why)) from why
+
+
+def _refused(why: str) -> None:
+    if why:
+        raise NotByTasks(why)
+
+
+def _info(way: Way, done: Applied) -> dict[str, Any]:
+    """What the history shows, in the words that Spark's writer has for it, by which `counts` reads either."""
+    metrics = {
+        "numOutputRows": done.written + done.kept + done.flagged,
+        "numDeletedRows": done.marked,
+        "numCopiedRows": 0,
+    }
+    if done.left:
+        metrics = {"numTargetRowsInserted": done.written + done.flagged, "numTargetRowsDeleted": done.marked}
+    metrics |= {"numFiles": sum("add" in each for each in done.actions), "numOutputBytes": done.bytes}
+    return {
+        "operation": "MERGE" if done.left else "WRITE",
+        "operationParameters": {} if done.left else {"mode": "Append" if _adds(way) else "Overwrite"},
+        "operationMetrics": {name: str(value) for name, value in metrics.items()},
+    }
+
+
+def _adds(way: Way) -> bool:
+    return way in (Way.APPEND, Way.PLACE)
+
+
+def _is_blind(landing: Landing, way: Way) -> bool:
+    """Whether nothing of the table was read for it."""
+    return _adds(way) and landing.present.overlap is None
