@@ -24,6 +24,7 @@ MAY_ASK = (
     "core/model/table.py",
     "adapters/databases/",  # the readers behind the captures of a database
     "adapters/logs/",  # and of its log
+    "cli/commands/capture.py",  # the command that is about logs alone
 )
 FLAGS = {"by_transaction", "is_incremental", "compares_rows", "compares_keys"}
 OPENERS = {"position_of", "of_database"}

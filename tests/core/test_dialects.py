@@ -6,6 +6,7 @@ import pytest
 
 from incremental_assets.core.config.dialects import (
     BUILT_IN,
+    OTHERS,
     checked_dialect,
     dialect_of_scheme,
     facts_of,
@@ -16,7 +17,7 @@ from incremental_assets.core.config.dialects import (
 
 
 def test_a_database_of_an_installed_package_is_known_with_what_it_says_of_itself(rowstore: str) -> None:
-    assert known_dialects() == (*BUILT_IN, rowstore)
+    assert known_dialects() == (*BUILT_IN, *OTHERS, rowstore)
     assert (checked_dialect(rowstore), dialect_of_scheme("rows+driver"), kind_of(rowstore)) == (
         rowstore,
         rowstore,
