@@ -50,9 +50,9 @@ def _answered(commands: click.Group, arguments: Sequence[str], out: TextIO, *, a
         return _fail(error, out, as_json=as_json)
 
 
-def _print_answer(answer: Answer, out: TextIO, *, as_json: bool) -> int:
+def _print_answer(answer: Answer, out: TextIO, *, as_json: bool, indent: int | None = 2) -> int:
     if as_json:
-        _print_document(answer.document, out)
+        _print_document(answer.document, out, indent)
     else:
         from incremental_assets.cli.render import show
 
@@ -65,12 +65,7 @@ def _print_answers(answers: Iterator[Answer], out: TextIO, *, as_json: bool) -> 
     """Each as it comes; a document is a line then, so that a reader knows where it ends."""
     code = DONE
     for answer in answers:
-        if as_json:
-            out.write(json.dumps(answer.document, ensure_ascii=False) + "\n")
-            out.flush()
-            code = answer.exit_code
-        else:
-            code = _print_answer(answer, out, as_json=False)
+        code = _print_answer(answer, out, as_json=as_json, indent=None)
     return code
 
 
@@ -122,8 +117,8 @@ def _log(error: BaseException) -> str:
     return file.name
 
 
-def _print_document(document: Any, out: TextIO) -> None:
-    out.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+def _print_document(document: Any, out: TextIO, indent: int | None = 2) -> None:
+    out.write(json.dumps(document, ensure_ascii=False, indent=indent) + "\n")
     out.flush()
 
 

@@ -49,6 +49,11 @@ class Selection:
     positions: Mapping[TableId, Checkpoint] = field(default_factory=dict)
     """Where every table stood when the sources were asked."""
 
+    @property
+    def tables(self) -> tuple[TableId, ...]:
+        """All of them, whether they can be worked on or not."""
+        return (*(spec.id for spec in self.specs), *(trouble.table for trouble in self.troubles))
+
     def of(self, source: str) -> tuple[TableSpec, ...]:
         """The tables of one source that can be worked on."""
         return tuple(spec for spec in self.specs if spec.id.source == source)
@@ -65,15 +70,15 @@ class Selection:
 def selected(runtime: Runtime, patterns: Sequence[str]) -> Selection:
     """Ask each source for its catalogue; one that does not answer does not stop the others. SelectionError for a pattern without a match."""
     found = _asked(runtime, runtime.configuration.sources)
-    tables = [*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)]
-    return found.among(_wanted(patterns, tables, found.unreachable))
+    return found.among(_wanted(patterns, found.tables, found.unreachable))
 
 
 def selected_of(runtime: Runtime, patterns: Sequence[str], sources: Sequence[SourceConfig]) -> Selection:
     """The same of some sources, in which a pattern may match nothing."""
     found = _asked(runtime, sources)
-    tables = [*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)]
-    return found.among({each for each in tables if not patterns or any(matches(pattern, each) for pattern in patterns)})
+    return found.among(
+        {each for each in found.tables if not patterns or any(matches(pattern, each) for pattern in patterns)}
+    )
 
 
 def _asked(runtime: Runtime, sources: Sequence[SourceConfig]) -> Selection:
@@ -110,8 +115,8 @@ def remembered(runtime: Runtime, patterns: Sequence[str]) -> Selection:
         resolved = resolve_all(source, runtime.checkpoints.catalogue(source.name) or ()).as_landed(positions)
         specs += resolved.specs
         troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
-    wanted = _wanted(patterns, [*(spec.id for spec in specs), *(trouble.table for trouble in troubles)], {})
-    return Selection(tuple(specs), tuple(troubles), {}, positions=positions).among(wanted)
+    found = Selection(tuple(specs), tuple(troubles), {}, positions=positions)
+    return found.among(_wanted(patterns, found.tables, {}))
 
 
 def with_problems(answer: Answer, found: Selection) -> Answer:

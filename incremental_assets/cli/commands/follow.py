@@ -64,8 +64,7 @@ class _Following:
         for source in due:
             self._due[source.name] = begun + source.every.total_seconds()
         found = selected_of(self.runtime, self.patterns, due)
-        tables = {*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)}
-        found = found.among({each for each in tables if self._waiting.get(each, (0, 0.0))[1] <= begun})
+        found = found.among({each for each in found.tables if self._waiting.get(each, (0, 0.0))[1] <= begun})
         run_id, done = self._synced(found, begun)
         news = [report for report in done if self._is_news(report)]
         return _answer(run_id, news, begun) if news else None

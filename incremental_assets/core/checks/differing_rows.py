@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.by_log import behind_of, unchanged_of
 from incremental_assets.core.checks.look import Look, look
-from incremental_assets.core.checks.reconcile import CHANGES_ALONE, ONLY_TELLS, settled_windows
+from incremental_assets.core.checks.reconcile import ONLY_TELLS, settled_windows
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.change_columns import keeps_changes
-from incremental_assets.core.model.cures import sync
+from incremental_assets.core.model.cures import check, sync
 from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.row_difference import RowDifference, without_pii
 from incremental_assets.core.model.state import State
@@ -42,7 +42,10 @@ def differing_rows(spec: TableSpec, grid: Grid | None, most: int, ports: Ports) 
     if ports.probe.rows is None:
         raise SelectionError(f"{spec.id}: {ONLY_TELLS}")
     if keeps_changes(spec):
-        raise SelectionError(f"{spec.id}: {CHANGES_ALONE}")
+        raise SelectionError(
+            f"{spec.id}: the copy has every change of each row, and the source shows the last one alone, so that no two rows stand beside each other; "
+            f"{check(spec.id)} compares what the changes come to, and names keys"
+        )
     windows = _windows(spec, grid, state)
     if not windows:
         raise SelectionError(

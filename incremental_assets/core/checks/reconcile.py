@@ -37,7 +37,6 @@ from incremental_assets.core.planning.preflight import check_terms
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.words import agreeing, counted
 
-CHANGES_ALONE = "the copy has every change that the source's log has, and the source shows none but the last of each row, so that the two are not compared"
 ONLY_TELLS = "the source tells what comes, and is not asked for the rows that it has, so that the two are not compared"
 _WITHOUT_KEY = "the copy has every change of a table without a key, and no change says which of its rows are there now, so that the two are not compared"
 _EMPTY = "there is no row in the source and none in the lake"

@@ -259,6 +259,11 @@ def test_a_copy_of_every_change_is_compared_by_what_they_come_to(open_shop: Open
     shop.stand.check("orders")
     with pytest.raises(SelectionError, match="has no windows to repair"):
         shop.stand.repair("orders")
+    with (
+        shop.stand.runtime() as runtime,
+        pytest.raises(SelectionError, match="compares what the changes come to"),
+    ):
+        differing_rows(shop.stand.spec("orders"), None, 10, runtime.ports("shop"))
 
 
 def test_diff_shows_what_has_drifted_and_not_what_has_changed(open_shop: Open) -> None:
