@@ -231,3 +231,20 @@ def test_a_look_imports_neither_spark_nor_arrow(tmp_path: Path) -> None:
         env=os.environ | {"KAFKA_PASSWORD": "s3cret"},
     )
     assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "where"),
+    [
+        ("user: reader", "usr: reader", "$.sources.shop"),
+        ("format: unwrapped", "format: unwraped", "$.sources.shop.topics['shop.stock'].format"),
+        ("dialect: kafka", "dialect: kafak", "$.sources.shop.dialect"),
+    ],
+)
+def test_an_editor_shows_a_mistake_where_it_is(right: str, wrong: str, where: str) -> None:
+    document = yaml.safe_load(FILE.replace(right, wrong))
+    paths = {error.json_path for error in jsonschema.Draft202012Validator(schema()).iter_errors(document)}
+    assert where in paths
+    assert all(path.startswith("$.sources.shop") for path in paths)
+    if "dialect" not in right:
+        assert paths == {where}

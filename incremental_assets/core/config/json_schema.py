@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import time, timedelta
 from functools import reduce
 from operator import or_
@@ -46,7 +47,11 @@ def schema() -> dict[str, Any]:
     body: dict[str, Any] = _tidy(whole.model_json_schema(schema_generator=_Written))
     definitions = body["$defs"]
     for document, names in documents.items():
-        definitions[document.__name__]["properties"]["dialect"] = {"enum": names, "type": "string"}
+        # Of what is none of the others an editor takes the keys of a database, and proposes all.
+        proposed = list(named) if document is DatabaseDocument else names
+        definitions[document.__name__]["properties"]["dialect"] = {"enum": proposed, "type": "string"}
+    sources = body["properties"]["sources"]
+    sources["patternProperties"] = dict.fromkeys(sources["patternProperties"], _by_dialect(documents))
     # A database that is not a file has to have `host` and `user`.
     is_file = {"properties": {"dialect": {"enum": [*files()]}}}
     definitions["DatabaseDocument"] |= {"if": is_file, "else": {"required": ["host", "user"]}}
@@ -54,6 +59,16 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sources.yaml of incremental-assets",
     } | body
+
+
+def _by_dialect(documents: Mapping[type[SourceDocument], Sequence[str]]) -> dict[str, Any]:
+    """The document that the dialect says: of `anyOf` an editor could not tell which key is wrong."""
+    chosen: dict[str, Any] = {"$ref": f"#/$defs/{DatabaseDocument.__name__}"}
+    for document, names in documents.items():
+        if document is not DatabaseDocument:
+            is_this = {"properties": {"dialect": {"enum": list(names)}}, "required": ["dialect"]}
+            chosen = {"if": is_this, "then": {"$ref": f"#/$defs/{document.__name__}"}, "else": chosen}
+    return chosen
 
 
 def inlined() -> dict[str, Any]:
