@@ -381,8 +381,8 @@ def test_a_table_that_is_read_from_the_log_is_a_plain_one_with_an_enforced_key()
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
-        (shape(primary_key=("id",)), "by the log plain tables are read, and this is a view"),
-        (shape(primary_key=("day",), unique_keys=(), splits=False), "by the log plain tables are read"),
+        (shape(primary_key=("id",)), "the log has the changes of tables, and this is a view"),
+        (shape(primary_key=("day",), unique_keys=(), splits=False), "the log has the changes of tables"),
     ],
 )
 def test_what_is_no_plain_table_is_not_read_from_the_log(found: TableShape, sentence: str) -> None:

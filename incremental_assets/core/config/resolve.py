@@ -271,10 +271,14 @@ def _check_key(shape: TableShape, config: TableConfig, cursor: Cursor | None, ke
 
 
 def _check_logged(shape: TableShape, key: tuple[str, ...], *, needed: bool) -> None:
-    if not shape.splits:
+    if not shape.splits and not shape.is_partitioned:
         raise SourceRefused(
-            f"{shape.id}: by the log plain tables are read, and this is a view, a foreign table, or has partitions or children; remove `capture`, "
+            f"{shape.id}: the log has the changes of tables, and this is a view, a foreign table, has a partition that is one, or is granted by its columns; remove `capture`, "
             "and write a cursor or `compare: {every: 1h}`"
+        )
+    if not shape.logged:
+        raise SourceRefused(
+            f"{shape.id}: it, or a partition of it, is UNLOGGED, whose changes are in no log; as its owner run ALTER TABLE … SET LOGGED, or remove `capture`, and write a cursor"
         )
     if needed and not _is_enforced(shape, key):
         raise SourceRefused(

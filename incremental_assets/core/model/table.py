@@ -167,6 +167,11 @@ class TableShape:
     facts: tuple[Fact, ...] | None = None
     """What the catalogue says of how its rows are stored and shown; None where the database was not asked."""
 
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether its rows lie in partitions, each of which is a table of its own (PostgreSQL)."""
+        return self.row_versions and not self.splits
+
     def without(self, names: Collection[str]) -> TableShape:
         """The table as if it had none of these columns."""
         unread = tuple(name for name in self.names if name in names)

@@ -48,8 +48,9 @@ class LoggedShop:
         spark: SparkSession,
         *tables: str,
         more: str = "",
+        published: str = "",
     ) -> LoggedShop:
-        """Each table by its definition; the first is `orders`. `more`: what is configured of each beside the log."""
+        """Each table by its definition; the first is `orders`. `more`: what is configured of each beside the log; `published`: what the publication is made with."""
         names = [table.split()[0] for table in tables]
         slot = f"{SLOT}_{database}"
         terms = f"capture: log, {more}" if more else "capture: log"
@@ -59,7 +60,7 @@ class LoggedShop:
         shop.execute(
             "ALTER ROLE reader REPLICATION",
             *(f"CREATE TABLE {table}" for table in tables),
-            f"CREATE PUBLICATION shop FOR TABLE {', '.join(names)}",
+            f"CREATE PUBLICATION shop FOR TABLE {', '.join(names)} {published}",
             f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')",
         )
         return cls(Stand(shop, spark), slot)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from incremental_assets.adapters.logs.postgresql import changed_rows
-from incremental_assets.adapters.logs.postgresql.fitness import unfit
+from incremental_assets.adapters.logs.postgresql.fitness import keyless, unfit
 from incremental_assets.adapters.logs.postgresql.kinds import TypeId, layout_of
 from incremental_assets.adapters.logs.postgresql.octets import numbers
 from incremental_assets.adapters.logs.postgresql.relation import Kind, Layout, Relation
@@ -111,6 +111,10 @@ class Decoder:
             followed = self.followed[int(oid)]
             terms = changed_rows.Terms(layout, followed.key, followed.old_rows)
             rows = changed_rows.changed(block, found, terms, kinds, stamps)
+            why = keyless(layout, rows, followed.key)
+            if why:
+                self.failed[int(oid)], self._layouts[int(oid)] = why, None
+                continue
             self.rejected += len(rows) - rows.column(REJECT_COLUMN).null_count
             yield Changes(layout, rows)
 

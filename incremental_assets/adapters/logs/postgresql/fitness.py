@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from incremental_assets.adapters.databases.postgresql.sql import identifier, literal
-from incremental_assets.adapters.logs.postgresql.look import Look, Member, Server, SlotState
+from incremental_assets.adapters.logs.postgresql.changes import CODES, Change, change_codes
+from incremental_assets.adapters.logs.postgresql.look import Look, Member, Publication, Server, SlotState
 from incremental_assets.adapters.logs.postgresql.relation import Identity, Layout
 from incremental_assets.adapters.logs.postgresql.slot import Slot
+from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.errors import SourceExchanged, SourceRefused, SourceUnreachable
 from incremental_assets.core.model.cures import LOAD_AGAIN
@@ -39,11 +44,28 @@ def check_log(found: Look, slot: Slot, position: int | None, server: Server | No
     _check_slot(found, slot, position)
 
 
+def check_partitioned(publication: Publication, table: str, slot: Slot) -> str:
+    """Why the changes of a table that is partitioned cannot be read, with the cure; empty where they can."""
+    if publication.via_root:
+        return ""
+    return (
+        f"the publication {slot.publication} has the changes of {table} as those of its partitions; run {via_root(slot)}, "
+        f"and load the tables that were read from it again with {LOAD_AGAIN}"
+    )
+
+
+def via_root(slot: Slot) -> str:
+    """The statement after which changes of partitions are those of the table that is partitioned."""
+    return f"ALTER PUBLICATION {identifier(slot.publication)} SET (publish_via_partition_root = true)"
+
+
 def check_table(member: Member | None, table: str, slot: Slot, key: Sequence[str], columns: Collection[str]) -> str:
     """Why a table's changes cannot be read, with the cure; empty where they can. `columns`: those that its copy has."""
     publication = identifier(slot.publication)
     if member is None:
         return f"{table} is not in the publication {slot.publication}; as its owner run ALTER PUBLICATION {publication} ADD TABLE {table}"
+    if member.is_inherited:
+        return f"other tables inherit from {table}, whose rows it shows too, and the log has their changes as those of other tables; read it by a cursor or by `compare`"
     if member.filtered:
         return f"the publication {slot.publication} filters the rows of {table}, so that the copy would lack some; publish it without WHERE"
     if member.narrowed:
@@ -91,6 +113,20 @@ def unfit(layout: Layout, key: Sequence[str]) -> str:
             f"owner run ALTER TABLE {table} REPLICA IDENTITY FULL, or DEFAULT where that is the primary key, then load the table again with {LOAD_AGAIN}"
         )
     return ""
+
+
+def keyless(layout: Layout, rows: pa.Table, key: Sequence[str]) -> str:
+    """Why it is not known which row is gone, with the cure; empty where it is. A partition may have another identity than the table, and it counts."""
+    gone = rows.filter(pc.equal(change_codes(rows), CODES[Change.DELETE]))
+    gone = gone.filter(pc.is_null(gone.column(REJECT_COLUMN)))
+    missing = [name for name in key if gone.column(name).null_count]
+    if not missing:
+        return ""
+    table = f"{layout.relation.schema}.{layout.relation.name}"
+    return (
+        f"{table}: a partition of it has a REPLICA IDENTITY that does not show {', '.join(missing)}, by which its copy identifies rows, so that the log does not say which row is "
+        f"gone; as its owner run ALTER TABLE … REPLICA IDENTITY DEFAULT for that partition, then load the table again with {LOAD_AGAIN}"
+    )
 
 
 def _check_publication(found: Look, slot: Slot) -> None:

@@ -31,7 +31,8 @@ from incremental_assets.adapters.logs.postgresql.standing import leave, standing
 from incremental_assets.adapters.logs.postgresql.versions_file import versions_file
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.adapters.spark.read_part import ReadPart
-from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.captures.database.observation import DatabaseObservation, numbers
+from incremental_assets.core.captures.database.parts import joined
 from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
 from incremental_assets.core.captures.log.position import Join, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log
@@ -69,9 +70,14 @@ class LoggedProbe(SqlProbe):
         seen = iter(self._log.seen(logged)) if logged else iter(())
         plain = super().observe(looks)
         return tuple(
-            _with_log(found, next(seen)) if look.spec.capture == LOG else found
+            self._with_log(look, found, next(seen)) if look.spec.capture == LOG else found
             for look, found in zip(looks, plain, strict=True)
         )
+
+    def _with_log(self, look: ObserveRequest, found: DatabaseObservation, seen: LogSeen) -> LogObservation:
+        new = joined(look.state, found.parts)
+        seen = replace(seen, empty=self._log.empty(numbers(new))) if new else seen
+        return LogObservation(**{each.name: getattr(found, each.name) for each in fields(found)}, log=seen)
 
     def logs(self, specs: Sequence[TableSpec]) -> tuple[LogSeen | None, ...]:
         """What the log says of each."""
@@ -122,10 +128,6 @@ def changed_keys(log: SourceLog, spec: TableSpec, state: State) -> ChangedKeys:
 def _is_there(look: ObserveRequest, seen: LogSeen) -> bool:
     at = look.state.position if look.state else None
     return isinstance(at, LogPosition) and at.lsn is not None and seen.flushed <= at.lsn
-
-
-def _with_log(found: DatabaseObservation, seen: LogSeen) -> LogObservation:
-    return LogObservation(**{each.name: getattr(found, each.name) for each in fields(found)}, log=seen)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.logs.postgresql.relation import Identity
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.core.captures.log.lsn import lsn_of
+from incremental_assets.core.model.table import TableId
 
 _WITH_SCHEMAS = 150_000
 """Since this version a publication may name schemas."""
@@ -53,7 +54,7 @@ SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relreplident::text, co
              ORDER BY a.attnum),
        ARRAY(SELECT a.attname::text FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
              WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate ORDER BY a.attnum),
-       r.oid IS NOT NULL, {columns}, pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+       r.oid IS NOT NULL, {columns}, c.relkind <> 'p' AND EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhparent = c.oid), pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 FROM pg_publication AS p JOIN pg_publication_tables AS t ON t.pubname = p.pubname
 JOIN pg_namespace AS n ON n.nspname = t.schemaname JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.tablename
 {joins}
@@ -120,6 +121,8 @@ class Member:
     """Whether the publication names it, and not its schema or all tables: the server then refuses to make it UNLOGGED."""
     columns_written: str = ""
     """Changes whenever the catalogue's entry of a column is written, whatever it then says."""
+    is_inherited: bool = False
+    """Whether other tables inherit from it: it shows their rows too, and the log has their changes as those of other tables."""
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
@@ -133,7 +136,12 @@ class Publication:
     unpublished: tuple[str, ...]
     """Kinds of changes that it leaves out."""
     via_root: bool
+    """Whether it has changes of a partition as those of the table that is partitioned."""
     members: tuple[Member, ...]
+
+    def member(self, table: TableId) -> Member | None:
+        """The table as it belongs to the publication."""
+        return next((each for each in self.members if (each.schema, each.name) == (table.schema, table.name)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +244,9 @@ def _publication(asked: Asked, slot: Slot, facts: Mapping[str, Any], joined: str
             tuple(deferrable),
             by_name=by_name,
             columns_written=written,
+            is_inherited=inherited,
         )
-        for oid, schema, name, identity, joined_by, filtered, narrowed, identifying, computed, deferrable, by_name, written, _ in rows
+        for oid, schema, name, identity, joined_by, filtered, narrowed, identifying, computed, deferrable, by_name, written, inherited, _ in rows
     )
     kinds = ("insert", "update", "delete", "truncate")
     unpublished = tuple(kind for kind in kinds if not facts.get(f"pub{kind}"))

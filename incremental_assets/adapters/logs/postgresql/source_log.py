@@ -15,7 +15,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.logs.postgresql.alone import alone
 from incremental_assets.adapters.logs.postgresql.disk import RESTORE, written_to
-from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_table
+from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_partitioned, check_table
 from incremental_assets.adapters.logs.postgresql.following import Following, Record, forget, record, record_in
 from incremental_assets.adapters.logs.postgresql.joining import TAKEN, Snapshot
 from incremental_assets.adapters.logs.postgresql.look import Holder, Look, Member, holders, look
@@ -52,6 +52,7 @@ _POLL_SECONDS = 0.2
 _TURN_SECONDS = 900.0
 """A backlog of hours is decoded within that, and tables that ask meanwhile wait."""
 _WRITTEN = "SELECT pg_current_wal_insert_lsn()::text"
+_EMPTY = "SELECT o::bigint FROM unnest($1::oid[]) AS o WHERE pg_relation_size(o) = 0"
 _FLUSHED = "SELECT pg_current_wal_flush_lsn()::text"
 
 
@@ -164,6 +165,11 @@ class SourceLog:
             self._wait_until_durable(asked, self._shown(asked))
         return self.read_on(spec, oid, landed)
 
+    def empty(self, parts: Sequence[int]) -> frozenset[int]:
+        """Those of these partitions, by their numbers, that have no row, nor had one since they were last emptied."""
+        with self._asked() as asked:
+            return frozenset(oid for (oid,) in asked.execute(_EMPTY, (list(parts),)))
+
     def holders(self) -> tuple[Holder, ...]:
         """What is open in the source for the longest time."""
         with self._asked() as asked:
@@ -273,11 +279,14 @@ class SourceLog:
         )
 
     def _member(self, spec: TableSpec, found: Look) -> tuple[Member | None, str]:
-        members = found.publication.members if found.publication else ()
-        member = next((each for each in members if (each.schema, each.name) == (spec.id.schema, spec.id.name)), None)
-        return member, check_table(
-            member, f"{spec.id.schema}.{spec.id.name}", self.slot, spec.key, as_in_source(spec).shape.names
+        member = found.publication.member(spec.id) if found.publication else None
+        table = f"{spec.id.schema}.{spec.id.name}"
+        why = (
+            check_partitioned(found.publication, table, self.slot)
+            if found.publication and spec.shape.is_partitioned
+            else ""
         )
+        return member, why or check_table(member, table, self.slot, spec.key, as_in_source(spec).shape.names)
 
     def _warnings(self, found: Look) -> tuple[str, ...]:
         if found.kept_bytes <= self.terms.max_slot_lag:

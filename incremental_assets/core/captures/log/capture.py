@@ -16,6 +16,7 @@ from incremental_assets.core.captures.database.settled_bound import Settled
 from incremental_assets.core.captures.landed import landed
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
+from incremental_assets.core.captures.log.parts import moved_parts
 from incremental_assets.core.captures.log.position import NOWHERE, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log, shown_by_log
 from incremental_assets.core.errors import SchemaChanged, SelectionError, SourceExchanged
@@ -52,22 +53,26 @@ class LogCapture(DatabaseCapture):
                 f"read everything again with {full_refresh(spec)}"
             )
         begin = None if request.mode is Mode.FULL_REFRESH else at.lsn
-        layout = layout_of(spec)
+        layout, moved = layout_of(spec), ""
         if begin is not None:
             if found.behind is not None:
                 raise found.behind
             _check_same(spec, at, found, layout)
             _check_shown(spec, state)
-            if found.flushed <= begin and not is_repair:
+            moved = _moved(spec, state, seen)
+            if found.flushed <= begin and not is_repair and not moved:
                 reason = f"the log has nothing behind {lsn_text(begin)}"
                 return NothingToDo(reason, *_promise(begin, of_shown(spec)), None, None, warnings=found.warnings)
         elif state is not None:
             # What landed before is replaced: rows that are gone since would stay.
             request = replace(request, mode=Mode.FULL_REFRESH)
         unseen = ("" if begin is None else _unseen(spec, state, at, found)) or of_shown(spec)
+        compares = bool(moved) and spec.traits.one_row_per_key and request.mode is Mode.SYNC
+        if moved and not compares:
+            unseen = unseen or f"{moved} since the last sync, and the log does not tell of their rows"
         reading = LogReading(
             bound=seen.bound,
-            settled=Settled(None, *_promise(found.flushed, unseen)),
+            settled=Settled(None, *_promise(begin if compares and begin else found.flushed, unseen)),
             members=seen.parts.members if seen.parts else None,
             begin=begin,
             number=found.number,
@@ -75,10 +80,10 @@ class LogCapture(DatabaseCapture):
             layout=layout,
             columns_written=found.columns_written,
             join=None if begin is None else at.join,
-            finds_differing=is_repair,
-            finds_gone=is_repair,
+            finds_differing=is_repair or compares,
+            finds_gone=is_repair or compares,
         )
-        warnings = (*identity_hidden(seen.bound), *found.warnings)
+        warnings = (*identity_hidden(seen.bound), *found.warnings, *([_announced(moved)] if compares else []))
         return SyncPlan(spec, request, commit_ids, reading, state, warnings)
 
     def accepted(self, plan: SyncPlan, snapshot: object) -> SyncPlan:
@@ -91,6 +96,8 @@ class LogCapture(DatabaseCapture):
         if reading.finds_differing:
             # A history follows them by the copy: no change of the log has brought them.
             stays = replace(_position(plan.previous), behind=None, lacked=None)
+            if plan.request.mode is Mode.SYNC:
+                stays = replace(stays, members=reading.members)
             return landed(plan, stays, replace(read, compared=None))
         position = LogPosition(
             lsn=found.end,
@@ -101,6 +108,7 @@ class LogCapture(DatabaseCapture):
             join=found.join,
             behind=reading.begin,
             lacked=reading.join,
+            members=reading.members,
         )
         return landed(plan, position, read)
 
@@ -180,6 +188,17 @@ def _altered(spec: TableSpec, state: State | None, kind: str) -> tuple[str, ...]
     return alterations(state.definition, [fact for fact in spec.shape.facts if fact.name.startswith(kind)])
 
 
+def _moved(spec: TableSpec, state: State | None, seen: DatabaseObservation) -> str:
+    """What was done since the last sync to partitions as a whole, as part of a sentence; empty where nothing was."""
+    moved = moved_parts(_position(state), seen.parts, _log_of(spec, seen).empty)
+    means = _altered(spec, state, _FILE) if spec.shape.is_partitioned else ()
+    return moved or told(means)
+
+
+def _announced(moved: str) -> str:
+    return f"{moved} since the last sync, and the log does not tell of their rows: all rows are compared once with the copy, by hashes, and those that differ are read again"
+
+
 def _unseen(spec: TableSpec, state: State | None, at: LogPosition, found: LogSeen) -> str:
     """Why changes may be missing in the log, where the rows have another file, of which it tells TRUNCATE alone; empty where none can be.
 
@@ -193,7 +212,7 @@ def _unseen(spec: TableSpec, state: State | None, at: LogPosition, found: LogSee
             f"{spec.id}: {told(means)} and a column was altered since the last sync, and no log tells whether ALTER TABLE has computed its values anew; "
             f"load the table again with {full_refresh(spec)}"
         )
-    if found.always_logged:
+    if found.always_logged or spec.shape.is_partitioned:
         return ""
     return (
         f"{told(means)} since the last sync, and the publication does not name the table, so that it may have been UNLOGGED for a while, whose changes are in no log: "

@@ -59,7 +59,7 @@ class LogPosition(DatabasePosition):
         return LogPosition()
 
     def to_json(self) -> dict[str, Any]:
-        """Its own alone, of which nothing is a database's."""
+        """Its own, and of what a database's has the partitions alone."""
         return {
             "position": {
                 "lsn": _text(self.lsn),
@@ -70,6 +70,7 @@ class LogPosition(DatabasePosition):
                 "join": _document(self.join),
                 "behind": _text(self.behind),
                 "lacked": _document(self.lacked),
+                "members": None if self.members is None else list(self.members),
             }
         }
 
@@ -87,6 +88,7 @@ class LogPosition(DatabasePosition):
             # An earlier release kept neither.
             behind=_lsn(own.get("behind")),
             lacked=_join(own.get("lacked")),
+            members=None if own.get("members") is None else tuple(own["members"]),
         )
 
 

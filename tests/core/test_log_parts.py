@@ -1,0 +1,34 @@
+"""Which partitions have come with rows, or left, since a table was last read from the log."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.core.captures.database.observation import Parts
+from incremental_assets.core.captures.log.parts import moved_parts
+from incremental_assets.core.captures.log.position import LogPosition
+
+FIRST, AGAIN, SECOND = 7 | 1 << 32, 7 | 2 << 32, 8 | 1 << 32
+"""The partition of the number 7, the same when it was detached and attached again, and another."""
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "empty", "told"),
+    [
+        ((FIRST,), (FIRST,), (), ""),
+        ((FIRST,), (FIRST, SECOND), (), "1 partition came with rows"),
+        ((FIRST,), (FIRST, SECOND), (8,), ""),
+        ((FIRST, SECOND), (FIRST,), (), "1 partition left"),
+        ((FIRST,), (AGAIN,), (), "1 partition came with rows"),
+        ((FIRST,), (SECOND,), (), "1 partition came with rows and 1 partition left"),
+        ((FIRST, SECOND), (), (), "2 partitions left"),
+    ],
+)
+def test_what_came_and_left(known: tuple[int, ...], now: tuple[int, ...], empty: tuple[int, ...], told: str) -> None:
+    assert moved_parts(LogPosition(members=known), Parts(now), frozenset(empty)) == told
+
+
+def test_without_a_look_at_them_nothing_is_said() -> None:
+    assert moved_parts(LogPosition(members=None), Parts((FIRST,)), frozenset()) == ""
+    assert moved_parts(LogPosition(members=(FIRST,)), None, frozenset()) == ""
+    assert LogPosition.from_json(LogPosition(members=(FIRST,)).to_json()).members == (FIRST,)
