@@ -20,10 +20,11 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status
+from incremental_assets.core.planning.target import NO_TABLE
 from incremental_assets.core.ports import Probe
 from incremental_assets.core.preview.pending import Blocked, Pending, located, look_over
 from incremental_assets.core.syncing.delay import delay
-from incremental_assets.core.syncing.foreign_changes import NO_TABLE, look_for
+from incremental_assets.core.syncing.foreign_changes import look_for
 from incremental_assets.core.syncing.idle import keep
 from incremental_assets.defs.opened import Opened
 

@@ -16,11 +16,12 @@ from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.tasks.files import staged_rows
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing
 from incremental_assets.adapters.spark.manifest import StagedFile
-from incremental_assets.core.syncing import recovery
+from incremental_assets.core.planning.target import AsLeft, LastCommit, Target
+from incremental_assets.core.syncing import foreign_changes, recovery
 from tests.adapters import test_manifest, test_ownership, test_transaction_log
 from tests.adapters.tasks import test_log_state
 from tests.adapters.tasks.tables import Table
-from tests.core import test_absences
+from tests.core import test_absences, test_other_hands
 from tests.core.stories import UPSERT
 
 Patch = pytest.MonkeyPatch
@@ -45,6 +46,10 @@ def _whatever_is_there(folder: str) -> list[StagedFile]:
 
 def _by_sequence_alone(log: TableLog) -> bool:
     return log.last_sequence(log.app_id) >= 0
+
+
+def _by_version_alone(relied: AsLeft, target: Target) -> str:
+    return "older" if target.version < relied.version else ""
 
 
 VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
@@ -83,6 +88,24 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     "nobody owns a table": (
         lambda patch: patch.setattr(Ownership, "check", lambda *_: None),
         lambda folder: test_ownership.test_tables_are_owned_one_by_one(folder / "lake", folder),
+    ),
+    "an older copy is known by its version alone": (
+        lambda patch: patch.setattr(foreign_changes, "other_version", _by_version_alone),
+        lambda _: (
+            test_other_hands.test_an_older_copy_in_the_tables_place_stops_the_sync_whatever_maintenance_has_made_of_its_version(
+                3
+            )
+        ),
+    ),
+    "a table stands where its version does": (
+        lambda patch: patch.setattr(LastCommit, "is_of", lambda last, left, _: last.version == left.version),
+        lambda _: test_other_hands.test_a_table_that_stands_still_is_known_by_its_last_commit(),
+    ),
+    "a checkpoint is what its name says": (
+        lambda patch: patch.setattr(log_cache, "check_checkpoint", lambda *_: None),
+        lambda folder: test_log_state.test_an_older_checkpoint_in_the_place_of_a_newer_one_is_named(
+            _table(folder), 0, "or remove it: the log is complete without"
+        ),
     ),
     "a fence makes the table where the lake is gone": (
         lambda patch: patch.setattr(recovery, "check_ours", lambda *_: None),

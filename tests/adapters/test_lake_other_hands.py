@@ -16,6 +16,7 @@ from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import RowCounts
+from incremental_assets.core.planning.target import LastCommit
 from tests.adapters.batches import APP, EVENTS, ORDERS, Desk
 from tests.snapshots import as_read
 
@@ -56,6 +57,13 @@ def test_a_table_that_has_forgotten_its_sequences_keeps_its_rows(
     assert (log.last_sequence(APP), target.seq, target.landed) == (-1, 1, True)
     assert desk.land(spec, [(20, "a", 20)]).rows == RowCounts(read=1, inserted=1)
     assert desk.rows(spec) == sorted([*rows, (20, "a", 20)], key=str)
+
+
+def test_the_last_commit_is_told_and_whose_it_is_without_the_log_being_read(desk: Desk) -> None:
+    commit = desk.land(ORDERS, [(1, "a", 10)])
+    assert desk.lake.last_commit(ORDERS) == LastCommit(commit.version, APP, desk.previous.seq)
+    desk.sql("ALTER TABLE {t} SET TBLPROPERTIES ('who' = 'me')", ORDERS)
+    assert desk.lake.last_commit(ORDERS) == LastCommit(commit.version + 1)
 
 
 def test_maintenance_is_harmless(desk: Desk) -> None:

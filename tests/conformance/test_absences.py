@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.paths import staging_path
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Ports, Stage
 from tests.conformance.conftest import OpenStand
@@ -122,6 +123,77 @@ def test_the_hint_at_the_last_checkpoint_is_lost(stand: OpenStand, new_process: 
     for name in NAMES:
         desk.assert_equal(name)
     desk.assert_tidy(*NAMES)
+
+
+def _put_back(desk: Stand, older: Path, name: str) -> None:
+    shutil.rmtree(desk.shop.lake(name))
+    shutil.copytree(older / name, desk.shop.lake(name))
+
+
+def _maintained(desk: Stand, name: str, until: int) -> None:
+    while desk.versions(name)[-1] < until:
+        DeltaTable(desk.shop.lake(name)).alter.set_table_properties({"theirs": "1"}, raise_if_not_exists=False)
+
+
+def _older_and_maintained(desk: Stand, older: Path, name: str) -> None:
+    last = desk.versions(name)[-1]
+    _put_back(desk, older, name)
+    _maintained(desk, name, last)
+
+
+def _older_and_maintained_more(desk: Stand, older: Path, name: str) -> None:
+    last = desk.versions(name)[-1]
+    _put_back(desk, older, name)
+    _maintained(desk, name, last + 2)
+
+
+def _newest_replaced(desk: Stand, _older: Path, name: str) -> None:
+    last = desk.versions(name)[-1]
+    (desk.shop.lake(name) / "_delta_log" / f"{last:020d}.json").unlink()
+    _maintained(desk, name, last)
+
+
+def _exchanged(desk: Stand, _older: Path, name: str) -> None:
+    if name == NAMES[0]:
+        one, other = (desk.shop.lake(each) for each in NAMES)
+        one.rename(desk.shop.folder / "one")
+        other.rename(one)
+        (desk.shop.folder / "one").rename(other)
+
+
+OLDER: dict[str, Callable[[Stand, Path, str], None]] = {
+    "older, and maintained up to the version of before": _older_and_maintained,
+    "older, and maintained beyond it": _older_and_maintained_more,
+    "without its newest commit, in whose place is one of maintenance": _newest_replaced,
+    "exchanged with another one": _exchanged,
+}
+
+
+@scenario(
+    "T20",
+    "The copy is an older one that was put back, or lacks its newest commit, and another writer's maintenance has brought its version up to what it was; or two copies are exchanged",
+    holds="the next sync stops, also of a table that stands still, and says what it is; nothing is written over it; with its folder moved away `--full-refresh` makes the table equal",
+)
+@pytest.mark.parametrize("harm", OLDER)
+def test_an_older_copy_with_as_high_a_version(stand: OpenStand, harm: str, new_process: Callable[[], None]) -> None:
+    desk = _landed(stand)
+    shutil.copytree(desk.lake / "shop" / "public", desk.shop.folder / "older")
+    desk.execute(*(f"UPDATE {name} SET note = 'b', at = now() WHERE id <= 3" for name in NAMES))
+    desk.land()
+    for name in NAMES:
+        OLDER[harm](desk, desk.shop.folder / "older", name)
+    new_process()
+    words = ("taken its place",) if harm.startswith("exchanged") else ("restored from an older copy",)
+    for report in desk.sync().values():
+        assert_told(report, *words, "nothing was written", "--full-refresh")
+    desk.execute(*(f"INSERT INTO {name} VALUES (51, 'c')" for name in NAMES))
+    for report in desk.sync().values():
+        assert_told(report, *words, "nothing was written", "--full-refresh")
+    for name in NAMES:
+        shutil.rmtree(desk.shop.lake(name))
+    desk.land(mode=Mode.FULL_REFRESH)
+    for name in NAMES:
+        desk.assert_equal(name)
 
 
 class _Robbed:

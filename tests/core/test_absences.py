@@ -5,7 +5,7 @@ import pytest
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.syncing.foreign_changes import NO_TABLE
+from incremental_assets.core.planning.target import NO_TABLE, LastCommit
 from tests.core.stories import BOTH, assert_equal, die, one_more, three_orders
 from tests.scenario import ORDERS
 
@@ -23,7 +23,7 @@ def test_a_lake_that_is_gone_behind_a_dead_run_is_not_made_anew(spec: TableSpec,
     for _ in range(2):
         with pytest.raises(TargetChanged, match="the table is gone from the lake"):
             world.sync(spec)
-        assert world.lake.version(spec) == NO_TABLE
+        assert world.lake.last_commit(spec) == LastCommit(NO_TABLE)
     world.lake.tables[ORDERS] = kept
     world.sync(spec)
     assert_equal(world)

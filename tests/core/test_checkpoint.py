@@ -6,6 +6,7 @@ import pytest
 
 from incremental_assets.core.planning.events import Checkpoint, Event, OpenIntent
 from incremental_assets.core.planning.report import Status
+from incremental_assets.core.planning.target import AsLeft
 from tests.fakes.ledger import fold
 from tests.ports.stories import (
     APP,
@@ -30,7 +31,7 @@ def test_a_table_without_events_stands_nowhere() -> None:
 
 
 def test_a_sync_leaves_its_state_its_target_and_its_report() -> None:
-    assert fold(sync(0)) == Checkpoint(APP, 0, state(0, 1), ("lake-id", 0), None, report(Status.LANDED, 0, 0))
+    assert fold(sync(0)) == Checkpoint(APP, 0, state(0, 1), AsLeft("lake-id", 0, 0), None, report(Status.LANDED, 0, 0))
 
 
 @pytest.mark.parametrize(
@@ -80,8 +81,8 @@ def test_the_newest_state_is_in_force_and_events_without_one_leave_it() -> None:
 
 def test_a_reset_forgets_the_target_and_a_landed_event_without_one_keeps_it() -> None:
     assert fold([*sync(0), reset()]).target is None
-    assert fold([*sync(0), reset(), *sync(1)]).target == ("lake-id", 1)
-    assert fold([*sync(0), rebuilt(7), landed_late(1)]).target == ("lake-id", 40)
+    assert fold([*sync(0), reset(), *sync(1)]).target == AsLeft("lake-id", 1, 1)
+    assert fold([*sync(0), rebuilt(7), landed_late(1)]).target == AsLeft("lake-id", 40, 40)
     assert fold([*sync(0), reset(), landed_late(1)]).target is None
 
 

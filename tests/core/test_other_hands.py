@@ -1,5 +1,7 @@
 """What does a sync do about a copy that another writer has changed, replaced or removed?"""
 
+from copy import deepcopy
+
 import pytest
 
 from incremental_assets.core.errors import TargetChanged
@@ -96,4 +98,45 @@ def test_a_copy_that_was_removed_while_the_source_stood_still_stops_the_sync() -
     world.sync(UPSERT)
     world.lake.drop(ORDERS)
     with pytest.raises(TargetChanged, match="gone from the lake"):
+        world.sync(UPSERT)
+
+
+@pytest.mark.parametrize("maintained", [1, 3])
+def test_an_older_copy_in_the_tables_place_stops_the_sync_whatever_maintenance_has_made_of_its_version(
+    maintained: int,
+) -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    older = deepcopy(world.lake.tables[ORDERS])
+    one_more(world)
+    world.sync(UPSERT)
+    world.lake.tables[ORDERS] = older
+    for _ in range(maintained):
+        world.lake.foreign(ORDERS, "OPTIMIZE")
+    one_more(world, "mary")
+    with pytest.raises(TargetChanged, match="restored from an older copy"):
+        world.sync(UPSERT)
+    assert len(world.rows(ORDERS)) == 3
+
+
+def test_maintenance_after_a_sync_that_had_nothing_to_land_stops_nothing() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    world.sync(UPSERT)
+    world.lake.foreign(ORDERS, "OPTIMIZE")
+    one_more(world)
+    world.sync(UPSERT)
+    assert len(world.rows(ORDERS)) == 4
+
+
+def test_a_table_that_stands_still_is_known_by_its_last_commit() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    older = deepcopy(world.lake.tables[ORDERS])
+    one_more(world)
+    world.sync(UPSERT)
+    assert world.sync(UPSERT).status is Status.IDLE
+    world.lake.tables[ORDERS] = older
+    world.lake.foreign(ORDERS, "OPTIMIZE")
+    with pytest.raises(TargetChanged, match="restored from an older copy"):
         world.sync(UPSERT)

@@ -24,6 +24,7 @@ from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableId, TableShape
 from incremental_assets.core.planning.events import Checkpoint
+from incremental_assets.core.planning.target import AsLeft
 from tests.core.mistakes import NOW, in_table
 
 TYPES = {
@@ -274,7 +275,9 @@ def test_a_table_that_the_source_cannot_describe_is_named_where_it_is_wanted_and
 
 def test_a_synced_table_that_the_source_has_no_more_is_missed() -> None:
     orders, returns = TableId("shop", "public", "orders"), TableId("shop", "public", "returns")
-    landed = {table: Checkpoint(target=("id", 3)) for table in (orders, returns, TableId("web", "public", "other"))}
+    landed = {
+        table: Checkpoint(target=AsLeft("id", 3)) for table in (orders, returns, TableId("web", "public", "other"))
+    }
     resolved = resolve_all(source(), (shape(),))
     (missed,) = vanished(source(), resolved, landed)
     assert missed.table == returns

@@ -18,9 +18,8 @@ from incremental_assets.core.model.table import Column, Strategy, TableId, Table
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
-from incremental_assets.core.planning.target import Commit, Target
+from incremental_assets.core.planning.target import NO_TABLE, Commit, LastCommit, Target
 from incremental_assets.core.ports import Snapshot
-from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 from tests.fakes.auditor import FakeAuditor
 from tests.fakes.delta_table import DeltaTable, LogEntry
 from tests.fakes.history import FakeHistorian
@@ -74,10 +73,13 @@ class FakeLake(FakeAuditor, FakeHistorian):
             columns=tuple(TargetColumn(name, kind) for name, kind in self.columns(spec)),
         )
 
-    def version(self, spec: TableSpec) -> int | None:
-        """The last version."""
+    def last_commit(self, spec: TableSpec) -> LastCommit | None:
+        """The last version, and whose it is."""
         table = self.tables.get(spec.id)
-        return NO_TABLE if table is None else table.version
+        if table is None:
+            return LastCommit(NO_TABLE)
+        names = table.log[-1].commit_ids if table.log else None
+        return LastCommit(table.version, names.app_id, names.seq) if names else LastCommit(table.version)
 
     def fence(self, spec: TableSpec, commit_ids: CommitIds, state: State | None) -> None:
         """An empty commit; the table is made if there is none, since a sleeping run may be about to make it."""

@@ -15,6 +15,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
+from incremental_assets.core.planning.target import AsLeft
 
 ORDERS = TableId("shop", "public", "orders")
 TWIN = TableId("shop", "public.orders", "x")
@@ -84,7 +85,9 @@ def staged(seq: int, *, table: TableId = ORDERS, run: str = "run") -> Event:
 
 def landed(seq: int, *, table: TableId = ORDERS, run: str = "run") -> Event:
     told = report(Status.LANDED, seq, seq, table=table, run=run)
-    return Event(table, EventKind.LANDED, run, seq, f"batch-{seq}", APP, state(seq, seq + 1), told, ("lake-id", seq))
+    return Event(
+        table, EventKind.LANDED, run, seq, f"batch-{seq}", APP, state(seq, seq + 1), told, AsLeft("lake-id", seq, seq)
+    )
 
 
 def landed_late(seq: int, *, run: str = "next") -> Event:
@@ -113,7 +116,9 @@ def reset(*, seq: int = 0) -> Event:
 
 
 def rebuilt(seq: int) -> Event:
-    return Event(ORDERS, EventKind.REBUILT, "run", seq, app_id="another", state=state(seq, 2), target=("lake-id", 40))
+    return Event(
+        ORDERS, EventKind.REBUILT, "run", seq, app_id="another", state=state(seq, 2), target=AsLeft("lake-id", 40, 40)
+    )
 
 
 def sync(seq: int, *, table: TableId = ORDERS) -> list[Event]:

@@ -14,6 +14,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
+from incremental_assets.core.planning.target import AsLeft
 from incremental_assets.core.ports import Checkpoints
 from tests.ports.stories import (
     APP,
@@ -60,7 +61,7 @@ def test_a_table_never_heard_of_stands_nowhere(open_door: Doors) -> None:
 
 def test_what_one_process_records_another_reads_back_to_the_last_field(open_door: Doors) -> None:
     tell(open_door(), *sync(4))
-    expected = Checkpoint(APP, 4, state(4, 5), ("lake-id", 4), None, report(Status.LANDED, 4, 4))
+    expected = Checkpoint(APP, 4, state(4, 5), AsLeft("lake-id", 4, 4), None, report(Status.LANDED, 4, 4))
     assert open_door().position(ORDERS) == expected
     assert open_door().positions() == {ORDERS: expected}
 
@@ -96,14 +97,14 @@ def test_a_reset_forgets_the_target_until_something_lands(open_door: Doors) -> N
     tell(door, *sync(0), reset())
     assert (door.position(ORDERS).target, door.position(ORDERS).state) == (None, reset().state)
     tell(door, *sync(1))
-    assert door.position(ORDERS).target == ("lake-id", 1)
+    assert door.position(ORDERS).target == AsLeft("lake-id", 1, 1)
 
 
 def test_what_was_rebuilt_from_the_lake_stays_in_force(open_door: Doors) -> None:
     door = open_door()
     tell(door, *sync(0), rebuilt(7), landed_late(1))
     position = door.position(ORDERS)
-    assert (position.last_seq, position.state, position.target) == (7, state(7, 2), ("lake-id", 40))
+    assert (position.last_seq, position.state, position.target) == (7, state(7, 2), AsLeft("lake-id", 40, 40))
 
 
 def test_how_far_a_copy_was_verified_is_kept_until_it_is_verified_again(open_door: Doors) -> None:
@@ -264,11 +265,11 @@ def test_where_a_run_left_a_table_is_told_whatever_came_after_it(open_door: Door
     first, second = door.position_after(ORDERS, "run"), door.position_after(ORDERS, "idle")
     assert first is not None
     assert second is not None
-    assert (first.state, first.target) == (state(0, 1), ("lake-id", 0))
-    assert (second.state, second.target) == (state(0, 3), ("lake-id", 0))
+    assert (first.state, first.target) == (state(0, 1), AsLeft("lake-id", 0, 0))
+    assert (second.state, second.target) == (state(0, 3), AsLeft("lake-id", 0, 0))
     later = door.position_after(ORDERS, "later")
     assert later is not None
-    assert (later.state, later.target) == (state(1, 2), ("lake-id", 1))
+    assert (later.state, later.target) == (state(1, 2), AsLeft("lake-id", 1, 1))
 
 
 def test_what_was_recorded_since_a_run_is_told_in_its_order(open_door: Doors) -> None:
@@ -296,11 +297,11 @@ def test_after_a_reset_no_version_is_known_to_be_a_runs_own(open_door: Doors) ->
 
 def test_after_another_source_was_accepted_the_version_of_the_copy_is_still_known(open_door: Doors) -> None:
     door = open_door()
-    tell(door, *sync(0), replace(reset(), target=("lake-id", 0)), idle(3, run="idle"))
-    assert door.position(ORDERS).target == ("lake-id", 0)
+    tell(door, *sync(0), replace(reset(), target=AsLeft("lake-id", 0, 0)), idle(3, run="idle"))
+    assert door.position(ORDERS).target == AsLeft("lake-id", 0, 0)
     found = door.position_after(ORDERS, "idle")
     assert found is not None
-    assert (found.state, found.target) == (state(0, 3), ("lake-id", 0))
+    assert (found.state, found.target) == (state(0, 3), AsLeft("lake-id", 0, 0))
 
 
 def test_the_drift_that_a_check_has_found_is_kept_through_the_landing_of_its_repair(open_door: Doors) -> None:

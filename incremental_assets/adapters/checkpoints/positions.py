@@ -23,7 +23,7 @@ from sqlalchemy import (
     select,
 )
 
-from incremental_assets.adapters.checkpoints.rows import report_from
+from incremental_assets.adapters.checkpoints.rows import report_from, target_of
 from incremental_assets.adapters.checkpoints.tables import (
     among,
     checkpoints,
@@ -90,10 +90,9 @@ def position_after(connection: Connection, table: TableId, run_id: str) -> Check
         c.event.in_([EventKind.RESET.value, *(kind.value for kind in TARGET_KINDS)]),
         c.target_table_id.is_not(None) | (c.event == EventKind.RESET.value),
     )
-    has_target = target is not None and target.target_table_id is not None
     return Checkpoint(
         state=state_of(state.state) if state is not None else None,
-        target=(target.target_table_id, target.target_version) if has_target else None,
+        target=target_of(target),
     )
 
 
@@ -111,7 +110,7 @@ def _positions(
                 app_id=mark.app_id or "",
                 last_seq=-1 if mark.last_seq is None else mark.last_seq,
                 state=state_of(state.state) if state else None,
-                target=(target.target_table_id, target.target_version) if target and target.target_table_id else None,
+                target=target_of(target),
                 open=OpenIntent(mark.open_seq, mark.open_batch_id, bool(mark.is_staged)) if mark.is_open else None,
                 last_report=report_from(table, report.report) if report else None,
             ),
@@ -135,7 +134,9 @@ def _rows(connection: Connection, ids: Iterable[int]) -> dict[int, Any]:
     ordered = sorted(ids)
     for first in range(0, len(ordered), _AT_ONCE):
         some = ordered[first : first + _AT_ONCE]
-        query = select(c.event_id, c.state, c.target_table_id, c.target_version, c.report).where(c.event_id.in_(some))
+        query = select(c.event_id, c.state, c.target_table_id, c.target_version, c.target_seq, c.report).where(
+            c.event_id.in_(some)
+        )
         found.update((row.event_id, row) for row in connection.execute(query))
     return found
 

@@ -21,6 +21,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
+from incremental_assets.core.planning.target import AsLeft
 from incremental_assets.core.strategies import Strategy
 
 
@@ -32,7 +33,7 @@ def sync_id(table: TableId) -> str:
 
 def row_of(event: Event) -> dict[str, Any]:
     """The row of an event, but for its id and its times, which the database gives."""
-    table_id, version = event.target or (None, None)
+    table_id, version, seq = event.target or (None, None, None)
     row: dict[str, Any] = {
         **names_of(event.table),
         "sync_id": sync_id(event.table),
@@ -44,6 +45,7 @@ def row_of(event: Event) -> dict[str, Any]:
         "detail": _clean(event.detail),
         "target_table_id": table_id,
         "target_version": version,
+        "target_seq": seq,
     }
     if event.report is not None:
         row |= _report_columns(event.report)
@@ -55,7 +57,6 @@ def row_of(event: Event) -> dict[str, Any]:
 def event_of(row: Any) -> Event:
     """The event of a row."""
     table = table_of(row)
-    target = (row.target_table_id, row.target_version) if row.target_table_id is not None else None
     return Event(
         table=table,
         kind=EventKind(row.event),
@@ -65,9 +66,16 @@ def event_of(row: Any) -> Event:
         app_id=row.app_id,
         state=state_of(row.state) if row.state else None,
         report=report_from(table, row.report) if row.report else None,
-        target=target,
+        target=target_of(row),
         detail=row.detail,
     )
+
+
+def target_of(row: Any) -> AsLeft | None:
+    """The target of a row."""
+    if row is None or row.target_table_id is None:
+        return None
+    return AsLeft(row.target_table_id, row.target_version, row.target_seq)
 
 
 def report_from(table: TableId, text: str) -> SyncReport:

@@ -84,6 +84,7 @@ checkpoints = Table(
     Column("rows_quarantined", BigInteger),
     Column("target_table_id", Text),
     Column("target_version", BigInteger),
+    Column("target_seq", BigInteger),
     Column("started_at", Instant),
     Column("completed_at", Instant),
     Column("seconds", Double),

@@ -21,7 +21,7 @@ from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
 from incremental_assets.adapters.delta.layout import layout
-from incremental_assets.adapters.delta.log.idle_look import last_version
+from incremental_assets.adapters.delta.log.idle_look import last_commit
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, open_log
 from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.quarantine.held import concerned
@@ -41,7 +41,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
-from incremental_assets.core.planning.target import Commit, Target
+from incremental_assets.core.planning.target import Commit, LastCommit, Target
 from incremental_assets.core.ports import Snapshot
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             log.columns(),
         )
 
-    def version(self, spec: TableSpec) -> int | None:
-        """The target's last version, by a listing of its log: -1 where there is none, None where only a session could list it."""
-        return last_version(table_path(self._lake, spec.id))
+    def last_commit(self, spec: TableSpec) -> LastCommit | None:
+        """The target's last commit, by a listing of its log and the beginning of one file; None where only a session could list it."""
+        return last_commit(table_path(self._lake, spec.id))
 
     def fence(self, spec: TableSpec, commit_ids: CommitIds, state: State | None) -> None:
         """Commit an empty batch under `commit_ids`, so that a sleeping run's lower sequence can never commit again."""

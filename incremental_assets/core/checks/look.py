@@ -9,6 +9,7 @@ from incremental_assets.core.checks.unequal import unequal
 from incremental_assets.core.differences.differing import Differing, bounds_of, differing, differing_at, differing_now
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.target import LastCommit
 from incremental_assets.core.ports import Ports
 
 
@@ -26,15 +27,15 @@ class Look:
     version: int | None = None
     """The version of the copy before the look, which saw this one or a later one; None where only a session knows it."""
 
-    def is_of(self, version: int | None) -> bool:
+    def is_of(self, last: LastCommit | None) -> bool:
         """Whether it is a look at this very version, by keys."""
-        return self.found is not None and self.version is not None and self.version == version
+        return self.found is not None and last is not None and self.version == last.version
 
 
 def look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:
     """A large table whose keys are whole numbers is counted by these, so that no row is hashed twice to tell which differ; others by window first."""
-    version = ports.reader.version(spec)
-    return replace(_look(spec, windows, ports), over=tuple(windows), version=version)
+    before = ports.reader.last_commit(spec)
+    return replace(_look(spec, windows, ports), over=tuple(windows), version=before.version if before else None)
 
 
 def _look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:

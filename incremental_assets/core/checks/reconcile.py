@@ -34,6 +34,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
 from incremental_assets.core.model.window import Window, cut, merge
 from incremental_assets.core.planning.preflight import check_terms
+from incremental_assets.core.planning.target import AsLeft
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.words import agreeing, counted
 
@@ -180,7 +181,7 @@ def _lower(one: CursorValue | None, other: CursorValue | None) -> CursorValue | 
     return None if one is None or other is None else min(one, other)
 
 
-def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports: Ports) -> Drift:
+def _whole(spec: TableSpec, state: State, target: AsLeft | None, ports: Ports) -> Drift:
     """A table that is read whole may differ from a source that has changed since; what another writer wrote into the copy is drift."""
     whole = Window(None, None)
     found = ports.reader.inspect(spec, target[1] if target else None)

@@ -57,13 +57,18 @@ def repair_table(
     windows = _settled(spec, grid, [piece.window for piece in known.drifted], ports) if known.drifted else ()
     if not windows:
         return _nothing(spec, run_id, "no check has found drift that is still there")
-    before = just_seen if just_seen and just_seen.is_of(ports.reader.version(spec)) else None
+    before = just_seen if just_seen and just_seen.is_of(ports.reader.last_commit(spec)) else None
     if before is None and spec.traits.one_row_per_key:
         before = look(spec, windows, ports)
     windows = before.over if before else windows
     report = _repaired(spec, run_id, merge(windows), before, ports)
-    version = ports.reader.version(spec)
-    alone = before and before.version is not None and version == before.version + (report.status is Status.LANDED)
+    last = ports.reader.last_commit(spec)
+    alone = (
+        before
+        and before.version is not None
+        and last is not None
+        and last.version == before.version + (report.status is Status.LANDED)
+    )
     left = reconcile(spec, grid, ports, windows, before if alone else None)
     remember_windows(spec, left, ports.checkpoints)
     return Repaired(report, left, merge(windows))

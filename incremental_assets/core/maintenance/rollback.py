@@ -22,7 +22,7 @@ from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, RollBack
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.schema_changes import rolled_back_changes
-from incremental_assets.core.planning.target import Target
+from incremental_assets.core.planning.target import AsLeft, Target
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.following import follow
 from incremental_assets.core.syncing.foreign_changes import not_ours
@@ -64,7 +64,7 @@ def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncRe
             schema_changes=state.changed,
         )
         landed = replace(event, kind=EventKind.LANDED, state=state, report=report, detail=report.reason)
-        lease.record(replace(landed, target=(commit.table_id, commit.version)))
+        lease.record(replace(landed, target=AsLeft(commit.table_id, commit.version, seq)))
     return report
 
 
@@ -133,7 +133,7 @@ def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | N
         raise SelectionError(
             f"{spec.id}: the copy had been reset when run {to_run!r} ended, so that its version is not known; choose another run"
         )
-    table_id, version = position.target
+    table_id, version, _ = position.target
     if not target.app_id:
         raise TargetChanged(not_ours(spec))
     if table_id != target.table_id:

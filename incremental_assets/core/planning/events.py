@@ -8,6 +8,7 @@ from enum import StrEnum
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.planning.target import AsLeft
 
 
 class EventKind(StrEnum):
@@ -46,8 +47,8 @@ class Event:
     app_id: str = ""
     state: State | None = None
     report: SyncReport | None = None
-    target: tuple[str, int] | None = None
-    """Table id and version of the target right after it, for LANDED and REBUILT, and for a RESET that accepts another source."""
+    target: AsLeft | None = None
+    """The target right after it, for LANDED and REBUILT, and for a RESET that accepts another source."""
     detail: str = ""
 
 
@@ -68,7 +69,7 @@ class Checkpoint:
     last_seq: int = -1
     """The highest sequence ever announced; the next one is above it."""
     state: State | None = None
-    target: tuple[str, int] | None = None
+    target: AsLeft | None = None
     open: OpenIntent | None = None
     last_report: SyncReport | None = None
     """The last finished sync: landed, idle or failed."""

@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.report import RowCounts
+
+
+class AsLeft(NamedTuple):
+    """A table of the lake right after something was committed to it, or was found there."""
+
+    table_id: str
+    version: int
+    seq: int | None = None
+    """The last sequence committed to it; None where an earlier release has not recorded it."""
+
+
+NO_TABLE = -1
+"""The last version where there is no table."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastCommit:
+    """The last version of a table, and whose commit it is; of another writer's only the version is known."""
+
+    version: int
+    app_id: str = ""
+    seq: int | None = None
+
+    def is_of(self, left: AsLeft, app_id: str) -> bool:
+        """Whether this is certainly the commit with which a table was left."""
+        is_known = left.seq is None or (self.app_id, self.seq) == (app_id, left.seq)
+        return self.version == left.version and is_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +54,11 @@ class Target:
     """Whether a batch of ours ever landed: before that it holds no rows, or those of an unfinished first load."""
     columns: tuple[TargetColumn, ...] = ()
     """Its columns, those that syncs add included."""
+
+    @property
+    def as_left(self) -> AsLeft:
+        """What the checkpoint table keeps of it."""
+        return AsLeft(self.table_id, self.version, self.seq)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
-from incremental_assets.core.planning.target import Commit, Target
+from incremental_assets.core.planning.target import Commit, LastCommit, Target
 from incremental_assets.core.ports.keys import CopyKeys, PlacedRows
 from incremental_assets.core.ports.source import Snapshot
 
@@ -29,8 +29,8 @@ class LakeReader(Protocol):
     def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
         """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""
 
-    def version(self, spec: TableSpec) -> int | None:
-        """The target's last version, by a listing of its log: -1 where there is none, None where only a session could list it."""
+    def last_commit(self, spec: TableSpec) -> LastCommit | None:
+        """The target's last commit, by a listing of its log and the beginning of one file; None where only a session could list it."""
 
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
         """The commit that landed a batch, if it did."""

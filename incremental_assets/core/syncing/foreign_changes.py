@@ -9,11 +9,8 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.target import Target
+from incremental_assets.core.planning.target import NO_TABLE, AsLeft, Target
 from incremental_assets.core.ports import LakeReader
-
-NO_TABLE = -1
-"""The answer of `Lake.version` if there is no table."""
 
 
 def knows_less(position: Checkpoint, target: Target) -> bool:
@@ -39,13 +36,17 @@ def other_hand(position: Checkpoint, target: Target | None) -> str:
     return rows_changed(target) if relied is not None or position.state is None else ""
 
 
-def other_version(relied: tuple[str, int], target: Target) -> str:
+def other_version(relied: AsLeft, target: Target) -> str:
     """Whether the table has been replaced: by a new one, or by an older copy of itself."""
-    table_id, version = relied
+    table_id, version, seq = relied
     if target.table_id != table_id:
         return "the table was recreated"
     if target.version < version:
         return f"the table is at version {target.version}, before the {version} of the last sync: it was restored from an older copy"
+    # Versions grow again by whatever is done to an older copy. One that has forgotten its sequences, after something landed, tells nothing.
+    is_told = target.seq >= 0 or not target.landed
+    if seq is not None and target.seq < seq and is_told:
+        return f"the table lacks the last sync (its sequence is {target.seq}, and {seq} had landed): it was restored from an older copy"
     return ""
 
 
@@ -60,9 +61,11 @@ def not_ours(spec: TableSpec) -> str:
 
 
 def stands(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> bool:
-    """Whether the copy is certainly as the last sync left it, by the log's last version alone; a store is not queried, as that takes long."""
-    found = lake.version(spec)
-    return position.target is None or found is None or found == position.target[1]
+    """Whether the copy is certainly as the last sync left it, by the log's last commit alone; a store is not queried, as that takes long."""
+    if position.target is None:
+        return True
+    found = lake.last_commit(spec)
+    return found is None or found.is_of(position.target, position.app_id)
 
 
 def seen_in(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> str:
@@ -104,12 +107,12 @@ def look_for(
         if position.target is None or position.open is not None:
             continue
         try:
-            found = lake.version(spec)
+            found = lake.last_commit(spec)
         except IncrementalAssetsError as error:
             yield spec, NO_TABLE, str(error)
             continue
-        if found is None or found in (position.target[1], known.get(spec.id)):
+        if found is None or found.is_of(position.target, position.app_id) or found.version == known.get(spec.id):
             continue
-        yield spec, found, seen_in(spec, position, lake)
+        yield spec, found.version, seen_in(spec, position, lake)
         if time.monotonic() >= ends:
             return

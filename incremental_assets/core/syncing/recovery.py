@@ -11,7 +11,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, OpenIntent
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.planning.target import Commit, Target
+from incremental_assets.core.planning.target import AsLeft, Commit, Target
 from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.following import catch_up
 from incremental_assets.core.syncing.foreign_changes import (
@@ -77,7 +77,7 @@ def as_the_lake_knows(position: Checkpoint, target: Target) -> Checkpoint:
         app_id=target.app_id,
         last_seq=max(position.last_seq, target.seq),
         state=state,
-        target=(target.table_id, target.version),
+        target=target.as_left,
         rebuilt=f"the checkpoint table knew less of this table than the lake does, so its position was taken from there: {_found(target)}",
     )
 
@@ -88,7 +88,7 @@ def check_untouched(spec: TableSpec, request: Request, before: Target | None, no
         return
     if now is None:
         raise _changed(spec, "the table is gone from the lake")
-    what = other_version((before.table_id, before.version), now) or rows_changed(now)
+    what = other_version(before.as_left, now) or rows_changed(now)
     if what:
         raise _changed(spec, what)
 
@@ -159,7 +159,11 @@ def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: Open
         return replace(names, kind=EventKind.LANDED, report=report)
     # At its own version, not at the fence's: changes by another writer in between must still be noticed.
     return replace(
-        names, kind=EventKind.LANDED, state=commit.state, report=report, target=(commit.table_id, commit.version)
+        names,
+        kind=EventKind.LANDED,
+        state=commit.state,
+        report=report,
+        target=AsLeft(commit.table_id, commit.version, left.seq),
     )
 
 

@@ -16,6 +16,7 @@ from incremental_assets.core.planning.plan import CommitIds, Renaming, Request
 from incremental_assets.core.planning.renames import renamed, renames_of
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.schema_changes import rule_of
+from incremental_assets.core.planning.target import AsLeft
 from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.following import follow
 from incremental_assets.core.syncing.recovery import agree
@@ -50,5 +51,5 @@ def rename_columns(spec: TableSpec, request: Request, lease: Lease, ports: Ports
         schema_changes=changes,
     )
     landed = replace(event, kind=EventKind.LANDED, state=state, report=report)
-    lease.record(replace(landed, target=(commit.table_id, commit.version)))
+    lease.record(replace(landed, target=AsLeft(commit.table_id, commit.version, names.seq)))
     return report

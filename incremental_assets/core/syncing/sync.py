@@ -11,7 +11,7 @@ from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns, check_shrink
 from incremental_assets.core.planning.report import RowCounts, SyncReport
-from incremental_assets.core.planning.target import Target
+from incremental_assets.core.planning.target import AsLeft, Target
 from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
@@ -65,8 +65,8 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     phases.enter("apply")
     unmoved = batch.rows == 0 and target is not None and target.landed and not plan.overwrites
     commit = None if unmoved else ports.writer.apply(plan, batch, state)
-    at = commit or target
-    rows, version = commit.rows if commit else RowCounts(), at.version if at else None
+    left = AsLeft(commit.table_id, commit.version, commit_ids.seq) if commit else target.as_left if target else None
+    rows, version = commit.rows if commit else RowCounts(), left.version if left else None
     warnings = (*batch.warnings, *(commit.warnings if commit else ()))
     history = follow_commit(plan, ports.historian, phases) if commit else None
     report = SyncReport.landed(plan, state.position.watermark, rows, version, warnings)
@@ -75,6 +75,6 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, commit_ids.batch_id)
     landed = replace(intent, kind=EventKind.LANDED, state=state, report=report)
-    lease.record(replace(landed, target=(at.table_id, at.version) if at else None))
+    lease.record(replace(landed, target=left))
     phases.enter("landed")
     return report

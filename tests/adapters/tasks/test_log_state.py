@@ -18,7 +18,7 @@ from pyroaring import BitMap64
 from incremental_assets.adapters.delta.log import log_cache, z85
 from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
 from incremental_assets.adapters.delta.log.commit_text import ACTIONS
-from incremental_assets.adapters.delta.log.idle_look import last_version
+from incremental_assets.adapters.delta.log.idle_look import last_commit
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.vector_file import file_of
@@ -124,9 +124,20 @@ def test_a_damaged_checkpoint_is_named_with_what_helps(table: Table, damage: str
         (log(table) / f"{version:020d}.json").unlink()
     checkpoint = log(table) / f"{2:020d}.checkpoint.parquet"
     checkpoint.write_bytes(checkpoint.read_bytes()[:-20] if damage == "cut" else b"")
-    for look in (lambda: log_cache.latest(str(table.path)), lambda: last_version(str(table.path))):
+    for look in (lambda: log_cache.latest(str(table.path)), lambda: last_commit(str(table.path))):
         with pytest.raises(TargetChanged, match=rf"{checkpoint}: .*{cure}"):
             look()
+
+
+@pytest.mark.parametrize(("cleaned", "cure"), [(0, "or remove it: the log is complete without"), (2, "or move ")])
+def test_an_older_checkpoint_in_the_place_of_a_newer_one_is_named(table: Table, cleaned: int, cure: str) -> None:
+    DeltaTable(table.path, version=1).create_checkpoint()
+    older = log(table) / f"{1:020d}.checkpoint.parquet"
+    older.rename(log(table) / f"{2:020d}.checkpoint.parquet")
+    for version in range(cleaned):
+        (log(table) / f"{version:020d}.json").unlink()
+    with pytest.raises(TargetChanged, match=rf"{2:020d}.checkpoint.parquet: .* lacks what {2:020d}.json .*{cure}"):
+        log_cache.latest(str(table.path))
 
 
 def test_a_checkpoint_of_which_this_is_only_the_first_file_is_sparks_to_read(table: Table) -> None:
@@ -143,7 +154,7 @@ def test_a_commit_that_is_not_whole_is_named_and_no_commit_of_nothing(table: Tab
     commit = log(table) / f"{version:020d}.json"
     whole = commit.read_bytes()
     commit.write_bytes({"empty": b"", "cut": whole[:-20], "blank": b"\n \n", "no actions": b"[]\n"}[damage])
-    for look in (lambda: log_cache.latest(str(table.path)), lambda: last_version(str(table.path))):
+    for look in (lambda: log_cache.latest(str(table.path)), lambda: last_commit(str(table.path))):
         with pytest.raises(TargetChanged, match=rf"{commit}: this version .*restore that file .*move .*/table away"):
             look()
 
@@ -188,7 +199,7 @@ def test_a_version_whose_files_are_not_those_of_its_checksum_is_named(table: Tab
 @pytest.mark.parametrize("missing", [0, 1])
 def test_a_hole_in_the_log_is_named_and_not_the_end_of_it(table: Table, missing: int) -> None:
     (log(table) / f"{missing:020d}.json").unlink()
-    for look in (lambda: log_cache.latest(str(table.path)), lambda: last_version(str(table.path))):
+    for look in (lambda: log_cache.latest(str(table.path)), lambda: last_commit(str(table.path))):
         with pytest.raises(TargetChanged, match=f"{missing:020d}.json: .*(lacks its first version|missing in the log)"):
             look()
 
@@ -212,7 +223,9 @@ def test_versions_that_are_put_together_besides_are_not_needed(table: Table) -> 
     (log(table) / f"{1:020d}.{2:020d}.compacted.json").write_text("{}")
     seen = log_cache.latest(str(table.path))
     assert seen is not None
-    assert seen.state.version == last_version(str(table.path)) == 2
+    last = last_commit(str(table.path))
+    assert last is not None
+    assert seen.state.version == last.version == 2
 
 
 def test_names_that_two_writers_encode_differently_are_one_file(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from incremental_assets.adapters.delta.log.listing import Listing
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
 from incremental_assets.adapters.delta.log.plain_file import check_plain
 from incremental_assets.adapters.new_file import as_ours
+from incremental_assets.core.errors import TargetChanged
 
 Action = Mapping[str, Any]
 
@@ -88,10 +89,15 @@ def check_whole(listing: Listing, number: int, name: str) -> None:
         end = opened.read()
     if size >= _SMALLEST and begin == end == _PARQUET:
         return
+    raise no_checkpoint(listing, number, f"this checkpoint is cut, or is no Parquet file ({size} bytes)")
+
+
+def no_checkpoint(listing: Listing, number: int, what: str) -> TargetChanged:
+    """The error for a checkpoint that is none of its version."""
     earlier = listing.checkpoint(number - 1)
     is_needed = any(each not in listing.commits for each in range(earlier + 1, number + 1))
     cure = "" if is_needed else "remove it: the log is complete without this checkpoint"
-    raise damaged(listing.log, name, f"this checkpoint is cut, or is no Parquet file ({size} bytes)", cure)
+    return damaged(listing.log, listing.checkpoints[number][0], what, cure)
 
 
 def _read(path: Path) -> Iterator[Action]:

@@ -1,35 +1,49 @@
-"""The last version of a log, and whether its files look whole: by their names and ends, as a look at a table that stands still reads no more."""
+"""The last commit of a log, and whether its files look whole: by their names, ends, and one beginning, as a look at a table that stands still reads no more."""
 
 from __future__ import annotations
+
+import re
 
 from incremental_assets.adapters.delta.log.checkpoint import check_whole
 from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.listing import Listing, commit_name, listed
-from incremental_assets.adapters.delta.log.plain_file import plain_end
+from incremental_assets.adapters.delta.log.plain_file import plain_end, plain_start
 from incremental_assets.core.model.paths import is_local
-from incremental_assets.core.syncing.foreign_changes import NO_TABLE
+from incremental_assets.core.planning.target import NO_TABLE, LastCommit
 
 _END = 8
-"""Bytes of a commit that are read: line feeds may follow its last action."""
+"""Bytes at the end of a commit that are read: line feeds may follow its last action."""
+_START = 4096
+"""Bytes at its beginning, where what it says of itself stands in all commits of ours."""
+_OURS = re.compile(rb'\\"incremental_assets\\":\d+,\\"kind\\":\\"\w+\\",\\"app_id\\":\\"([^"\\]+)\\",\\"seq\\":(\d+),')
 
 
-def last_version(path: str) -> int | None:
-    """The last version of a local table: -1 where there is no table; None for one in a store. Raises TargetChanged where a file that a reader needs is missing, empty or cut."""
+def last_commit(path: str) -> LastCommit | None:
+    """The last commit of a local table; None for one in a store. Raises TargetChanged where a file that a reader needs is missing, empty or cut."""
     if not is_local(path):
         return None
     try:
         names = listed(path)
     except FileNotFoundError:
-        return NO_TABLE
+        return LastCommit(NO_TABLE)
     if names.last < 0:
-        return NO_TABLE
+        return LastCommit(NO_TABLE)
     names.check_contiguous()
     begin = names.checkpoint(names.last)
     for name in names.checkpoints.get(begin, ()):
         check_whole(names, begin, name)
     for version in range(begin + 1, names.last + 1):
         _check_end(names, version)
-    return names.last
+    return _told(names)
+
+
+def _told(names: Listing) -> LastCommit:
+    """Nothing but the version of a commit that is another writer's, or that only a checkpoint tells of."""
+    try:
+        found = _OURS.search(plain_start(names.log / commit_name(names.last), _START))
+    except FileNotFoundError:
+        found = None
+    return LastCommit(names.last, found[1].decode(), int(found[2])) if found else LastCommit(names.last)
 
 
 def _check_end(names: Listing, version: int) -> None:

@@ -17,7 +17,7 @@ from incremental_assets.adapters.delta.log.listing import Listing, commit_name, 
 from incremental_assets.adapters.delta.log.log_state import LogState, commit_path
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
 from incremental_assets.adapters.delta.log.plain_file import check_plain
-from incremental_assets.adapters.delta.log.version_checksum import check_version, newest_checksum
+from incremental_assets.adapters.delta.log.version_checksum import check_checkpoint, check_version, newest_checksum
 
 _TABLES = 1024
 """Kept at the most; the one that was looked at longest ago goes first."""
@@ -119,6 +119,7 @@ def _begun(names: Listing, version: int) -> Seen:
     state.apply(actions)
     if number >= 0:
         _check_described(names, state)
+        check_checkpoint(names, state)
     return Seen(state, {})
 
 

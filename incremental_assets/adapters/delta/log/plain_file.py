@@ -31,6 +31,12 @@ def plain_end(file: Path, count: int) -> tuple[int, bytes]:
         os.close(descriptor)
 
 
+def plain_start(file: Path, count: int) -> bytes:
+    """The first of the file's bytes. Raises as `plain_text`."""
+    with os.fdopen(_opened(file), "rb") as opened:
+        return opened.read(count)
+
+
 def check_plain(file: Path) -> None:
     """Checks a file that a library is about to open. Raises FileNotFoundError, and TargetChanged for what is no regular file or may not be read."""
     os.close(_opened(file))
