@@ -17,6 +17,7 @@ from tests.adapters.source import Source, planned
 
 MAKE = (
     "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.at := now(); RETURN NEW; END$$",
+    "CREATE FUNCTION stamp_if_it_differs() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF row(NEW.*) IS DISTINCT FROM row(OLD.*) THEN NEW.at := now(); END IF; RETURN NEW; END$$",
     "CREATE FUNCTION stamp_in_tokyo() RETURNS trigger LANGUAGE plpgsql SET timezone TO 'Asia/Tokyo' AS $$BEGIN NEW.at := now(); RETURN NEW; END$$",
     "CREATE FUNCTION other() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.v := 1; RETURN NEW; END$$",
     "CREATE FUNCTION whatever() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW := NEW #= 'x'; RETURN NEW; END$$",
@@ -41,6 +42,17 @@ MAKE = (
     "CREATE TRIGGER s BEFORE UPDATE ON conditional FOR EACH ROW WHEN (OLD.v IS DISTINCT FROM NEW.v) EXECUTE FUNCTION stamp()",
     "CREATE TABLE if_it_differs (at timestamptz DEFAULT now(), v int)",
     "CREATE TRIGGER s BEFORE UPDATE ON if_it_differs FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION stamp()",
+    "CREATE DOMAIN ratio AS numeric",
+    "CREATE DOMAIN price AS numeric(10, 2)",
+    "CREATE TYPE mood AS ENUM ('ok')",
+    "CREATE TABLE if_rows_differ (at timestamptz DEFAULT now(), a int, b text, c price, d char(3)[], e mood, f numeric(5), g bytea)",
+    "CREATE TRIGGER s BEFORE UPDATE ON if_rows_differ FOR EACH ROW EXECUTE FUNCTION stamp_if_it_differs()",
+    "CREATE TABLE if_equal_is_alike (at timestamptz DEFAULT now(), r ratio[])",
+    "CREATE TRIGGER s BEFORE UPDATE ON if_equal_is_alike FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION stamp()",
+    "CREATE TABLE if_rows_are_alike (at timestamptz DEFAULT now(), span interval)",
+    "CREATE TRIGGER s BEFORE UPDATE ON if_rows_are_alike FOR EACH ROW EXECUTE FUNCTION stamp_if_it_differs()",
+    "CREATE TABLE if_bytes_differ (at timestamptz DEFAULT now(), r float8)",
+    "CREATE TRIGGER s BEFORE UPDATE ON if_bytes_differ FOR EACH ROW WHEN (OLD.* *<> NEW.*) EXECUTE FUNCTION stamp()",
     "CREATE TABLE of_columns (at timestamptz DEFAULT now(), v int)",
     "CREATE TRIGGER s BEFORE UPDATE OF v ON of_columns FOR EACH ROW EXECUTE FUNCTION stamp()",
     "CREATE TABLE in_tokyo (at timestamp DEFAULT now())",
@@ -66,6 +78,7 @@ MAKE = (
     "ALTER TABLE inherited_1 ALTER at DROP DEFAULT",
 )  # fmt: skip
 
+BY_EQUALS = "compares by `=`, which takes different values of '{}' for the same: have it compare rows by `*<>`"
 FOUND = {
     "by_domain": ("now", ""),
     "whole_seconds": ("now", ""),
@@ -77,6 +90,10 @@ FOUND = {
     "always": ("now", "now"),
     "conditional": ("now", "the trigger s, which stamps 'at', runs on a condition"),
     "if_it_differs": ("now", "now"),
+    "if_rows_differ": ("now", "now"),
+    "if_equal_is_alike": ("now", f"the trigger s, which stamps 'at', {BY_EQUALS.format('r')}"),
+    "if_rows_are_alike": ("now", f"the trigger s, which stamps 'at', {BY_EQUALS.format('span')}"),
+    "if_bytes_differ": ("now", "now"),
     "of_columns": ("now", "the trigger s, which stamps 'at', runs only where certain columns are written"),
     "in_tokyo": ("now", "the trigger s may give 'at' another value than the database's own time"),
     "with_others": ("now", "now"),

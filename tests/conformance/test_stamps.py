@@ -12,6 +12,32 @@ from tests.conformance.two_tables import GUARD
 from tests.conformance.worlds import World
 from tests.shop import touching
 
+UNSTAMPED = {
+    "PostgreSQL": (
+        (
+            "CREATE FUNCTION stamps() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.at := now(); RETURN NEW; END$$",
+            "CREATE TRIGGER stamps BEFORE UPDATE ON things FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION stamps()",
+        ),
+        "UPDATE things SET amount = 1.00",
+        "compares by `=`, which takes different values of 'amount' for the same",
+    ),
+    "MariaDB": (
+        ("ALTER TABLE things MODIFY at timestamp(6) NOT NULL DEFAULT NOW(6) ON UPDATE NOW(6)",),
+        "UPDATE others SET id = 2",
+        "the foreign key its_other changes its rows",
+    ),
+    "SQLite": (
+        (
+            "CREATE TRIGGER ends AFTER UPDATE ON things BEGIN SELECT RAISE(IGNORE) WHERE NEW.amount = 2; END",
+            "CREATE TRIGGER stamps AFTER UPDATE ON things BEGIN UPDATE things SET at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = NEW.id; END",
+            "DROP TRIGGER ends",
+            "CREATE TRIGGER ends AFTER UPDATE ON things BEGIN SELECT RAISE(IGNORE) WHERE NEW.amount = 2; END",
+        ),
+        "UPDATE things SET amount = 2",
+        "the trigger ends may end a write before it is stamped",
+    ),
+}
+"""What stamps updates, a change that it does not stamp all the same, and why the runs promise nothing."""
 CUT = {
     "PostgreSQL": "date_trunc('hour', now())",
     "MariaDB": "(date_format(now(), '%Y-%m-%d %H:00:00'))",
@@ -139,3 +165,32 @@ def test_a_trigger_that_a_migration_switches_off(stand: OpenStand) -> None:
     assert any("incremental-assets check" in warning for warning in at_once.warnings)
     assert "the trigger touch, which stamps 'updated_at', is switched off" in is_off.guarantee_reason
     assert after.warnings == ()
+
+
+@scenario(
+    "T63",
+    "A row changes and the database does not stamp it, though it stamps every other: by `ON UPDATE CASCADE` of a foreign key, as a trigger compares rows by `=` (1.0 and 1.00), "
+    "as another trigger ends the write (`RAISE(IGNORE)`)",
+    holds="every run says `best_effort` and names the foreign key or the trigger, also where the configuration declares how far stamps may lag; the check finds the row",
+)
+def test_a_change_that_the_database_does_not_stamp(world: World, open_world: OpenWorld) -> None:
+    makes, change, why = UNSTAMPED["MariaDB" if world.title == "MySQL" else world.title]
+    refers = ", CONSTRAINT its_other FOREIGN KEY (other) REFERENCES others (id) ON UPDATE CASCADE"
+    desk = open_world(
+        '- "{s}.things:at:{c}!upsert"',
+        "CREATE TABLE others (id int NOT NULL PRIMARY KEY)",
+        f"CREATE TABLE things (id {world.words.numbered}, amount {'numeric' if world.title == 'PostgreSQL' else 'int'}, other int, at {world.words.stamp}{refers})",
+        *makes,
+        "INSERT INTO others VALUES (1)",
+        "INSERT INTO things (amount, other) VALUES (1.0, 1)",
+    )
+    time.sleep(GUARD)
+    first = desk.land()["things"]
+    time.sleep(GUARD)
+    desk.execute(change)
+    second = desk.land()["things"]
+
+    assert [each.guarantee for each in (first, second)] == ["best_effort"] * 2
+    assert why in second.guarantee_reason
+    assert desk.copy("things") != desk.source('SELECT * FROM "things"'), "else this is not what the scenario is about"
+    assert desk.check("things") == 1

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.captures.database.settled_bound import settle
-from incremental_assets.core.captures.database.stamps import CURE, of_stamps, restamped, stamps_seen
+from incremental_assets.core.captures.database.stamps import (
+    CURE,
+    CURE_BY_SOURCE,
+    of_stamps,
+    restamped,
+    stamps_seen,
+    stamps_sentence,
+)
 from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
@@ -23,7 +30,7 @@ from incremental_assets.core.model.stamping import (
     Unit,
     Unproven,
 )
-from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableSpec
+from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableSpec, cursor_of
 from incremental_assets.core.planning.report import Status
 from tests.core.plans import NOON, landed, marks, moment, nothing, placed, planned, seen
 from tests.core.stories import assert_equal, reset
@@ -91,6 +98,20 @@ def test_what_the_source_does_not_show_to_stamp_a_row_is_a_doubt(
     assert reason in found.reason
     held_back = replace(spec, holdback=timedelta(hours=1))
     assert settle(held_back, spec.cursor, seen().bound, None, None).guarantee is not Guarantee.BEST_EFFORT
+
+
+@pytest.mark.parametrize("by_source", [True, False])
+def test_rows_that_the_source_writes_without_a_stamp_are_promised_by_no_declaration(by_source: bool) -> None:
+    spec = by(Stamping(SOURCE, Unproven("a foreign key changes its rows", by_source=by_source)))
+    assert spec.cursor is not None
+    declared = replace(spec, cursor=replace(spec.cursor, within=timedelta(minutes=1)))
+    assert spec.cursor.within is None
+    assert doubt(spec) == "a foreign key changes its rows"
+    assert doubt(declared) == ("a foreign key changes its rows" if by_source else "")
+    found = settle(declared, cursor_of(declared), seen().bound, None, None)
+    assert found.guarantee is (Guarantee.BEST_EFFORT if by_source else Guarantee.SETTLED_WITHIN)
+    sentence = stamps_sentence(spec, doubt(spec), landed=False)
+    assert sentence.endswith(CURE_BY_SOURCE if by_source else CURE)
 
 
 def test_a_column_that_has_no_value_yet_leaves_an_insert_to_its_fallback() -> None:

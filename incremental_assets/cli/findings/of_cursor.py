@@ -13,7 +13,7 @@ from incremental_assets.core.captures.database.doubts import (
     of_numbers,
     of_roles,
 )
-from incremental_assets.core.captures.database.stamps import declared, of_stamps, units_cut
+from incremental_assets.core.captures.database.stamps import cure_of_stamps, declared, of_stamps, units_cut
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
 from incremental_assets.core.model.cures import NO_TEXTS, NO_TEXTS_CURE
 from incremental_assets.core.model.duration import format_duration
@@ -123,7 +123,7 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
         (
             "stamps",
             "" if source.experimental else of_stamps(spec, zone, source.clock),
-            source.cures.stamps,
+            cure_of_stamps(spec, source.cures.stamps),
         ),
         (
             "zone",

@@ -74,6 +74,8 @@ class Unproven:
     """Nothing shows that the source's clock writes it. `why` is a sentence without its end; empty where neither a default nor a trigger writes it at all."""
 
     why: str = ""
+    by_source: bool = False
+    """Whether the source writes such rows itself, so that nobody else stamps them either."""
 
 
 Proof = Stamp | Unproven

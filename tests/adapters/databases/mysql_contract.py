@@ -242,6 +242,56 @@ def test_without_the_privilege_triggers_are_not_shown_and_prove_nothing(shop: Sh
     assert stamped_by(shop)[0] is Guarantee.SETTLED
 
 
+STAMPED = "at datetime(6) NOT NULL DEFAULT NOW(6) ON UPDATE NOW(6)"
+
+
+@pytest.mark.parametrize(
+    ("name", "actions", "passes"),
+    [
+        ("things", "ON UPDATE CASCADE", True),
+        ("things", "ON DELETE SET NULL", True),
+        ("things", "ON UPDATE SET NULL ON DELETE CASCADE", True),
+        ("Thé-Things", "ON UPDATE CASCADE", True),
+        ("things", "ON DELETE CASCADE", False),
+        ("things", "ON UPDATE RESTRICT ON DELETE NO ACTION", False),
+    ],
+)
+def test_rows_that_a_foreign_key_changes_are_stamped_by_nobody(
+    shop: Shop, name: str, actions: str, *, passes: bool
+) -> None:
+    """What the server does is asserted too: the stamp stays as it was, though the column says `ON UPDATE` and a trigger stamps."""
+    shop.execute(
+        "CREATE TABLE others (id int PRIMARY KEY)",
+        f'CREATE TABLE "{name}" (id {NUMBERED}, other int, {STAMPED}, CONSTRAINT its_other FOREIGN KEY (other) REFERENCES others (id) {actions})',
+        f'CREATE TRIGGER touch BEFORE UPDATE ON "{name}" FOR EACH ROW SET NEW.at = NOW(6)',
+        f"GRANT TRIGGER ON {shop.database}.* TO reader@'127.0.0.1'",
+        "INSERT INTO others VALUES (1)",
+        f'INSERT INTO "{name}" (other) VALUES (1)',
+    )
+    found: dict[Strategy, tuple[Guarantee, str]] = {}
+    for strategy, within in ((Strategy.UPSERT, None), (Strategy.UPSERT, timedelta(minutes=1)), (Strategy.APPEND, None)):
+        probe = SqlProbe(shop.address, "shop")
+        settled = planned(
+            probe, spec_of(shop, name, Cursor("at", shop.words.stamps, within=within), strategy=strategy)
+        ).reading.settled
+        probe.close()
+        found[strategy] = settled.guarantee, settled.reason
+        if strategy is Strategy.UPSERT:
+            assert (settled.guarantee is Guarantee.BEST_EFFORT) is passes, within
+            assert ("the foreign key its_other changes its rows" in settled.reason) is passes
+    assert found[Strategy.APPEND][0] is Guarantee.SETTLED
+    if actions == "ON UPDATE CASCADE":
+        before = shop_rows(shop, name)
+        shop.execute("UPDATE others SET id = 2")
+        assert [(other, at) for other, at in shop_rows(shop, name)] == [(2, at) for _, at in before]
+
+
+def shop_rows(shop: Shop, name: str) -> list[Any]:
+    with shop.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f'SELECT other, at FROM "{name}"')
+        return list(cursor.fetchall())
+
+
 def test_a_trigger_that_is_made_anew_between_two_syncs_is_noticed(shop: Shop) -> None:
     shop.execute(
         f"CREATE TABLE things (id {NUMBERED}, note text, at datetime(6) DEFAULT NOW(6))",

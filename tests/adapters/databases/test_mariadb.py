@@ -10,10 +10,13 @@ import pytest
 from incremental_assets.adapters.databases.mysql import catalogue
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.guarantee import Guarantee
+from incremental_assets.core.model.table import Cursor
+from incremental_assets.core.strategies import Strategy
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from tests.adapters.databases.collation_contract import *  # noqa: F403 - of keys that are written in several ways
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
-from tests.adapters.databases.contract import SourceUnreachable, orders
+from tests.adapters.databases.contract import SourceUnreachable, orders, planned, spec_of
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
 from tests.adapters.databases.mysql_contract import Shop, elsewhere, renumbered, state_of
@@ -40,6 +43,28 @@ def stamps(world: Shop) -> Stamps:
 def test_where_tls_is_wanted_a_server_without_it_is_refused(shop: Shop) -> None:
     with pytest.raises(SourceUnreachable, match="no connection under `tls: require`"):
         SqlProbe(replace(shop.address, tls="require"), "shop").catalogue()
+
+
+def test_rows_that_are_left_of_another_have_its_stamp_and_are_not_promised(shop: Shop) -> None:
+    stamped = "at datetime(6) NOT NULL DEFAULT NOW(6) ON UPDATE NOW(6)"
+    shop.execute(
+        f'CREATE TABLE things (id int, "a ` b" date, e date, {stamped}, PERIOD FOR p ("a ` b", e), PRIMARY KEY (id, p WITHOUT OVERLAPS))',
+        f"CREATE TABLE spans (id int PRIMARY KEY, s date, e date, {stamped}, CHECK (s < e))",
+        "INSERT INTO things (id, \"a ` b\", e) VALUES (1, '2000-01-01', '2010-01-01')",
+    )
+    for strategy in (Strategy.UPSERT, Strategy.APPEND):
+        found = {}
+        for name in ("things", "spans"):
+            probe = SqlProbe(shop.address, "shop")
+            cursor = Cursor("at", shop.words.stamps)
+            settled = planned(probe, spec_of(shop, name, cursor, strategy=strategy)).reading.settled
+            probe.close()
+            found[name] = settled.guarantee, "`FOR PORTION OF p` adds rows to it" in settled.reason
+        assert found == {"things": (Guarantee.BEST_EFFORT, True), "spans": (Guarantee.SETTLED, False)}
+    with shop.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("DELETE FROM things FOR PORTION OF p FROM '2003-01-01' TO '2004-01-01'")
+        cursor.execute("SELECT COUNT(*), COUNT(DISTINCT at) FROM things")
+        assert cursor.fetchall() == ((2, 1),), "what the server does"
 
 
 @pytest.mark.parametrize("waits", [1, pytest.param(60, id="known-bad: as long as a question may take")])

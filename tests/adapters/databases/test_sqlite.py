@@ -156,6 +156,69 @@ def stamps() -> Stamps:
     )
 
 
+TOUCHED = (
+    "CREATE TABLE things (id INTEGER PRIMARY KEY, note text, other integer, at timestamp NOT NULL DEFAULT (datetime('now')))",
+    touching("things", "at"),
+    "INSERT INTO things (note, at) VALUES ('one', '2024-01-01'), ('two', '2024-01-01')",
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "written", "left", "doubt"),
+    [
+        (
+            "CREATE TRIGGER ends AFTER UPDATE ON things BEGIN SELECT RAISE(IGNORE) WHERE NEW.note = 'gone'; END",
+            "UPDATE things SET note = 'gone' WHERE id = 1",
+            1,
+            "the trigger ends may end a write before it is stamped, by RAISE(IGNORE)",
+        ),
+        (
+            "CREATE TRIGGER marks AFTER UPDATE OF at ON things BEGIN UPDATE things SET other = 1 WHERE id = 2; END",
+            "UPDATE things SET note = 'new' WHERE id = 1",
+            2,
+            "the trigger marks may change other rows of things while the trigger things_touch is at work",
+        ),
+        (
+            "CREATE TRIGGER counts AFTER UPDATE OF at ON things BEGIN INSERT INTO log VALUES (NEW.id); END; CREATE TRIGGER back AFTER INSERT ON log BEGIN UPDATE things SET other = 1 WHERE id = 2; END",
+            "UPDATE things SET note = 'new' WHERE id = 1",
+            2,
+            "the trigger counts may change other rows of things",
+        ),
+        (
+            "CREATE TRIGGER counts AFTER UPDATE ON things BEGIN INSERT INTO log SELECT count(*) FROM things; DELETE FROM log WHERE id = 7; END",
+            "UPDATE things SET note = 'new' WHERE id = 1",
+            None,
+            "",
+        ),
+        (
+            "CREATE TRIGGER counts AFTER UPDATE ON things BEGIN UPDATE things SET other = 1 + NEW.other WHERE id = NEW.id; END",
+            "UPDATE things SET note = 'new' WHERE id = 1",
+            None,
+            "",
+        ),
+    ],
+)
+def test_a_row_that_a_trigger_keeps_from_being_stamped_is_not_promised(
+    world: File, made: str, written: str, left: int | None, doubt: str
+) -> None:
+    """What the library does is asserted too: the row has changed, and its stamp has not."""
+    world.execute(*TOUCHED, "CREATE TABLE log (id integer)")
+    with closing(world.connect()) as connection:
+        connection.executescript(made)
+        before = connection.execute("SELECT * FROM things ORDER BY id").fetchall()
+        probe = SqlProbe(world.address, "shop")
+        settled = planned(probe, spec_of(world, "things", Cursor("at", world.words.stamps))).reading.settled
+        probe.close()
+        connection.execute(written)
+        after = connection.execute("SELECT * FROM things ORDER BY id").fetchall()
+    assert (settled.guarantee, doubt in settled.reason) == (
+        Guarantee.BEST_EFFORT if doubt else Guarantee.SETTLED,
+        True,
+    ), settled.reason
+    unstamped = [new[0] for old, new in zip(before, after, strict=True) if old != new and old[3] == new[3]]
+    assert unstamped == ([left] if left else [])
+
+
 @pytest.fixture(params=["wal", "delete"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> File:
     found = File(tmp_path / "shop.db", request.param)

@@ -10,12 +10,13 @@ import pymysql
 
 from incremental_assets.adapters.databases.mysql.collation import compared
 from incremental_assets.adapters.databases.mysql.connect import Connection, Text
-from incremental_assets.adapters.databases.mysql.definition import FILES, MADE, VIEWS, facts, shown_by
+from incremental_assets.adapters.databases.mysql.definition import FILES, KINDS, MADE, VIEWS, facts, shown_by
 from incremental_assets.adapters.databases.mysql.errors import LOCK_WAIT, NO_TABLE, parts_of
 from incremental_assets.adapters.databases.mysql.sql import relation
 from incremental_assets.adapters.databases.mysql.stamps.columns import Declared, Trigger, renumbering, stamping_of
 from incremental_assets.adapters.databases.mysql.transactions import NO_PRIVILEGE
 from incremental_assets.adapters.databases.mysql.types import spark_type
+from incremental_assets.adapters.databases.mysql.unstamped import NONE, Unstamped, unstamped
 from incremental_assets.adapters.databases.sentences import LOCKED, UNDESCRIBED
 from incremental_assets.adapters.databases.stamps.reading import TIMES
 from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
@@ -23,12 +24,11 @@ from incremental_assets.core.model.table import Sequence as Numbers
 
 _MOMENT = 1
 """Seconds for which a table is waited for that another session is altering, or making: the server would wait as long as a question may take, and no table would be described."""
-_KINDS = ("BASE TABLE", "SYSTEM VERSIONED", "VIEW")
 _FOREIGN = ("FEDERATED", "CONNECT", "SPIDER")
 _TABLES = f"""
 SELECT table_schema, table_name, table_type, engine, IF(table_type = 'VIEW', '', table_comment), COALESCE(table_rows, 0), COALESCE(data_length, 0), {MADE}
 FROM information_schema.tables
-WHERE table_schema IN ({{}}) AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND (%s = '' OR table_name = BINARY %s)
+WHERE table_schema IN ({{}}) AND table_type IN {KINDS} AND (%s = '' OR table_name = BINARY %s)
 """
 _COLUMNS = """
 SELECT table_schema, table_name, column_name, column_type, is_nullable, column_comment, extra, column_default, collation_name,
@@ -77,20 +77,26 @@ def read_catalogue(
             ),
             facts=known[schema, table],
         )
-        for schema, table, *rest, _ in sorted(row for row in listed if (row[0], row[1]) in known)
-        if rest[0] in _KINDS
+        for schema, table, *rest, _ in sorted(row for row in listed if row[2] in KINDS and (row[0], row[1]) in known)
     )
-    return tuple(_stamped(shape, columns[shape.id.schema, shape.id.name], triggers) for shape in shapes)
+    beside = unstamped(connection, listed, known)
+    return tuple(
+        _stamped(
+            shape, columns[shape.id.schema, shape.id.name], triggers, beside.get((shape.id.schema, shape.id.name), NONE)
+        )
+        for shape in shapes
+    )
 
 
 def _listed(connection: Connection, schemas: Sequence[str], name: str) -> list[tuple[Text, ...]]:
-    """The tables, and behind those of all names the definitions of views and InnoDB's numbers, where this user may see them."""
+    """The tables, and behind those of all names what else there is to say of them, where this user may see it."""
     if name or not schemas:
         return _ask(connection, _TABLES, schemas, name)
-    marks, values = _marks(schemas), (*schemas, name, name, *schemas)
-    tables = _TABLES.format(marks) + VIEWS.format(marks)
+    marks, flavour = _marks(schemas), connection.flavour
+    tables = f"{_TABLES}{VIEWS}{flavour.checks}".format(*[marks] * 3)
+    values = (*schemas, name, name, *schemas, *(schemas if flavour.checks else ()))
     try:
-        return connection.rows(tables + FILES.format(connection.flavour.files), values)
+        return connection.rows(f"{tables} {FILES.format(flavour.files)} {flavour.foreign_keys}", values)
     except pymysql.OperationalError as error:
         if error.args[0] != NO_PRIVILEGE:
             raise
@@ -127,7 +133,10 @@ def _told(connection: Connection, shape: TableShape) -> TableShape | None:
 
 
 def _stamped(
-    shape: TableShape, declared: Sequence[tuple[Text, ...]], triggers: Mapping[tuple[Text, Text], Sequence[Trigger]]
+    shape: TableShape,
+    declared: Sequence[tuple[Text, ...]],
+    triggers: Mapping[tuple[Text, Text], Sequence[Trigger]],
+    beside: Unstamped,
 ) -> TableShape:
     """With what stamps each column of times, and whether a trigger gives other numbers than are drawn."""
     texts = [tuple(each or "" for each in column) for column in declared]
@@ -137,7 +146,7 @@ def _stamped(
         if column.spark_type in TIMES
     ]
     own = triggers.get((shape.id.schema, shape.id.name), ())
-    stampings = {each.name: stamping_of(each, table, own) for each in table}
+    stampings = {each.name: stamping_of(each, table, own, beside) for each in table}
     numbers = {
         each.name: each.sequence and replace(each.sequence, trigger=renumbering(each.name, own))
         for each in shape.columns

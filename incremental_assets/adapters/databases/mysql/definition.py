@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from incremental_assets.adapters.databases.mysql.connect import Text
+from incremental_assets.adapters.databases.mysql.stored_names import Name, owners
 from incremental_assets.core.model.definition import COLUMN, Fact
 
 # The time is cut to its second, in which there may be another change after it was read.
@@ -20,6 +21,8 @@ SELECT table_schema, table_name, 'DEFINITION', security_type, view_definition, '
 """
 FILES = "UNION ALL SELECT '', name, 'FILE', '', '', '', '', table_id FROM information_schema.{}"
 """Asked with the privilege PROCESS alone: partitions are exchanged and emptied under the time that their table had."""
+KINDS = ("BASE TABLE", "SYSTEM VERSIONED", "VIEW")
+"""What of a list is a table."""
 _VIEW, _FILE = "DEFINITION", "FILE"
 _QUOTED = re.compile(r"'(?:[^'\\]|''|\\.)*'|`(?:[^`]|``)*`", re.DOTALL)
 """A text or a name in an expression."""
@@ -32,17 +35,13 @@ _OF_THE_MOMENT = re.compile(
 )
 """What the servers let a column be computed from that is none of its row, as they print it."""
 _OFFSET = re.compile(r"'[+-]\d{1,2}:\d{2}'")
-_ESCAPED = re.compile(r"@([0-9a-f]{4})")
-_PARTITION = re.compile(r"#p#", re.IGNORECASE)
-
-Name = tuple[Text, Text]
 
 
 def facts(
     listed: Iterable[Sequence[Text]], columns: Mapping[Name, Sequence[Sequence[Text]]]
 ) -> dict[Name, tuple[Fact, ...]]:
     """Of each table or view of a list that may be followed by the definitions of views and InnoDB's numbers."""
-    tables = {(row[0], row[1]): row for row in listed if row[2] not in (_VIEW, _FILE)}
+    tables = {(row[0], row[1]): row for row in listed if row[2] in KINDS}
     views = {(row[0], row[1]): (_view(row),) for row in listed if row[2] == _VIEW}
     files = _files(listed, tables)
     return {
@@ -67,16 +66,12 @@ def _view(row: Sequence[Text]) -> Fact:
 def _files(listed: Iterable[Sequence[Text]], tables: Mapping[Name, object]) -> Mapping[Name, list[Fact]]:
     """InnoDB's number of each table or partition, which one that is made anew does not keep."""
     found: dict[Name, list[Fact]] = defaultdict(list)
-    odd = [name for name in tables if not all(str(part).isascii() for part in name)]
     for _, stored, kind, *_, number in listed:
         if kind != _FILE:
             continue
-        schema, _, rest = str(stored).partition("/")
-        name = (_plain(schema), _plain(_PARTITION.split(rest, maxsplit=1)[0]))
-        # Letters that InnoDB writes in ways of its own may be those of any table that has such.
-        owners = [name] if name in tables else odd if "@" in "".join(name) else []
-        for owner in owners:
-            means = "it, or a part of it, was rewritten, emptied or exchanged"
+        rest = str(stored).partition("/")[2]
+        means = "it, or a part of it, was rewritten, emptied or exchanged"
+        for owner in owners(stored, tables):
             found[owner].append(Fact(f"file {rest}", (str(number),), means))
     return found
 
@@ -86,10 +81,6 @@ def _column(declared: Sequence[Text]) -> Fact:
     name, kind, *_, place, expression = declared
     values = (str(place), str(kind), str(expression or ""))
     return Fact(f"{COLUMN}{str(name).lower()}", values, f"what {name!r} shows is defined anew")
-
-
-def _plain(stored: str) -> str:
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), stored)
 
 
 def shown_by(extra: str, expression: str) -> str:

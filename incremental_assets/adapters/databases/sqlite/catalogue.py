@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from sqlite3 import SQLITE_ERROR
@@ -11,8 +12,9 @@ from incremental_assets.adapters.databases.sentences import UNDESCRIBED
 from incremental_assets.adapters.databases.sqlite.collation import BINARY, column_collations, compared
 from incremental_assets.adapters.databases.sqlite.damaged_schema import unread
 from incremental_assets.adapters.databases.sqlite.definition import FileSchema
-from incremental_assets.adapters.databases.sqlite.stamps.columns import Trigger, renumbering, stamping_of
-from incremental_assets.adapters.databases.sqlite.stamps.trigger import Table
+from incremental_assets.adapters.databases.sqlite.stamps.columns import renumbering, stamping_of
+from incremental_assets.adapters.databases.sqlite.stamps.nested import AllTriggers
+from incremental_assets.adapters.databases.sqlite.stamps.trigger import Table, Trigger
 from incremental_assets.adapters.databases.sqlite.types import is_unicode, readings, spark_type
 from incremental_assets.adapters.databases.stamps.reading import TIMES
 from incremental_assets.core.model.stamping import Stamping
@@ -26,7 +28,10 @@ WHERE l.schema = 'main' AND l.type IN ('table', 'view', 'virtual') AND l.name NO
 """
 _COLUMNS = 'SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) WHERE hidden <> 1 ORDER BY cid'
 _DEFAULTS = "SELECT name, dflt_value FROM pragma_table_xinfo(?) WHERE hidden <> 1"
-_TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name"
+_TRIGGERS = """
+SELECT tbl_name, name, sql FROM sqlite_schema WHERE type = 'trigger'
+AND EXISTS (SELECT 1 FROM sqlite_schema AS own WHERE own.type = 'trigger' AND own.tbl_name = ? COLLATE NOCASE) ORDER BY name
+"""
 _INDEXES = 'SELECT name FROM pragma_index_list(?) WHERE "unique" AND NOT partial ORDER BY seq'
 _INDEXED = "SELECT name, coll FROM pragma_index_xinfo(?) WHERE key ORDER BY seqno"
 _COUNTS = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'"
@@ -118,13 +123,15 @@ def _shape(connection: sqlite3.Connection, table: TableId, listed: Listed) -> Ta
         tuple(compared(plain[name], collation, strict=listed.strict) for name, collation in index.items())
         for index in enforced
     ]
-    triggers = [Trigger(name, sql) for name, sql in _ask(connection, _TRIGGERS, (table.name,))]
+    triggers: dict[str, list[Trigger]] = defaultdict(list)
+    for of, name, sql in _ask(connection, _TRIGGERS, (table.name,)):
+        triggers[of.lower()].append(Trigger(name, sql))
     stampings = _stampings(connection, (Table(table.name, key), triggers), columns, defaults)
     if sequence is not None:
         last = _ask(connection, _LAST, (table.name,)) if _ask(connection, _COUNTS) else []
         sequence = replace(
             sequence,
-            trigger=renumbering(alias, Table(table.name, key), triggers),
+            trigger=renumbering(alias, Table(table.name, key), triggers[table.name.lower()]),
             last=last[0][0] if last and isinstance(last[0][0], int) else None,
         )
     return TableShape(
@@ -142,7 +149,7 @@ def _shape(connection: sqlite3.Connection, table: TableId, listed: Listed) -> Ta
 
 def _stampings(
     connection: sqlite3.Connection,
-    of: tuple[Table, Sequence[Trigger]],
+    of: tuple[Table, AllTriggers],
     columns: Sequence[Column],
     defaults: Mapping[str, str],
 ) -> dict[str, Stamping]:

@@ -37,7 +37,7 @@ class Token:
 
 _END = Token(Kind.END, "")
 _TOKEN = re.compile(
-    r"""(?P<space>(?:\s|--[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)+)
+    r"""(?P<space>(?:\s|--[^\n]*(?:\n|\Z)|/\*(?!M?!)(?:[^*/]|\*(?!/)|/(?!\*))*\*/)+)
     |(?P<text>'(?:[^'\\]|'')*')
     |(?P<quoted>"(?:[^"]|"")+"|`(?:[^`]|``)+`)
     |(?P<name>[^\W\d]\w*)
@@ -48,12 +48,13 @@ _TOKEN = re.compile(
 
 
 def tokens(text: str) -> tuple[Token, ...]:
-    """All of them. Raises NotRead at a sign that none of them begins with, a text with a backslash among them."""
+    """All of them. Raises NotRead at a sign that none of them begins with, a text with a backslash among them, and at a comment that not every database ends at
+    the same place, or that MariaDB and MySQL carry out."""
     found: list[Token] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
-        if match is None:
+        if match is None or (text.startswith("/*", at) and match.lastgroup != "space"):
             raise NotRead
         at = match.end()
         word = match.group()

@@ -23,14 +23,18 @@ CURE = (
     "let a default and a trigger of the database stamp it, or declare how long its stamps may lag: "
     "`cursor: {stamped: {by: application, within: 30s}}`"
 )
+CURE_BY_SOURCE = "take its `cursor` away and let `compare` find such rows, or read it by `full_refresh`"
+"""Where the source writes rows that nobody stamps."""
 _BY_AN_APPLICATION = "an application does, by its own clock and maybe long before its transaction"
 
 
 def of_stamps(spec: TableSpec, zone: str, clock: datetime) -> str:
-    """What keeps a row's stamp from being known for the source's clock; empty if nothing does, or if the configuration declares who stamps."""
+    """What keeps a row's stamp from being known for the source's clock; empty if nothing does, or if the configuration declares who stamps all rows."""
     cursor = _cursor(spec)
-    if cursor is None or cursor.within is not None or of_arrival(spec):
+    if cursor is None or of_arrival(spec):
         return ""
+    if cursor.within is not None:
+        return _by_source(spec, cursor)
     for proof, nothing in _needed(spec, cursor):
         if isinstance(proof, Unproven):
             return proof.why or nothing
@@ -131,11 +135,23 @@ def stamps_warning(spec: TableSpec, state: State | None, doubt: str) -> tuple[st
     return (stamps_sentence(spec, doubt, landed=state is not None and state.clock is not None),)
 
 
+def cure_of_stamps(spec: TableSpec, otherwise: str) -> str:
+    """What to do where rows are not stamped: where the source writes them itself no stamp can be had."""
+    cursor = _cursor(spec)
+    return CURE_BY_SOURCE if cursor and _by_source(spec, cursor) else otherwise
+
+
 def stamps_sentence(spec: TableSpec, doubt: str, *, landed: bool) -> str:
     """A doubt with what it means and its cure."""
     missed = f"; {check(spec.id)} finds rows that were missed" if landed else ""
     means = "runs are as good as its `holdback`" if spec.holdback else "its runs are best_effort"
-    return f"{doubt}: {means}; {CURE}{missed}"
+    return f"{doubt}: {means}; {cure_of_stamps(spec, CURE)}{missed}"
+
+
+def _by_source(spec: TableSpec, cursor: Cursor) -> str:
+    """Why some rows have no stamp of their own, whoever stamps the others; empty if nothing shows such rows."""
+    proofs = (proof for proof, _ in _needed(spec, cursor))
+    return next((each.why for each in proofs if isinstance(each, Unproven) and each.by_source), "")
 
 
 def _needed(spec: TableSpec, cursor: Cursor) -> Iterator[tuple[Proof, str]]:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.adapters.databases.mysql.stamps.expression import Columns, no_columns, read_all
 from incremental_assets.adapters.databases.mysql.stamps.trigger import INSERT, UPDATE, outcome_of
+from incremental_assets.adapters.databases.mysql.unstamped import NONE, Unstamped
 from incremental_assets.adapters.databases.stamps.proof import Found, of_default, of_trigger
 from incremental_assets.adapters.databases.stamps.reading import MOMENT, Reading, grain_of
 from incremental_assets.adapters.databases.stamps.steps import KEPT, UNKNOWN
 from incremental_assets.adapters.databases.stamps.tokens import NotRead, NotStamped
-from incremental_assets.core.model.stamping import Cut, Stamping, Unit
+from incremental_assets.core.model.stamping import Cut, Stamping, Unit, Unproven
 
 _PLAIN = re.compile(r"current_timestamp(\((\d?)\))?", re.IGNORECASE)
 """The server's own time of the statement, which a column of moments stores as it is."""
@@ -58,17 +59,23 @@ class Trigger:
     created: str
 
 
-def stamping_of(column: Declared, table: Sequence[Declared], triggers: Sequence[Trigger]) -> Stamping:
-    """What stamps it; the triggers in the order in which they run."""
+def stamping_of(
+    column: Declared, table: Sequence[Declared], triggers: Sequence[Trigger], beside: Unstamped = NONE
+) -> Stamping:
+    """What stamps it; the triggers in the order in which they run, and `beside` what the server writes without any of it."""
     insert, update = (_written(column, table, triggers, event) for event in (INSERT, UPDATE))
     writers = [each for each in triggers if outcome_of(each.statement, column.name, each.event) != KEPT]
     marks = tuple((each.name, each.created) for each in writers)
     return Stamping(
-        insert=insert.proves(column.name, as_moment=column.is_moment),
-        update=update.proves(column.name, as_moment=column.is_moment),
+        insert=_but(beside.inserts) or insert.proves(column.name, as_moment=column.is_moment),
+        update=_but(beside.updates) or update.proves(column.name, as_moment=column.is_moment),
         grain=column.grain,
         marks=hashlib.sha256(repr(marks).encode()).hexdigest()[:16] if marks else "",
     )
+
+
+def _but(why: str) -> Unproven | None:
+    return Unproven(why, by_source=True) if why else None
 
 
 def renumbering(column: str, triggers: Sequence[Trigger]) -> str:

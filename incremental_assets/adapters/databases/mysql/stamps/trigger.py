@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache, partial
 
 from incremental_assets.adapters.databases.mysql.stamps.expression import read_expression
@@ -23,11 +24,15 @@ from incremental_assets.adapters.databases.stamps.steps import (
 from incremental_assets.adapters.databases.stamps.tokens import NotRead, Token, Words, tokens
 
 INSERT, UPDATE = "INSERT", "UPDATE"
+_TWICE_MINUS = re.compile(r"--(?=\S)")
+"""No comment here, as it is elsewhere."""
 
 
 @lru_cache(maxsize=1024)
 def outcome_of(source: str, column: str, event: str) -> Outcome:
     """What a trigger leaves in a column at an `INSERT` or an `UPDATE`. Names of columns are told apart without their case."""
+    if _TWICE_MINUS.search(source):
+        return UNKNOWN
     try:
         found = tokens(source)
     except NotRead:

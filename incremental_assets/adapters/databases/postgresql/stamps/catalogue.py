@@ -50,6 +50,27 @@ FROM branches AS b JOIN pg_class AS c ON c.oid = b.relid AND c.relkind IN ('r', 
 ) AS d ON true
 """
 
+_EXACT = (
+    "bool, int2, int4, int8, oid, text, varchar, name, bytea, bit, varbit, uuid, date, time, timetz, timestamp, timestamptz, "
+    "inet, cidr, macaddr, macaddr8, money, pg_lsn, xid8, char"
+)
+"""Types of which each value is equal to itself alone. Of a number with a fixed scale, of a text with a fixed length and of an enum that holds as well."""
+# The first column that is of no such type, however deep in domains and arrays; -0 is equal to 0, and 1 day to 24 hours.
+_ALIKE = f"""
+SELECT {shown("a.attname")} FROM pg_attribute AS a, LATERAL (
+    WITH RECURSIVE made (of, digits, depth) AS (
+        SELECT a.atttypid, a.atttypmod, 0
+        UNION ALL SELECT CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.typelem END, CASE WHEN m.digits < 0 THEN y.typtypmod ELSE m.digits END, m.depth + 1
+        FROM made AS m JOIN pg_type AS y ON y.oid = m.of WHERE y.typtype = 'd' OR y.typcategory = 'A' AND y.typelem <> 0
+    )
+    SELECT y.*, m.digits FROM made AS m JOIN pg_type AS y ON y.oid = m.of ORDER BY m.depth DESC LIMIT 1
+) AS v
+WHERE a.attrelid = b.root AND a.attnum > 0 AND NOT a.attisdropped AND NOT (
+    (v.typtype = 'e' OR v.typnamespace = 'pg_catalog'::regnamespace AND (v.typname = ANY (string_to_array('{_EXACT}', ', ')) OR v.typname IN ('numeric', 'bpchar') AND v.digits >= 0))
+    AND NOT EXISTS (SELECT FROM pg_collation AS l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
+) ORDER BY a.attnum LIMIT 1
+"""
+
 # Those that run before each row. A trigger of a partitioned table is there in each of its partitions, where it may be switched off alone: one that came with its
 # part, or with that of the table above, was not.
 _TRIGGERS = f"""
@@ -61,7 +82,7 @@ SELECT b.root, b.relid, t.oid || ':' || t.xmin || ':' || p.xmin,
        b.relid = b.root OR NOT EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhrelid = b.relid AND h.xmin = t.xmin)
                            AND NOT EXISTS (SELECT FROM pg_trigger AS o WHERE o.oid = t.tgparentid AND o.xmin = t.xmin), {shown("t.tgname")}, t.tgenabled::text, t.tgtype::int & 4 <> 0, t.tgtype::int & 16 <> 0,
        cardinality(t.tgattr::int2[]) > 0, CASE WHEN t.tgqual IS NOT NULL THEN {legible("pg_get_triggerdef(t.oid)")} END, {shown("p.proname")}, l.lanname, {_or_else("p.prosrc", _NOT_READ)},
-       string_to_array(encode(t.tgargs, 'escape'), '\\000'), {_or_else("coalesce(array_to_string(p.proconfig, ' '), '')", "timezone")}
+       string_to_array(encode(t.tgargs, 'escape'), '\\000'), {_or_else("coalesce(array_to_string(p.proconfig, ' '), '')", "timezone")}, coalesce(({_ALIKE}), '')
 FROM branches AS b JOIN pg_trigger AS t ON t.tgrelid = b.relid JOIN pg_proc AS p ON p.oid = t.tgfoid JOIN pg_language AS l ON l.oid = p.prolang
 WHERE NOT t.tgisinternal AND t.tgtype::int & 3 = 3
 ORDER BY t.tgname

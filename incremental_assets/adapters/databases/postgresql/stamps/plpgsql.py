@@ -23,8 +23,10 @@ from incremental_assets.adapters.databases.stamps.steps import (
 )
 from incremental_assets.adapters.databases.stamps.tokens import Kind, NotRead, Token, Words, is_word, tokens
 
-_BEGINS = (";", "begin", "then", "else", "loop")
-"""What stands before a statement."""
+_BEGINS = (";", "begin", "then", "else", "loop", ".")
+"""What stands before a statement; the last behind the name of the function, to which the row belongs."""
+_HANDS_ON = {"alias": ";", "call": ";", "diagnostics": ";", "for": "in", "foreach": "in"}
+"""What gives the new row another name, or a value of it to a parameter or a loop that may set it; and where that ends."""
 _DIFFERS = (
     "row(new.*) is distinct from row(old.*)",
     "row(old.*) is distinct from row(new.*)",
@@ -34,12 +36,14 @@ _DIFFERS = (
     "old is distinct from new",
 )
 """A row that is written as it was needs no other stamp."""
+_IMAGE_DIFFERS = ("new.* * <> old.*", "old.* * <> new.*", "new * <> old", "old * <> new")
+"""The same by the bytes, as `*<>` compares: of no type it takes two values for one."""
 _SAME = ("{} is not distinct from {}", "not({} is distinct from {})", "{} = {}")
 """At an update that brings no stamp of its own; the second is how PostgreSQL prints the first."""
 
 
-def outcome_of(source: str, column: str, event: str) -> Outcome:
-    """What a function in PL/pgSQL leaves in a column at an `insert` or an `update`."""
+def outcome_of(source: str, column: str, event: str, *, exact: bool = True) -> Outcome:
+    """What a function in PL/pgSQL leaves in a column at an `insert` or an `update`. `exact`: whether rows that are equal show the same."""
     try:
         found = tokens(source)
     except NotRead:
@@ -49,16 +53,21 @@ def outcome_of(source: str, column: str, event: str) -> Outcome:
     except NotRead:
         return UNKNOWN if _may_write(found, column) else KEPT
     return follow(
-        steps, Way(column, partial(holds, column=column, event=event), partial(_read, column=column, event=event))
+        steps,
+        Way(
+            column,
+            partial(holds, column=column, event=event, exact=exact),
+            partial(_read, column=column, event=event),
+        ),
     )
 
 
-def holds(condition: tuple[Token, ...], *, column: str, event: str) -> bool | None:
+def holds(condition: tuple[Token, ...], *, column: str, event: str, exact: bool) -> bool | None:
     """Whether a condition holds at this event, as far as the stamp goes: one that a row is written at all with other values, or brings no stamp of its own."""
     text = spelled(bare(condition))
     if text.startswith("tg_op "):
         return _is_event(condition, event)
-    if event == "update" and text in _DIFFERS:
+    if event == "update" and (text in _IMAGE_DIFFERS or (exact and text in _DIFFERS)):
         return True
     if event == "update" and text in {form.format(*pair) for form in _SAME for pair in _pairs(column)}:
         return True
@@ -109,31 +118,35 @@ def _read(value: tuple[Token, ...], *, column: str, event: str) -> Reading:
 
 
 def _body(words: Words) -> Steps:
-    alias = ""
+    row = "new"
     if words.accept("declare"):
-        # A copy of the row that is changed and returned.
-        alias = words.name()
-        words.expect("record", ";")
-    words.expect("begin")
-    steps = _steps(words, alias, "end")
+        # A copy of the row, which is then the one that is changed and returned.
+        row = words.name()
+        words.expect("record", ";", "begin", row)
+        if not (words.accept(":=") or words.accept("=")):
+            raise NotRead
+        words.expect("new", ";")
+    else:
+        words.expect("begin")
+    steps = _steps(words, row, "end")
     words.expect("end")
     words.accept(";")
     words.end()
     return steps
 
 
-def _steps(words: Words, alias: str, *ends: str) -> Steps:
+def _steps(words: Words, row: str, *ends: str) -> Steps:
     steps: list[Step] = []
     while not any(words.follows(end) for end in ends):
-        steps += _step(words, alias)
+        steps += _step(words, row)
     return tuple(steps)
 
 
-def _step(words: Words, alias: str) -> Steps:
+def _step(words: Words, row: str) -> Steps:
     if words.accept("return"):
         what = spelled(words.until(";"))
         words.expect(";")
-        if what in ("new", alias) and what:
+        if what == row:
             return (Finish(writes=True),)
         if what in ("old", "null"):
             return (Finish(writes=False),)
@@ -146,26 +159,21 @@ def _step(words: Words, alias: str) -> Steps:
         words.expect(";")
         return ()
     if words.accept("if"):
-        return (_choice(words, alias),)
-    if alias and words.accept(alias):
-        if words.accept(":=", "new", ";") or words.accept("=", "new", ";"):
-            return ()
-        words.expect(".")
-        return (_assignment(words),)
-    words.expect("new", ".")
+        return (_choice(words, row),)
+    words.expect(row, ".")
     return (_assignment(words),)
 
 
-def _choice(words: Words, alias: str) -> Choose:
+def _choice(words: Words, row: str) -> Choose:
     branches: list[tuple[tuple[Token, ...], Steps]] = []
     while True:
         condition = words.until("then")
         words.expect("then")
-        branches.append((condition, _steps(words, alias, "elsif", "elseif", "else", "end")))
+        branches.append((condition, _steps(words, row, "elsif", "elseif", "else", "end")))
         if not (words.accept("elsif") or words.accept("elseif")):
             break
     if words.accept("else"):
-        branches.append(((), _steps(words, alias, "end")))
+        branches.append(((), _steps(words, row, "end")))
     words.expect("end", "if", ";")
     return Choose(tuple(branches))
 
@@ -180,7 +188,7 @@ def _assignment(words: Words) -> Assign:
 
 
 def _may_write(found: tuple[Token, ...], column: str) -> bool:
-    """Whether a function that is not read may give the column another value: it assigns to it, to the whole row, or returns another one."""
+    """Whether a function that is not read may give the column another value: it assigns to it, to the whole row, hands it to what may, or returns another one."""
     for place, token in enumerate(found):
         before = found[place - 1] if place else None
         after = (*found[place + 1 : place + 4], *[Token(Kind.END, "")] * 3)
@@ -190,7 +198,9 @@ def _may_write(found: tuple[Token, ...], column: str) -> bool:
             return True
         if is_word(token, "into") and not (before and is_word(before, "insert")) and _reaches_new(found[place:]):
             return True
-        if not is_word(token, "new"):
+        if any(is_word(token, word) and _reaches_new(found[place:], end) for word, end in _HANDS_ON.items()):
+            return True
+        if token.text != "new" or token.kind is not Kind.NAME:
             continue
         is_first = before is None or any(is_word(before, word) for word in _BEGINS)
         if any(is_word(after[0], sign) for sign in (":=", "=")) and (is_first or is_word(after[0], ":=")):
@@ -201,6 +211,6 @@ def _may_write(found: tuple[Token, ...], column: str) -> bool:
     return False
 
 
-def _reaches_new(found: tuple[Token, ...]) -> bool:
-    """Whether the new row is named before the statement ends."""
-    return any(is_word(each, "new") for each in takewhile(lambda each: not is_word(each, ";"), found))
+def _reaches_new(found: tuple[Token, ...], end: str = ";") -> bool:
+    """Whether the new row is named before the statement, or this part of it, ends."""
+    return any(each.text == "new" for each in takewhile(lambda each: not is_word(each, end), found))

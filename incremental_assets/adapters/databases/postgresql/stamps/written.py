@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from incremental_assets.adapters.databases.postgresql.stamps.expression import Columns, no_columns, read_all
@@ -47,6 +47,8 @@ class Trigger:
     source: str
     arguments: Sequence[str]
     settings: str
+    alike: str = ""
+    """A column of the table of which `=` takes values that show something else for the same; empty if there is none."""
     replicating: str = ""
     """Who may write the table in sessions that begin as replicas, in which only some triggers run."""
 
@@ -80,7 +82,17 @@ class Trigger:
             return KEPT
         if self.language != "plpgsql" or "timezone" in self.settings.lower():
             return UNKNOWN
-        return _outcome(self.source, column, event)
+        return _outcome(self.source, column, event, not self.alike)
+
+    def passes_over(self, column: str, event: str) -> str:
+        """Which updates it does not stamp as it takes them for none; empty where there are no such."""
+        if not self.alike or event != UPDATE:
+            return ""
+        exact = replace(self, alike="")
+        before, after = ((each.leaves(column, event), each.conditional(column, event)) for each in (exact, self))
+        if before == after or not isinstance(before[0], Reading) or before[1]:
+            return ""
+        return f"compares by `=`, which takes different values of {self.alike!r} for the same: have it compare rows by `*<>`"
 
     def renumbers(self, column: str) -> bool:
         """Whether it may give the column of a row that is inserted another number than its default has drawn."""
@@ -90,7 +102,7 @@ class Trigger:
         """On what it depends whether it runs, though a row is written with other values; empty if on nothing."""
         if self.definition is not None:
             found = _WHEN.search(self.definition)
-            if found is None or not _holds(found[1], column, event):
+            if found is None or not _holds(found[1], column, event, exact=not self.alike):
                 return "runs on a condition"
         return "runs only where certain columns are written" if self.of_columns and event == UPDATE else ""
 
@@ -133,8 +145,9 @@ def _triggered(found: Found, column: str, triggers: Sequence[Trigger], event: st
             why = f"the trigger {trigger.name}, which stamps {column!r}, {trigger.off}"
             found = Found(found.outcome, why) if isinstance(outcome, Reading) and found.outcome == KEPT else found
             continue
-        condition = trigger.conditional(column, event)
-        if condition and isinstance(outcome, Reading):
+        passes_over = trigger.passes_over(column, event)
+        condition = passes_over or trigger.conditional(column, event)
+        if condition and (passes_over or isinstance(outcome, Reading)):
             outcome = either(found.outcome, outcome)
             why = f"the trigger {trigger.name}, which stamps {column!r}, {condition}"
         found = found.then(outcome, why)
@@ -142,13 +155,13 @@ def _triggered(found: Found, column: str, triggers: Sequence[Trigger], event: st
 
 
 @lru_cache(maxsize=1024)
-def _outcome(source: str, column: str, event: str) -> Outcome:
+def _outcome(source: str, column: str, event: str, exact: bool) -> Outcome:  # noqa: FBT001 - a key of the cache
     """The same function often stands behind the triggers of many tables."""
-    return outcome_of(source, column, event)
+    return outcome_of(source, column, event, exact=exact)
 
 
-def _holds(condition: str, column: str, event: str) -> bool:
+def _holds(condition: str, column: str, event: str, *, exact: bool) -> bool:
     try:
-        return holds(tokens(condition), column=column, event=event) is True
+        return holds(tokens(condition), column=column, event=event, exact=exact) is True
     except NotRead:
         return False

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from incremental_assets.adapters.databases.sqlite.stamps.expression import read_all
-from incremental_assets.adapters.databases.sqlite.stamps.trigger import INSERT, UPDATE, Table, effect_of, may_set
+from incremental_assets.adapters.databases.sqlite.stamps.nested import AllTriggers, kept_from_stamping
+from incremental_assets.adapters.databases.sqlite.stamps.trigger import (
+    INSERT,
+    UPDATE,
+    Table,
+    Trigger,
+    effect_of,
+    may_set,
+)
 from incremental_assets.adapters.databases.stamps.proof import Found, of_default, of_trigger
 from incremental_assets.adapters.databases.stamps.reading import Reading
 from incremental_assets.adapters.databases.stamps.steps import KEPT, UNKNOWN, Outcome, either
@@ -14,15 +21,7 @@ from incremental_assets.adapters.databases.stamps.tokens import NotRead
 from incremental_assets.core.model.stamping import Stamping
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
-    """One of the table's own, as it was made."""
-
-    name: str
-    sql: str
-
-
-def stamping_of(column: str, default: str, table: Table, triggers: Sequence[Trigger], version: int) -> Stamping:
+def stamping_of(column: str, default: str, table: Table, triggers: AllTriggers, version: int) -> Stamping:
     """What stamps a column. `version` is another one once anything of the file's schema was altered: a trigger that was made anew has no mark of its own."""
     insert = _triggered(_of_default(column, default) if default else Found(KEPT), column, table, triggers, INSERT)
     update = _triggered(Found(KEPT), column, table, triggers, UPDATE)
@@ -49,14 +48,16 @@ def _of_default(column: str, text: str) -> Found:
         return Found(UNKNOWN, why)
 
 
-def _triggered(found: Found, column: str, table: Table, triggers: Sequence[Trigger], event: str) -> Found:
+def _triggered(found: Found, column: str, table: Table, triggers: AllTriggers, event: str) -> Found:
     """After all triggers, of which SQLite does not say in which order they run."""
     left: list[Outcome] = []
+    stamping: list[str] = []
     why = found.why
-    for trigger in triggers:
+    for trigger in triggers.get(table.name.lower(), ()):
         effect = effect_of(trigger.sql, table, column, event)
         if effect.outcome == KEPT:
             continue
+        stamping.append(trigger.name)
         why = of_trigger(column, trigger.name)
         if effect.condition and isinstance(effect.outcome, Reading):
             why = f"the trigger {trigger.name}, which stamps {column!r}, {effect.condition}"
@@ -68,4 +69,6 @@ def _triggered(found: Found, column: str, table: Table, triggers: Sequence[Trigg
     outcome, *others = left
     for other in others:
         outcome = either(outcome, other)
+    if isinstance(outcome, Reading) and (kept := kept_from_stamping(table, triggers, stamping)):
+        return Found(UNKNOWN, kept)
     return Found(outcome, why)

@@ -23,6 +23,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Trigger:
+    """One of a table's own, as it was made."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
 class Effect:
     """What a trigger leaves in a column of the row that was written, and on what it depends whether it does."""
 
@@ -125,12 +133,12 @@ def _statement(words: Words, table: Table, column: str, outcome: Outcome) -> Out
         if not statement.accept(","):
             break
     statement.expect("where")
-    if not _finds_the_row(statement.until_end(), table):
+    if not finds_the_row(statement.until_end(), table):
         raise NotRead
     return outcome
 
 
-def _finds_the_row(condition: tuple[Token, ...], table: Table) -> bool:
+def finds_the_row(condition: tuple[Token, ...], table: Table) -> bool:
     """Whether a condition finds the row that was written, by the number or the key that it has now."""
     found = set[str]()
     for part in _plain(condition).replace(f"{table.name.lower()}.", "").split(" and "):
