@@ -44,7 +44,7 @@ class OpenTopics:
         from incremental_assets.adapters.topics.source import TopicSource
 
         topics = {table: topic for table, (topic, _) in self._topics.items()}
-        return TopicSource(self._broker, topics, partial(copied_rows, self._lake))
+        return TopicSource(self._broker, topics, partial(copied_rows, self._lake), self._lake)
 
     def close(self) -> None:
         """Close what was opened."""

@@ -15,10 +15,12 @@ import pytest
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.logs.opening import log_database, log_server
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
+from tests.adapters.topics.server import KafkaServer, kafka_server
 from tests.conformance import planes
 from tests.conformance.clock import ClockedPostgres, ClockMissing
 from tests.conformance.mart import Marts
 from tests.conformance.stand import Stand
+from tests.conformance.topic_stand import TopicStand
 from tests.conformance.worlds import ALL, World, made
 from tests.shop import PASSWORD, Shop
 
@@ -122,6 +124,22 @@ def open_shop(
             return shop
 
         yield open_one
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    """A broker of this run's own."""
+    with kafka_server(tmp_path_factory.mktemp("kafka")) as server:
+        yield server
+
+
+@pytest.fixture
+def topics(
+    kafka: KafkaServer, tmp_path: Path, spark: SparkSession, record_property: Callable[[str, object], None]
+) -> TopicStand:
+    """A topic of changes of `orders`, which an upsert is read from."""
+    record_property("server", f"Kafka {kafka.version}")
+    return TopicStand.open(kafka, tmp_path, spark)
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,8 @@ MAIN = "PostgreSQL"
 """What a scenario is played on that names no database."""
 BY_LOG = "PostgreSQL's log"
 """What one is played on whose tables are read from there."""
+TOPICS = "topics of Kafka"
+"""What one is played on whose tables are read from these."""
 _ROOT = Path(__file__).parents[2]
 
 

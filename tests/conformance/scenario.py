@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import pytest
 
-from tests.conformance.played import BY_LOG
+from tests.conformance.played import BY_LOG, TOPICS
 
 Test = TypeVar("Test", bound=Callable[..., None])
 
@@ -25,10 +25,17 @@ def scenario(
 
 def of_log(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
     """The same of tables that are read from PostgreSQL's log, which have a column of the report. `make test` has their rules in `tests/adapters/logs`."""
+    return _of(BY_LOG, {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True})
 
+
+def of_topic(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
+    """The same of tables that are read from topics. `make test` has their rules in `tests/adapters/topics`."""
+    return _of(TOPICS, {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True})
+
+
+def _of(column: str, told: Mapping[str, Any]) -> Callable[[Test], Test]:
     def mark(test: Test) -> Test:
-        told = {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True}
-        return pytest.mark.scenario(**told, database=BY_LOG)(test)
+        return pytest.mark.scenario(**told, database=column)(test)
 
     return mark
 

@@ -19,7 +19,7 @@ import pytest
 
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.conformance.played import BY_LOG, NOT_HERE
+from tests.conformance.played import BY_LOG, NOT_HERE, TOPICS
 from tests.shop import PASSWORD, Place, Shop, touching
 
 _numbers = itertools.count(1)
@@ -347,7 +347,8 @@ ALL = ("postgresql", "mariadb", "mysql", "sqlite")
 OTHERS = ALL[1:]
 """Where PostgreSQL has scenarios of its own for it."""
 TITLES = {world.title.lower(): world.title for world in (PostgresWorld, MariaWorld, MySQLWorld, SQLiteWorld)} | {
-    "log": BY_LOG
+    "log": BY_LOG,
+    "topics": TOPICS,
 }
 """The report's columns."""
 

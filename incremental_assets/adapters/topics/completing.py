@@ -10,8 +10,12 @@ import pyarrow as pa
 
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.topics.changes import Change, Decoding, Key, Reject
+from incremental_assets.adapters.topics.events import TOMBSTONE
 from incremental_assets.adapters.topics.folding import Folded, check_order
+from incremental_assets.adapters.topics.tombstones import Tombstones
+from incremental_assets.adapters.topics.typed import keys_of, plain, typed
 from incremental_assets.core.captures.topic.position import Log
+from incremental_assets.core.captures.topic.reading import of_topic
 from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.cures import allow_shrink
 from incremental_assets.core.model.table import TableSpec
@@ -35,22 +39,43 @@ class _Held:
     values: dict[int, Any]
 
 
-def completed(plan: SyncPlan, found: Folded, before: Log, decoding: Decoding, copy: CopyRows) -> list[Change]:
-    """One change for each row that changes, the last one. Raises OtherLog, and Refused where a truncation would leave nothing."""
-    needing = {
-        key: chain for key, chain in found.rows.items() if 0 <= chain[0].order < before.highest or chain[0].unsent
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """One change for each row that changes, the last one; of those that are gone, by their keys, the place in the source's log before which nothing of them comes back."""
+
+    changes: list[Change]
+    gone: dict[Key, int]
+
+
+def completed(plan: SyncPlan, found: Folded, decoding: Decoding, copy: CopyRows, tombstones: Tombstones) -> Completed:
+    """Raises OtherLog, LakeRefused."""
+    reading = of_topic(plan)
+    before = reading.log
+    repeated = {
+        key: chain for key, chain in found.rows.items() if reading.begins_anew or 0 <= chain[0].order < before.highest
     }
+    needing = {key: chain for key, chain in found.rows.items() if key in repeated or _needs_row(chain)}
     held = _held(plan.spec, needing, decoding, copy) if needing else {}
-    done: list[Change] = []
+    deleted = tombstones.places(repeated.keys() - held.keys())
+    done = Completed([], {})
     for key, chain in found.rows.items():
         base = held.get(key)
-        if base is not None:
-            for each in chain:
-                check_order(each, base.position, before.latest)
-            chain = [each for each in chain if each.order == -1 or each.order >= base.position]  # noqa: PLW2901 - what is left of it
-        if chain:
-            done.append(_last(chain, base, decoding))
+        place = deleted.get(key, 0) if base is None else base.position
+        for each in chain:
+            check_order(each, place, before.latest)
+        left = [each for each in chain if each.order == -1 or each.order >= place]
+        if not left:
+            continue
+        last = _last(left, base, decoding)
+        done.changes.append(last)
+        if not last.values and last.reject is None:
+            # A tombstone alone does not say of which delete it is: nothing older than the row that it takes away comes back.
+            done.gone[key] = max(last.order, place)
     return done
+
+
+def _needs_row(chain: Sequence[Change]) -> bool:
+    return bool(chain[0].unsent) or (chain[0].order == -1 and chain[0].op == TOMBSTONE)
 
 
 def emptied(plan: SyncPlan, done: Iterable[Change], log: Log, copy: CopyRows) -> list[Key]:
@@ -59,7 +84,7 @@ def emptied(plan: SyncPlan, done: Iterable[Change], log: Log, copy: CopyRows) ->
     rows = copy(spec, [*spec.key, POSITION], None)
     named = {change.key: change for change in done}
     positions = rows.column(POSITION).to_pylist()
-    keys = _keys(rows, spec.key)
+    keys = keys_of(rows, spec.key)
     gone = [
         key for key, at in zip(keys, positions, strict=True) if (at is None or at < log.emptied) and key not in named
     ]
@@ -101,23 +126,5 @@ def _held(spec: TableSpec, needing: dict[Key, list[Change]], decoding: Decoding,
     columns = [plain(rows.column(name)).to_pylist() for name in names]
     return {
         key: _Held(position or 0, {place: column[number] for place, column in zip(unsent, columns, strict=True)})
-        for number, (key, position) in enumerate(zip(_keys(rows, spec.key), positions, strict=True))
+        for number, (key, position) in enumerate(zip(keys_of(rows, spec.key), positions, strict=True))
     }
-
-
-def _keys(rows: pa.Table, key: Sequence[str]) -> list[Key]:
-    return list(zip(*(plain(rows.column(name)).to_pylist() for name in key), strict=True))
-
-
-def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Days and moments as the numbers that decoding gives."""
-    if pa.types.is_date32(values.type):
-        return values.cast(pa.int32())
-    return values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
-
-
-def typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """The other way round."""
-    if pa.types.is_date32(kind):
-        return pa.array(values, pa.int32()).cast(kind)
-    return pa.array(values, pa.int64()).cast(kind) if pa.types.is_timestamp(kind) else pa.array(values, kind)

@@ -22,11 +22,13 @@ from incremental_assets.adapters.topics.part import TopicPart
 from incremental_assets.adapters.topics.record import Broker
 from incremental_assets.adapters.topics.rows import rows_of
 from incremental_assets.adapters.topics.source_order import COVERED, Uncovered
+from incremental_assets.adapters.topics.tombstones import Tombstones
 from incremental_assets.core.captures.topic.position import Log
 from incremental_assets.core.captures.topic.reading import TopicReading, of_topic
 from incremental_assets.core.config.kafka_settings import Format, Topic
 from incremental_assets.core.errors import SchemaChanged, SourceExchanged, SourceRefused
 from incremental_assets.core.model.cures import full_refresh, sync
+from incremental_assets.core.model.paths import tombstones_path
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.topic_columns import POSITION
 from incremental_assets.core.planning.plan import SyncPlan
@@ -55,8 +57,8 @@ class Read:
 class TopicSource:
     """Implements `core.ports.Source`."""
 
-    def __init__(self, broker: Broker, topics: Mapping[TableId, Topic], copy: CopyRows) -> None:
-        self._broker, self._topics, self._copy = broker, topics, copy
+    def __init__(self, broker: Broker, topics: Mapping[TableId, Topic], copy: CopyRows, lake: str) -> None:
+        self._broker, self._topics, self._copy, self._lake = broker, topics, copy, lake
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Read]:
@@ -110,7 +112,10 @@ class TopicSource:
             )
         found = folded(changes, reading.log, by_place=by_place)
         copy = _nothing if reading.begins_anew else self._copy
-        done = completed(plan, found, reading.log, decoding, copy)
+        tombstones = Tombstones(Path(tombstones_path(self._lake, spec.id, reading.id)), spec)
+        last = completed(plan, found, decoding, copy, tombstones)
+        tombstones.add(last.gone if by_place else {})
+        done = last.changes
         gone = emptied(plan, done, found.log, copy) if found.emptied and not reading.begins_anew else []
         if reading.begins_anew:
             done = [each for each in done if each.values or each.reject]

@@ -39,6 +39,11 @@ def staging_path(lake: str, table: TableId, batch_id: str = "") -> str:
     return f"{folder}/{encoded(batch_id)}" if batch_id else folder
 
 
+def tombstones_path(lake: str, table: TableId, topic: str) -> str:
+    """Where the keys are kept of rows that a topic has deleted; a topic that is made anew has others."""
+    return f"{_under(f'{_root(lake)}/_tombstones', table)}/{encoded(topic or '-')}"
+
+
 def lock_path(lake: str, table: TableId) -> str:
     """The file that is locked around a commit where the lake is a local folder."""
     return _under(f"{_root(lake)}/_locks", table)

@@ -6,10 +6,14 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+_ROOT = Path(__file__).parents[3]
 _SECONDS = 90
 _SETTINGS = """\
 process.roles=broker,controller
@@ -42,6 +46,11 @@ class KafkaServer:
         self._process: subprocess.Popen[bytes] | None = None
         self.port, self.sasl, self.tls, self._controller = (_free() for _ in range(4))
         self.certificate = folder / "broker.pem"
+
+    @property
+    def version(self) -> str:
+        (jar,) = (_ROOT / ".kafka").glob("org.apache.kafka_kafka-clients-*.jar")
+        return jar.stem.rpartition("-")[2]
 
     @property
     def address(self) -> str:
@@ -146,6 +155,20 @@ class KafkaServer:
                 time.sleep(0.2)
             else:
                 return
+
+
+@contextmanager
+def kafka_server(folder: Path) -> Iterator[KafkaServer]:
+    """One that runs; the test is skipped where its jars cannot be had."""
+    brought = subprocess.run([_ROOT / ".ci/kafka.sh"], capture_output=True, text=True, check=False)
+    if brought.returncode != 0:
+        pytest.skip(f"no Kafka: {brought.stderr.strip().splitlines()[-1]}")
+    server = KafkaServer(_ROOT / ".kafka", folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 def _free() -> int:

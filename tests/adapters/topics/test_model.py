@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +32,7 @@ class Played:
     sent: int = 0
     lsn: int = 100
     at: dict[Any, Any] = field(default_factory=dict)
-    """The place in the log that each row of the copy shows."""
+    """The place in the log that each row of the copy shows, or showed last."""
 
     def change(self) -> None:
         """Some transactions at once: each writes its rows where the log is, and they commit in another order."""
@@ -90,9 +91,23 @@ class Played:
             return
         shown = {row["id"]: row["_log_position"] for row in self.shop.world.rows(self.shop.spec.id)}
         back = {key: (self.at[key], shown[key]) for key in self.at.keys() & shown.keys() if shown[key] < self.at[key]}
-        assert back == {}, "a row that is there shows what it was before"
-        # One that is gone may come back, until the connector has repeated that it is gone.
-        self.at = shown
+        assert back == {}, "a row shows what it was before"
+        deleted = self.deleted()
+        assert {key: at for key, at in shown.items() if at < deleted.get(key, 0)} == {}, (
+            "a row is there after its delete was read"
+        )
+        self.at |= shown
+
+    def deleted(self) -> dict[Any, int]:
+        """The place in the log of the last delete of each row, of those that were read."""
+        found: dict[Any, int] = {}
+        for records, end in zip(self.shop.topic.partitions, self.shop.at().next, strict=False):
+            for record in records[:end]:
+                told = json.loads(record.value) if record and record.value else {}
+                if told.get("op") == "d":
+                    key, at = told["before"]["id"], told["source"]["lsn"]
+                    found[key] = max(at, found.get(key, 0))
+        return found
 
     def step(self) -> None:
         """Anything that may happen next."""

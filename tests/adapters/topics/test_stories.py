@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,18 +15,20 @@ import pytest
 
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import OPERATION, REJECT_REASON
-from incremental_assets.adapters.topics import completing
+from incremental_assets.adapters.topics import completing, tombstones
 from incremental_assets.adapters.topics.probe import TopicProbe
 from incremental_assets.adapters.topics.shapes import declared
 from incremental_assets.adapters.topics.source import TopicSource
+from incremental_assets.adapters.topics.tombstones import MOST_FILES, Tombstones
 from incremental_assets.core.captures.topic import ranges
 from incremental_assets.core.captures.topic.position import Log, TopicPosition
 from incremental_assets.core.config.kafka_settings import Format, Topic
-from incremental_assets.core.errors import Refused, SchemaChanged, SourceExchanged, SourceRefused
+from incremental_assets.core.errors import LakeRefused, Refused, SchemaChanged, SourceExchanged, SourceRefused
 from incremental_assets.core.maintenance.replay import replay_table
 from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.history import FaultyKeys, History
+from incremental_assets.core.model.paths import tombstones_path
 from incremental_assets.core.model.topic_columns import NAMES
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
@@ -38,6 +42,7 @@ from tests.fakes.rows import own_columns
 from tests.fakes.world import Watched
 from tests.scenario import shop
 
+_NUMBERS = itertools.count()
 ORDERS = topic(id="bigint", status="string")
 WORD = "__debezium_unavailable_value"
 BOTH = pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
@@ -85,6 +90,8 @@ class Shop:
     topic: FakeTopic = field(default_factory=FakeTopic)
     world: World = field(default_factory=lambda: World(shop()))
     lsn: int = 0
+    lake: str = field(default_factory=lambda: f"lake-{next(_NUMBERS)}")
+    """Below the folder of the test, see `conftest.py`."""
 
     def __post_init__(self) -> None:
         self.broker = FakeBroker({NAME: self.topic})
@@ -110,7 +117,7 @@ class Shop:
 
     def ports(self, process: Process | None = None) -> Ports:
         process = process or self.world.process()
-        source = _Source(TopicSource(self.broker, {self.spec.id: self.made_of}, self._copied))
+        source = _Source(TopicSource(self.broker, {self.spec.id: self.made_of}, self._copied, self.lake))
         watched = {"probe": self.probe, "source": source}
         return replace(self.world.ports(process), **{name: Watched(port, process) for name, port in watched.items()})
 
@@ -237,13 +244,70 @@ def test_a_variant_that_takes_what_comes_for_newer_is_found(monkeypatch: pytest.
         test_a_connector_that_is_started_again_takes_no_row_back_wherever_a_sync_cuts_what_it_repeats()
 
 
-def test_a_row_that_is_gone_is_gone_once_a_connector_has_repeated_all() -> None:
+def test_a_row_that_is_gone_stays_gone_when_a_connector_repeats_what_came_before() -> None:
+    for cut in range(7):
+        there = opened()
+        there.say("d", 1)
+        there.sync()
+        for first, last in ((0, cut), (cut, 6)):
+            there.again(first, last)
+            there.sync()
+            assert there.copy() == {2: "new"}, (cut, first)
+        there.say("c", 1, "again")
+        there.sync()
+        assert there.copy() == {1: "again", 2: "new"}, cut
+
+
+def test_a_variant_that_forgets_what_is_gone_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tombstones, "places", lambda *_: {})
+    with pytest.raises(AssertionError):
+        test_a_row_that_is_gone_stays_gone_when_a_connector_repeats_what_came_before()
+
+
+def test_a_row_that_is_gone_stays_gone_when_the_topic_is_read_again_without_its_delete() -> None:
     there = opened()
     there.say("d", 1)
     there.sync()
     there.again(0, 3)
+    there.topic.lows = [6]
+    there.sync(mode=Mode.FULL_REFRESH)
+    assert there.copy() == {2: "new"}
+
+
+def test_what_is_gone_is_kept_for_a_week_in_a_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = opened()
+    for key in range(10, 10 + MOST_FILES):
+        there.say("d", key)
+        there.sync()
+    folder = Path(tombstones_path(there.lake, there.spec.id, there.topic.id))
+    assert len([*folder.iterdir()]) == MOST_FILES
+    (folder / "died.unfinished").touch()
+    there.say("d", 9)
     there.sync()
-    there.again(3, 6)
+    assert len([*folder.iterdir()]) == 1
+    there.say("c", 12, "again")
+    there.say("d", 12)
+    there.sync()
+    there.again(len(there.topic.partitions[0]) - 3, len(there.topic.partitions[0]) - 2)
+    there.sync()
+    assert 12 not in there.copy()
+    monkeypatch.setattr(tombstones, "KEEP", timedelta())
+    for key in range(100, 100 + MOST_FILES):
+        there.say("d", key)
+        there.sync()
+    assert Tombstones(folder, there.spec).places({(9,), (12,)}) == {}
+
+
+def test_a_folder_of_what_is_gone_that_cannot_be_used_is_one_sentence() -> None:
+    there = opened()
+    there.say("d", 1)
+    there.sync()
+    folder = Path(tombstones_path(there.lake, there.spec.id, there.topic.id))
+    (folder / "cut.parquet").write_bytes(b"PAR1")
+    there.again(0, 1)
+    with pytest.raises(LakeRefused, match="where the keys of deleted rows are kept, cannot be used"):
+        there.sync()
+    (folder / "cut.parquet").unlink()
     there.sync()
     assert there.copy() == {2: "new"}
 

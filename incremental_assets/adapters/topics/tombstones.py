@@ -1,0 +1,110 @@
+"""Keys that a topic has deleted, for a while: a connector that repeats itself sends what came before the delete once more, and brings no row back.
+
+They are on disk before the commit that takes the rows away. One that was written for a commit which never came says nothing wrong: its delete is read again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from incremental_assets.adapters.new_file import new_file, sync_folder
+from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.topics.changes import Key
+from incremental_assets.adapters.topics.typed import keys_of, typed
+from incremental_assets.core.errors import LakeRefused
+from incremental_assets.core.model.table import TableSpec
+
+KEEP = timedelta(days=7)
+"""A connector that was down for longer has its topic filled anew."""
+MOST_FILES = 16
+"""Then they become one."""
+_PLACE, _AT = "place", "at"
+_UNFINISHED = ".unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstones:
+    """Of one table and one topic, in a folder of their own."""
+
+    folder: Path
+    spec: TableSpec
+
+    def add(self, places: Mapping[Key, int]) -> None:
+        """The place in the source's log of each delete. Raises LakeRefused."""
+        if not places:
+            return
+        try:
+            replaced = kept if len(kept := self._files()) >= MOST_FILES else []
+            rows = self._rows(places)
+            if replaced:
+                rows = _together([*map(pq.read_table, replaced), rows], self._names)
+            _write(rows, own_folder(self.folder))
+            for path in (*replaced, *self.folder.glob(f"*{_UNFINISHED}")):
+                path.unlink(missing_ok=True)
+        except (OSError, pa.ArrowException) as error:
+            raise self._refused(error) from None
+
+    def places(self, keys: Collection[Key]) -> dict[Key, int]:
+        """Of these keys, those that were deleted, each with the place of its last delete. Raises LakeRefused."""
+        found: dict[Key, int] = {}
+        if not keys:
+            return found
+        try:
+            for path in self._files():
+                rows = pq.read_table(path)
+                for key, place in zip(keys_of(rows, self._names), rows.column(_PLACE).to_pylist(), strict=True):
+                    if key in keys:
+                        found[key] = max(place, found.get(key, place))
+        except (OSError, pa.ArrowException) as error:
+            raise self._refused(error) from None
+        return found
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(f"key{number}" for number in range(len(self.spec.key)))
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("*.parquet"))
+
+    def _rows(self, places: Mapping[Key, int]) -> pa.Table:
+        types = {each.name: required_type(each.spark_type) for each in self.spec.columns}
+        columns: dict[str, pa.Array] = {
+            name: typed([key[number] for key in places], types[self.spec.key[number]])
+            for number, name in enumerate(self._names)
+        }
+        now = pa.scalar(datetime.now(UTC), pa.timestamp("us", "UTC"))
+        return pa.table(columns | {_PLACE: pa.array(places.values(), pa.int64()), _AT: pa.repeat(now, len(places))})
+
+    def _refused(self, error: Exception) -> LakeRefused:
+        what = error.strerror if isinstance(error, OSError) and error.strerror else str(error).partition("\n")[0]
+        return LakeRefused(
+            f"{self.spec.id}: {self.folder}, where the keys of deleted rows are kept, cannot be used ({what}); make room or give access, or restore it from a backup of the lake; "
+            "if it is removed, a row that a restarted connector repeats is there until its delete comes again"
+        )
+
+
+def _together(tables: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
+    """Each key once, with its last delete, without those that are old."""
+    rows = pa.concat_tables(tables, promote_options="permissive")
+    young = rows.filter(pc.greater(rows.column(_AT), pa.scalar(datetime.now(UTC) - KEEP, pa.timestamp("us", "UTC"))))
+    last = young.group_by(list(keys)).aggregate([(_PLACE, "max"), (_AT, "max")])
+    return last.rename_columns({f"{_PLACE}_max": _PLACE, f"{_AT}_max": _AT})
+
+
+def _write(rows: pa.Table, folder: Path) -> None:
+    """On disk before it has its name: a process that dies on the way leaves what nobody reads."""
+    path = folder / f"{uuid.uuid4().hex}.parquet"
+    unfinished = path.with_suffix(_UNFINISHED)
+    with new_file(unfinished) as file:
+        pq.write_table(rows, file, compression="zstd")
+    unfinished.rename(path)
+    sync_folder(folder)

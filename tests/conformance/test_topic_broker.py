@@ -1,0 +1,121 @@
+"""T81: brokers go, records are removed, topics are made anew or wider: what was not read is never passed in silence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from incremental_assets.core.planning.plan import Mode
+from tests.adapters.topics.server import KafkaServer
+from tests.conformance.scenario import of_topic
+from tests.conformance.topic_stand import TopicStand
+
+
+@pytest.fixture
+def away(topics: TopicStand, kafka: KafkaServer) -> Iterator[TopicStand]:
+    """The broker goes after the first sync, and is there again in the end."""
+    topics.put(topics.change("c", 1, "new"))
+    topics.land()
+    topics.put(topics.change("u", 1, "paid"))
+    kafka.stop()
+    yield topics
+    kafka.start()
+
+
+@of_topic(
+    "T81",
+    "the broker is down",
+    holds="the sync ends in one sentence that names the source; once it is there again the next one lands all",
+)
+def test_a_broker_that_is_down(away: TopicStand, kafka: KafkaServer) -> None:
+    assert "shop: the cluster does not answer" in away.refused()
+    away.assert_copy((1, "new", None))
+    kafka.start()
+    away.land()
+    away.assert_copy((1, "paid", None))
+    kafka.stop()
+
+
+@of_topic(
+    "T81",
+    "retention has removed records that were not read",
+    holds="the table stops, with partition and offsets; its copy stays; a load with `--full-refresh` has what is left",
+    bugs=("apache/hudi#5400",),
+)
+def test_retention_that_was_faster(topics: TopicStand, kafka: KafkaServer) -> None:
+    topics.put(*[topics.change("c", row, "new") for row in range(30)])
+    topics.land()
+    topics.put(*[topics.change("u", row, "paid") for row in range(30)])
+    for partition, end in enumerate(topics.ends()):
+        kafka.trim(topics.topic, partition, end)
+    topics.put(topics.change("u", 1, "sent"))
+    assert "retention has removed records that were never read" in topics.refused()
+    assert {status for _, status, _ in topics.copy()} == {"new"}
+    topics.land(mode=Mode.FULL_REFRESH)
+    topics.assert_copy((1, "sent", None))
+
+
+@of_topic(
+    "T81",
+    "retention has removed records that were read, and no others",
+    holds="the next sync goes on, and the copy keeps what came of them",
+)
+def test_retention_behind_us(topics: TopicStand, kafka: KafkaServer) -> None:
+    topics.put(*[topics.change("c", row, "new") for row in range(30)])
+    topics.land()
+    for partition, end in enumerate(topics.ends()):
+        kafka.trim(topics.topic, partition, end)
+    topics.put(topics.change("u", 1, "paid"))
+    topics.land()
+    assert len(topics.copy()) == 30
+    assert (1, "paid", None) in topics.copy()
+
+
+@of_topic(
+    "T81",
+    "the topic is deleted and made anew under its name, with fewer records, as many, or more than were read",
+    holds="the table stops, and names the topic; nothing of the new one lands before `--full-refresh`",
+)
+@pytest.mark.parametrize("records", [1, 5, 9])
+def test_a_topic_that_is_made_anew(topics: TopicStand, kafka: KafkaServer, records: int) -> None:
+    topics.put(*[topics.change("c", row, "new") for row in range(5)])
+    topics.land()
+    kafka.remove(topics.topic)
+    until = time.monotonic() + 30
+    while _is_there(topics) and time.monotonic() < until:
+        time.sleep(0.2)
+    kafka.make(topics.topic, 3)
+    topics.put(*[topics.change("c", row, "other") for row in range(records)])
+    assert "was made anew since it was read" in topics.refused()
+    assert {status for _, status, _ in topics.copy()} == {"new"}
+    topics.land(mode=Mode.FULL_REFRESH)
+    topics.assert_copy(*[(row, "other", None) for row in range(records)])
+
+
+def _is_there(topics: TopicStand) -> bool:
+    try:
+        topics.ends()
+    except Exception:  # noqa: BLE001 - of the client, which has many words for it
+        return False
+    return True
+
+
+@of_topic(
+    "T81",
+    "the topic gets more partitions, and changes of old keys come by them before the next sync, or after it",
+    holds="they are read from their first record, and of a key the newest change counts, whichever partition has it",
+)
+@pytest.mark.parametrize("is_seen_empty", [True, False])
+def test_a_topic_that_becomes_wider(topics: TopicStand, kafka: KafkaServer, is_seen_empty: bool) -> None:
+    topics.put(*[topics.change("c", row, "new") for row in range(10)])
+    topics.land()
+    kafka.widen(topics.topic, 6)
+    if is_seen_empty:
+        topics.place.sync()
+    topics.put(*[topics.change("u", row, "paid") for row in range(10)])
+    topics.put(*[topics.change("d", row) for row in range(3)])
+    topics.land()
+    topics.assert_copy(*[(row, "paid", None) for row in range(3, 10)])
+    assert len(topics.place.at().next) == 6
