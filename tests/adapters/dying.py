@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import IO, NoReturn, ParamSpec
 
 from incremental_assets.adapters.delta.history import by_tasks as history
-from incremental_assets.adapters.delta.log import commit_file
 from incremental_assets.adapters.delta.tasks.files import data_file, deletion_vector, marked_file
 from incremental_assets.adapters.delta.tasks.matching import share_task, sharing
+from incremental_assets.adapters.lake_store import local
 
 Given = ParamSpec("Given")
 
@@ -39,9 +39,9 @@ def die_at(point: str) -> None:
     elif point == "the vector":
         marked_file.deletion_vector.write = _then_die(deletion_vector.write)  # type: ignore[assignment]
     elif point == "the commit, without its name":
-        commit_file._linked = _die
+        local._linked = _die
     elif point == "the commit":
-        commit_file._linked = _then_die(commit_file._linked)
+        local._linked = _then_die(local._linked)
     elif point == "the first of several shares":
         share_task.apply = _then_die(share_task.apply)
     elif point == "the versions":

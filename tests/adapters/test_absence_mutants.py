@@ -15,6 +15,7 @@ from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.tasks.files import staged_rows
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing
+from incremental_assets.adapters.lake_store.store import Reading
 from incremental_assets.adapters.spark.manifest import StagedFile
 from incremental_assets.core.planning.target import AsLeft, LastCommit, Target
 from incremental_assets.core.syncing import foreign_changes, recovery
@@ -36,8 +37,8 @@ def _table(folder: Path) -> Table:
     return table
 
 
-def _unchecked(file: Path) -> list[Mapping[str, Any]]:
-    return [json.loads(line) for line in file.read_text().split("\n") if line.strip()]
+def _unchecked(store: Reading, file: str) -> list[Mapping[str, Any]]:
+    return [json.loads(line) for line in store.read(file).decode().split("\n") if line.strip()]
 
 
 def _whatever_is_there(folder: str) -> list[StagedFile]:

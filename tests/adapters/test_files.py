@@ -96,7 +96,7 @@ def test_a_pipe_in_a_log_is_told_and_not_waited_for(tmp_path: Path, place: str) 
     (log if place else log.parent).mkdir(parents=True)
     os.mkfifo(log / place)
 
-    with pytest.raises(TargetChanged, match=r"is no file, but a pipe|is no folder, as the log of a Delta table is"):
+    with pytest.raises(TargetChanged, match=r"is no file, but a pipe|is no folder, where the lake has one"):
         open_log(str(tmp_path / "orders"))
 
 

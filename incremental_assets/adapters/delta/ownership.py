@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from incremental_assets.adapters.delta.log.plain_file import plain_text
+from incremental_assets.adapters.lake_store.local import LocalStore
 from incremental_assets.adapters.new_file import new_file, sync_folder
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.errors import LakeRefused
@@ -71,7 +71,7 @@ class Ownership:
 
 def _read(file: Path, table: TableId) -> Installation | None:
     try:
-        text = plain_text(file)
+        text = LocalStore().read(str(file)).decode()
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:

@@ -17,7 +17,6 @@ from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.tasks.eligible import refused_by_table
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
 from incremental_assets.core.errors import SchemaChanged
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.table import TableSpec
 
@@ -50,9 +49,9 @@ def rename(session: Callable[[], SparkSession], spec: TableSpec, of: Named) -> N
 
 
 def _directly(spec: TableSpec, of: Named) -> None:
-    seen = log_cache.latest(of.path) if is_local(of.path) else None
+    seen = log_cache.latest(of.path)
     if seen is None:
-        raise NotByTasks("its lake is in a store")
+        raise NotByTasks("there is no table")
     if why := refused_by_table(seen.state):
         raise NotByTasks(why)
     actions = column_mapping.renaming(seen.state.metadata, seen.state.protocol, of.renames)

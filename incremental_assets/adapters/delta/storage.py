@@ -1,11 +1,10 @@
-"""Folders and locks of the lake: system calls for a local lake, Hadoop's API in Spark's JVM for a store."""
+"""Folders and locks of the lake; those of a lake that only Spark can reach by Hadoop's API in its JVM."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from incremental_assets.adapters.lake_store.opened import store_of
 from incremental_assets.adapters.permissions import own_folder, plain_file
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import Busy, LakeRefused
@@ -32,8 +32,9 @@ _LONGEST = 20
 
 def remove_folder(path: str, session: Callable[[], SparkSession]) -> None:
     """Remove a folder and all in it; silent if there is none."""
-    if is_local(path):
-        shutil.rmtree(path, ignore_errors=True)
+    store = store_of(path)
+    if store is not None:
+        store.delete_prefix(path)
         return
     system, place = _hadoop(path, session)
     recursive = True
@@ -48,8 +49,12 @@ def make_own_folder(path: str) -> None:
 
 def names_in(path: str, session: Callable[[], SparkSession]) -> tuple[str, ...]:
     """Names of what lies in a folder; none if there is no such folder."""
-    if is_local(path):
-        return tuple(os.listdir(path)) if os.path.isdir(path) else ()  # noqa: PTH112, PTH208 - names are all that is asked
+    store = store_of(path)
+    if store is not None:
+        try:
+            return tuple(store.list_from(path))
+        except FileNotFoundError:
+            return ()
     system, place = _hadoop(path, session)
     return tuple(str(status.getPath().getName()) for status in system.listStatus(place)) if system.exists(place) else ()
 

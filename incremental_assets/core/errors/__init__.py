@@ -4,8 +4,8 @@ IncrementalAssetsError
 ├── fix the file        ConfigurationError, TooManyPartitions, SelectionError    exit 2
 ├── fix the machine     SetupError, CheckpointsUnreadable                        exit 1
 ├── wait and retry      Busy, SourceBusy (exit 4), SourceUnreachable, SourceFull,
-│                       CheckpointsUnreachable, LeaseLost, EngineLost,
-│                       SparkEnded                                               exit 1
+│                       CheckpointsUnreachable, StoreUnreachable, LeaseLost,
+│                       EngineLost, SparkEnded                                   exit 1
 ├── it was ended        Interrupted                                              exit 130, 143
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
 │                       CursorIsNull, NoPrimaryKey, NameRefused, ZoneUnknown,
@@ -63,6 +63,7 @@ from incremental_assets.core.errors.to_retry import (
     SourceFull,
     SourceUnreachable,
     SparkEnded,
+    StoreUnreachable,
 )
 
 __all__ = [
@@ -96,6 +97,7 @@ __all__ = [
     "SourceUnreachable",
     "SparkEnded",
     "StageBroken",
+    "StoreUnreachable",
     "TableMissing",
     "TargetChanged",
     "TermsChanged",

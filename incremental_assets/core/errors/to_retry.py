@@ -47,6 +47,10 @@ class CheckpointsUnreachable(IncrementalAssetsError):
         )
 
 
+class StoreUnreachable(IncrementalAssetsError):
+    """The store of the lake does not answer, or not so that anybody could tell what it has."""
+
+
 class LeaseLost(IncrementalAssetsError):
     """This run slept past its lease and another one took over."""
 

@@ -45,7 +45,7 @@ def ticked(folder: Path) -> Table:
 
 
 def actions(table: Table, version: int) -> list[dict[str, dict[str, object]]]:
-    return [json.loads(line) for line in commit_path(str(table.path), version).read_text().splitlines()]
+    return [json.loads(line) for line in Path(commit_path(str(table.path), version)).read_text().splitlines()]
 
 
 @pytest.mark.parametrize("how", How)

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import commit_path
@@ -30,7 +31,7 @@ def test_only_what_came_since_is_read(tmp_path: Path) -> None:
     assert (first.state.version, live(first)) == (1, 1)
     table.land(BY_ID, [(2, "b")])
     # What was read already says something else now, and nobody asks for it.
-    commit_path(str(table.path), 0).write_text("no commit")
+    Path(commit_path(str(table.path), 0)).write_text("no commit")
     second = log_cache.latest(str(table.path))
     assert second is not None
     assert (second.state.version, live(second)) == (2, 2)
@@ -60,3 +61,15 @@ def test_a_version_that_is_not_there_is_not_made_up(tmp_path: Path) -> None:
     assert len(log_cache.at(str(table.path), 1).files) == 1
     with pytest.raises(NotByTasks, match="version 2 is not in the log"):
         log_cache.at(str(table.path), 2)
+
+
+def test_a_process_that_goes_on_from_what_it_knows_notices_a_checkpoint_that_came(tmp_path: Path) -> None:
+    table = Table(tmp_path, "id bigint, note string")
+    for number in range(3):
+        table.land(BY_ID, [(number, "a")])
+    assert log_cache.latest(str(table.path)) is not None
+    DeltaTable(table.path).create_checkpoint()
+    table.land(BY_ID, [(9, "b")])
+    seen = log_cache.latest(str(table.path))
+    assert seen is not None
+    assert (seen.state.version, seen.state.checkpoint) == (4, 3)

@@ -45,7 +45,7 @@ def usual_umask() -> Iterator[None]:
 
 
 def authors(table: Table, last: int) -> list[str]:
-    infos = [json.loads(commit_path(str(table.path), version).read_text()) for version in range(1, last + 1)]
+    infos = [json.loads(Path(commit_path(str(table.path), version)).read_text()) for version in range(1, last + 1)]
     return [info["commitInfo"]["engineInfo"] for info in infos]
 
 
@@ -77,9 +77,9 @@ def test_of_eight_threads_one_wins_each_version(table: Table) -> None:
 
 
 def test_a_version_that_is_there_stays_as_it_is(table: Table) -> None:
-    before = commit_path(str(table.path), 0).read_bytes()
+    before = Path(commit_path(str(table.path), 0)).read_bytes()
     assert not put_if_absent(str(table.path), 0, [{"commitInfo": {}}])
-    assert commit_path(str(table.path), 0).read_bytes() == before
+    assert Path(commit_path(str(table.path), 0)).read_bytes() == before
     assert sorted(path.name for path in (table.path / "_delta_log").iterdir()) == [f"{0:020d}.json"]
 
 
@@ -101,7 +101,7 @@ def test_what_is_written_is_no_other_users_to_read(table: Table) -> None:
     table.land(Replacing((0,), compares=True), [(number, "b") for number in range(0, 40_000, 7)])
     vectors = [name for name in table.files() if name.startswith("deletion_vector")]
     assert vectors, "too large for the log"
-    written = [*(table.path / name for name in table.files()), commit_path(str(table.path), 2)]
+    written = [*(table.path / name for name in table.files()), Path(commit_path(str(table.path), 2))]
     assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o640}
 
 

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from incremental_assets.adapters.delta.log import delta_rs
 from incremental_assets.adapters.delta.log.damage import damaged
-from incremental_assets.adapters.delta.log.listing import Listing
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
-from incremental_assets.adapters.delta.log.plain_file import check_plain
-from incremental_assets.adapters.new_file import as_ours
+from incremental_assets.adapters.delta.log.listing import LAST, Listing
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable, store_for
 from incremental_assets.core.errors import TargetChanged
 
 Action = Mapping[str, Any]
 
 LOG = "_delta_log"
 NO_CHECKPOINT = -1
-LAST = "_last_checkpoint"
 _PARQUET = b"PAR1"
 """How a file of Parquet begins, and ends."""
 _SMALLEST = 12
@@ -57,14 +53,12 @@ def checkpoint_if_due(path: str, version: int, last: int, properties: Mapping[st
     every = int(named) if named.isdigit() and int(named) else _EVERY
     if version - max(last, 0) < every:
         return
-    from deltalake import DeltaTable
-
-    log = Path(path) / LOG
+    store = store_for(path)
     try:
-        table = DeltaTable(path, version=version)
+        table = delta_rs.opened(path, version)
         table.create_checkpoint()
-        as_ours(log / f"{version:020d}.checkpoint.parquet")
-        as_ours(log / LAST)
+        for name in (f"{version:020d}.checkpoint.parquet", LAST):
+            store.adopt(f"{path}/{LOG}/{name}")
         if properties.get(_CLEANS, "true").lower() == "true":
             table.cleanup_metadata()
     except Exception:  # noqa: BLE001 - the next one will do
@@ -72,21 +66,18 @@ def checkpoint_if_due(path: str, version: int, last: int, properties: Mapping[st
 
 
 def _actions(listing: Listing, number: int, name: str) -> Iterator[Action]:
-    check_whole(listing, number, name)
+    if not listing.store.promises.whole:
+        check_whole(listing, number, name)
     with readable(f"the checkpoint {name}"):
-        yield from _read(listing.log / name)
+        yield from _read(listing.store.for_arrow(f"{listing.log}/{name}"))
 
 
 def check_whole(listing: Listing, number: int, name: str) -> None:
     """Raises TargetChanged for a checkpoint that does not begin and end as a Parquet file does. Raises FileNotFoundError."""
     if not name.endswith(".parquet"):
         return
-    file = listing.log / name
-    check_plain(file)
-    with file.open("rb") as opened:
-        begin, size = opened.read(len(_PARQUET)), opened.seek(0, os.SEEK_END)
-        opened.seek(max(0, size - len(_PARQUET)))
-        end = opened.read()
+    file = f"{listing.log}/{name}"
+    begin, (size, end) = listing.store.read(file, len(_PARQUET)), listing.store.end(file, len(_PARQUET))
     if size >= _SMALLEST and begin == end == _PARQUET:
         return
     raise no_checkpoint(listing, number, f"this checkpoint is cut, or is no Parquet file ({size} bytes)")
@@ -100,8 +91,8 @@ def no_checkpoint(listing: Listing, number: int, what: str) -> TargetChanged:
     return damaged(listing.log, listing.checkpoints[number][0], what, cure)
 
 
-def _read(path: Path) -> Iterator[Action]:
-    with pq.ParquetFile(path) as file:
+def _read(opened: Any) -> Iterator[Action]:
+    with pq.ParquetFile(opened) as file:
         names = set(file.schema_arrow.names)
         wanted = [name for name in (*_READ, *_OF_ANOTHER_KIND) if name in names]
         for batch in file.iter_batches(columns=wanted):

@@ -6,12 +6,11 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.not_by_tasks import readable
-from incremental_assets.adapters.delta.log.plain_file import plain_bytes
+from incremental_assets.adapters.lake_store.store import Reading
 
 ACTIONS = "incrementalAssetsActions"
 """What a commit of ours says of itself: how many actions it has, so that one that was cut between two of them is noticed."""
@@ -19,14 +18,15 @@ _MAGIC = b"crc\0"
 _HEADER = struct.Struct(">4si")
 
 
-def actions_of(file: Path) -> list[Mapping[str, Any]]:
+def actions_of(store: Reading, file: str) -> list[Mapping[str, Any]]:
     """The actions of a commit. Raises FileNotFoundError, NotByTasks for what is no text, TargetChanged for a file that is not whole."""
-    log, name = file.parent, file.name
-    data = plain_bytes(file)
+    log, _, name = file.rpartition("/")
+    data = store.read(file)
     if not data.strip():
         raise damaged(log, name, "this version of the log is empty")
-    _check_sum(file, data)
-    with readable(f"version {int(file.stem)} of the log"):
+    if not store.promises.whole:
+        _check_sum(store, log, name, data)
+    with readable(f"version {int(name.removesuffix('.json'))} of the log"):
         text = data.decode()
     try:
         # By line feeds alone: a text may hold other signs that end a line.
@@ -46,10 +46,10 @@ def info_in(actions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return next((each["commitInfo"] for each in actions if isinstance(each.get("commitInfo"), dict)), {})
 
 
-def _check_sum(file: Path, data: bytes) -> None:
+def _check_sum(store: Reading, log: str, name: str, data: bytes) -> None:
     """By the sums that Hadoop keeps beside each file that it writes to a disk: of so many bytes each, in a hidden file."""
     try:
-        sums = plain_bytes(file.with_name(f".{file.name}.crc"))
+        sums = store.read(f"{log}/.{name}.crc")
     except OSError:
         return
     if len(sums) < _HEADER.size:
@@ -59,6 +59,4 @@ def _check_sum(file: Path, data: bytes) -> None:
         return
     found = b"".join(struct.pack(">I", zlib.crc32(data[at : at + size])) for at in range(0, len(data), size))
     if found != sums[_HEADER.size :]:
-        raise damaged(
-            file.parent, file.name, f"this version of the log is not what its checksum ({file.name}.crc) says"
-        )
+        raise damaged(log, name, f"this version of the log is not what its checksum ({name}.crc) says")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from incremental_assets.core.errors import TargetChanged
 
 
-def damaged(log: Path, name: str, what: str, cure: str = "") -> TargetChanged:
+def damaged(log: str, name: str, what: str, cure: str = "") -> TargetChanged:
     """The error that names one file of a log. `cure`: what helps besides a backup of the file."""
-    other = cure or f"move {log.parent} away and read the table again with `incremental-assets sync --full-refresh`"
+    other = (
+        cure
+        or f"move {log.rpartition('/')[0]} away and read the table again with `incremental-assets sync --full-refresh`"
+    )
     return TargetChanged(
-        f"{log / name}: {what}, so that nobody can tell what the copy holds, and nothing was written; restore that file from a backup, or {other}"
+        f"{log}/{name}: {what}, so that nobody can tell what the copy holds, and nothing was written; restore that file from a backup, or {other}"
     )

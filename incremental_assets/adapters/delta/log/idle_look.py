@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.checkpoint import check_whole
 from incremental_assets.adapters.delta.log.damage import damaged
-from incremental_assets.adapters.delta.log.listing import Listing, commit_name, listed
-from incremental_assets.adapters.delta.log.plain_file import plain_end, plain_start
-from incremental_assets.core.model.paths import is_local
+from incremental_assets.adapters.delta.log.listing import Listing, commit_name
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.core.planning.target import NO_TABLE, LastCommit
 
 _END = 8
@@ -19,16 +19,18 @@ _OURS = re.compile(rb'\\"incremental_assets\\":\d+,\\"kind\\":\\"\w+\\",\\"app_i
 
 
 def last_commit(path: str) -> LastCommit | None:
-    """The last commit of a local table; None for one in a store. Raises TargetChanged where a file that a reader needs is missing, empty or cut."""
-    if not is_local(path):
-        return None
+    """The last commit of a table; None for one that only Spark can reach. Raises TargetChanged where a file that a reader needs is missing, empty or cut."""
     try:
-        names = listed(path)
+        names = log_cache.known_on(path)
+    except NotByTasks:
+        return None
     except FileNotFoundError:
         return LastCommit(NO_TABLE)
     if names.last < 0:
         return LastCommit(NO_TABLE)
     names.check_contiguous()
+    if names.store.promises.whole:
+        return _told(names)
     begin = names.checkpoint(names.last)
     for name in names.checkpoints.get(begin, ()):
         check_whole(names, begin, name)
@@ -40,7 +42,7 @@ def last_commit(path: str) -> LastCommit | None:
 def _told(names: Listing) -> LastCommit:
     """Nothing but the version of a commit that is another writer's, or that only a checkpoint tells of."""
     try:
-        found = _OURS.search(plain_start(names.log / commit_name(names.last), _START))
+        found = _OURS.search(names.store.read(f"{names.log}/{commit_name(names.last)}", _START))
     except FileNotFoundError:
         found = None
     return LastCommit(names.last, found[1].decode(), int(found[2])) if found else LastCommit(names.last)
@@ -48,6 +50,6 @@ def _told(names: Listing) -> LastCommit:
 
 def _check_end(names: Listing, version: int) -> None:
     name = commit_name(version)
-    _, end = plain_end(names.log / name, _END)
+    _, end = names.store.end(f"{names.log}/{name}", _END)
     if not end.rstrip().endswith(b"}"):
         raise damaged(names.log, name, f"this version of the log is {'cut' if end.strip() else 'empty'}")

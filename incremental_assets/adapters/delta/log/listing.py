@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from incremental_assets.adapters.delta.log.damage import damaged
-from incremental_assets.core.errors import TargetChanged
+from incremental_assets.adapters.delta.log.not_by_tasks import store_for
+from incremental_assets.adapters.lake_store.store import LakeStore
 
 NO_VERSION = -1
+LAST = "_last_checkpoint"
+_LOG = "_delta_log"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.([0-9a-f-]{36}))?\.(?:parquet|json)")
 
@@ -21,11 +23,14 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.([0-9a-
 class Listing:
     """The names of one moment. `checkpoints`: of each version the names of one that is whole."""
 
-    log: Path
+    store: LakeStore
+    log: str
     commits: frozenset[int]
     checkpoints: Mapping[int, Sequence[str]]
-    names: frozenset[str]
-    """All of them."""
+    names: Mapping[str, str]
+    """All of them, and the tag of each that the listing said."""
+    begin: int = 0
+    """Names of versions below this one were not asked for."""
 
     @property
     def last(self) -> int:
@@ -38,7 +43,7 @@ class Listing:
 
     def check_contiguous(self) -> None:
         """Raises TargetChanged where a version is missing that a reader of the last one needs."""
-        begin = self.checkpoint(self.last)
+        begin = max(self.checkpoint(self.last), self.begin - 1)
         missing = next((each for each in range(begin + 1, self.last + 1) if each not in self.commits), None)
         if missing is None:
             return
@@ -52,19 +57,33 @@ def commit_name(version: int) -> str:
     return f"{version:020d}.json"
 
 
-def listed(path: str) -> Listing:
-    """The names in the log of a table. Raises FileNotFoundError, and TargetChanged for a folder that may not be read."""
-    log = Path(path) / "_delta_log"
+def listed(path: str, begin: int = NO_VERSION) -> Listing:
+    """The names in the log of a table; where a listing comes in pages, those from a version on, or else from the last checkpoint.
+
+    Raises FileNotFoundError, NotByTasks for what only Spark can list, and TargetChanged for a folder that may not be read.
+    """
+    store, log = store_for(path), f"{path}/{_LOG}"
+    if not store.promises.paged:
+        return _listed(store, log, 0)
+    if begin != NO_VERSION:
+        return _listed(store, log, begin)
+    hint = _hint(store, log)
+    found = _listed(store, log, hint)
+    return found if not hint or found.checkpoint(found.last) >= hint else _listed(store, log, 0)
+
+
+def _hint(store: LakeStore, log: str) -> int:
+    """The version of the last checkpoint, as its writer has noted it: a hint, and 0 where there is none."""
     try:
-        names = os.listdir(log)  # noqa: PTH208 - names are all that is asked
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise TargetChanged(
-            f"{path}: the log of this Delta table cannot be listed ({error.strerror}); let this user read it"
-        ) from error
+        return max(0, int(json.loads(store.read(f"{log}/{LAST}"))["version"]))
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return 0
+
+
+def _listed(store: LakeStore, log: str, begin: int) -> Listing:
+    names = store.list_from(log, f"{begin:020d}" if begin else "")
     commits = frozenset(int(found[1]) for name in names if (found := _COMMIT.fullmatch(name)))
-    return Listing(log, commits, _checkpoints(names), frozenset(names))
+    return Listing(store, log, commits, _checkpoints(names), names, begin)
 
 
 def _checkpoints(names: Iterable[str]) -> Mapping[int, Sequence[str]]:

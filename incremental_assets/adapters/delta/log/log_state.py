@@ -17,7 +17,7 @@ class LogState:
 
     version: int
     checkpoint: int = NO_CHECKPOINT
-    """The version of the checkpoint that it was replayed from."""
+    """The version of the last checkpoint that is not above it."""
     protocol: Action = field(default_factory=dict)
     metadata: Action = field(default_factory=dict)
     files: dict[str, Action] = field(default_factory=dict)
@@ -45,9 +45,9 @@ class LogState:
         self.files |= added
 
 
-def commit_path(path: str, version: int) -> Path:
+def commit_path(path: str, version: int) -> str:
     """The path at which a version of a table is committed."""
-    return Path(path) / LOG / f"{version:020d}.json"
+    return f"{path}/{LOG}/{version:020d}.json"
 
 
 def file_path(path: str, written: str) -> Path:

@@ -1,4 +1,4 @@
-"""What a log tells of its table, by either of two readers: our own replay of a local log, or delta-rs."""
+"""What a log tells of its table, by either of two readers: our own replay of its log, or delta-rs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log import delta_rs, log_cache
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -42,7 +42,7 @@ class LoggedTable(Protocol):
         """The rows, without those that deletion vectors mark."""
 
 
-class LocalTable:
+class ReplayedTable:
     """A table as our own replay of its log has it."""
 
     def __init__(self, path: str, seen: log_cache.Seen) -> None:
@@ -88,7 +88,7 @@ class LocalTable:
 
 
 class DeltaRsTable:
-    """A table as delta-rs opens it: one in a store, or one whose log our own replay cannot read."""
+    """A table as delta-rs opens it: one whose log our own replay cannot read."""
 
     def __init__(self, table: DeltaTable) -> None:
         metadata = table.metadata()
@@ -103,9 +103,7 @@ class DeltaRsTable:
     @classmethod
     def opened(cls, address: str, version: int | None = None) -> DeltaRsTable:
         """Raises what delta-rs raises."""
-        from deltalake import DeltaTable
-
-        return cls(DeltaTable(address, version=version))
+        return cls(delta_rs.opened(address, version))
 
     def last_sequence(self, app_id: str) -> int | None:
         """The last sequence committed under an app id."""

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.checkpoint import LOG
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
-from incremental_assets.adapters.new_file import sync_folder
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
 from incremental_assets.adapters.spark.arrow_types import unknown_type
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Column
 
-_MODE = 0o750
-"""The mode with which a JVM of ours makes its folders, see `adapters.permissions`."""
 _NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 """Types that a schema in the log calls otherwise than SQL does."""
 _ALWAYS = ("invariants", "appendOnly")
@@ -44,23 +38,15 @@ class NewTable:
 
 def create(path: str, table: NewTable) -> None:
     """Commit version 0, unless somebody has just done so. Raises NotByTasks where it is Spark's to make, or to refuse."""
-    if not is_local(path):
-        raise NotByTasks("its lake is in a store")
+    store = store_for(path)
     if why := unknown_type(each.spark_type for each in table.columns):
         raise NotByTasks(why)
     if len({each.name.lower() for each in table.columns}) < len(table.columns):
         raise NotByTasks("two columns have one name")
-    log = Path(path) / LOG
-    _make_folder(log)
-    if os.listdir(path) != [LOG]:  # noqa: PTH208 - names are all that is asked
+    store.make_folder(f"{path}/{LOG}")
+    if set(store.list_from(path)) - {LOG}:
         raise NotByTasks("other files are in its folder")
     put_if_absent(path, 0, _actions(table))
-
-
-def _make_folder(path: Path) -> None:
-    for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
-        missing.mkdir(mode=_MODE, exist_ok=True)
-        sync_folder(missing.parent)
 
 
 def _actions(table: NewTable) -> Iterator[Mapping[str, Any]]:

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from incremental_assets.adapters.lake_store.opened import store_of
+from incremental_assets.adapters.lake_store.store import LakeStore
+
 
 class NotByTasks(Exception):
     """What a table, its log, one of its files or the file system has that is not known here: its words say what."""
@@ -21,3 +24,11 @@ def readable(what: str) -> Iterator[None]:
     except (FileNotFoundError, UnicodeDecodeError, struct.error, pa.ArrowException) as error:
         first = next(iter(str(error).splitlines()), "")
         raise NotByTasks(f"{what} cannot be read here ({type(error).__name__}: {first})") from error
+
+
+def store_for(path: str) -> LakeStore:
+    """The store of a table. Raises NotByTasks where only Spark can reach it."""
+    store = store_of(path)
+    if store is None:
+        raise NotByTasks("only Spark can reach its lake")
+    return store

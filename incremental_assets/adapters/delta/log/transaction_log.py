@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,11 +12,10 @@ from typing import Any
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, read_commit_metadata
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.column_mapping import SINCE_CURSOR
-from incremental_assets.adapters.delta.log.logged_table import DeltaRsTable, Info, LocalTable, LoggedTable
+from incremental_assets.adapters.delta.log.logged_table import DeltaRsTable, Info, LoggedTable, ReplayedTable
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.compaction import Layout
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 
 APP_ID = "incremental_assets.app_id"
@@ -181,19 +179,10 @@ class TableLog:
 
 
 def open_log(path: str) -> TableLog | None:
-    """The log of the table at a path or address; None if there is no table.
-
-    The stores' credentials are read from the environment by delta-rs itself, as its documentation names them (AWS_*, AZURE_*, GOOGLE_*).
-    """
-    if is_local(path):
-        log = os.path.join(path, "_delta_log")  # noqa: PTH118 - spares an import
-        if not os.path.isdir(log):  # noqa: PTH112 - likewise
-            if os.path.lexists(log):
-                raise TargetChanged(f"{log} is no folder, as the log of a Delta table is; move it away")
-            return None
-        with suppress(NotByTasks):
-            seen = log_cache.latest(path)
-            return None if seen is None else TableLog(LocalTable(path, seen))
+    """The log of the table at a path or address; None if there is no table."""
+    with suppress(NotByTasks):
+        seen = log_cache.latest(path)
+        return None if seen is None else TableLog(ReplayedTable(path, seen))
     return _by_delta_rs(path)
 
 
@@ -201,7 +190,7 @@ def _by_delta_rs(path: str) -> TableLog | None:
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
-        return TableLog(DeltaRsTable.opened(_address(path)))
+        return TableLog(DeltaRsTable.opened(path))
     except TableNotFoundError:
         return None
     except DeltaError as error:
@@ -209,11 +198,6 @@ def _by_delta_rs(path: str) -> TableLog | None:
         raise TargetChanged(
             f"{path}: there is a Delta table here whose log cannot be read ({first}); if it is damaged, restore it or move it away"
         ) from error
-
-
-def _address(path: str) -> str:
-    """Hadoop and delta-rs name one store differently."""
-    return "s3://" + path.removeprefix("s3a://") if path.startswith("s3a://") else path
 
 
 def _committed(version: int, entry: Mapping[str, Any]) -> Committed:

@@ -9,7 +9,6 @@ from incremental_assets.adapters.delta.log.commit_text import actions_of
 from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.listing import Listing, commit_name
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.plain_file import plain_text
 
 _NONE = object()
 
@@ -24,7 +23,7 @@ def check_version(listing: Listing, state: LogState) -> None:
     """Raises TargetChanged where the state that was replayed up to a version is not what its checksum says. One that cannot be read says nothing."""
     name = _name(state.version)
     try:
-        told = json.loads(plain_text(listing.log / name))
+        told = json.loads(listing.store.read(f"{listing.log}/{name}"))
         files, size = told.get("numFiles"), told.get("tableSizeBytes")
     except (OSError, ValueError, AttributeError):
         return
@@ -42,7 +41,7 @@ def check_checkpoint(listing: Listing, state: LogState) -> None:
     if state.version not in listing.commits:
         return
     said = LogState(state.version)
-    said.apply(actions_of(listing.log / commit_name(state.version)))
+    said.apply(actions_of(listing.store, f"{listing.log}/{commit_name(state.version)}"))
     files = {path: _vector(add) for path, add in state.files.items()}
     is_held = all(files.get(path, _NONE) == _vector(add) for path, add in said.files.items())
     if not is_held or any(state.sequences.get(app, seq) < seq for app, seq in said.sequences.items()):

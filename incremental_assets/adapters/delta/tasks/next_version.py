@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
@@ -13,6 +13,7 @@ from incremental_assets.adapters.delta.confirmed import too_late
 from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.not_by_tasks import store_for
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.table import TableSpec
 
@@ -55,6 +56,7 @@ class NextVersion:
             "isolationLevel": "Serializable",
             "userMetadata": note.to_json(),
             "engineInfo": ENGINE,
+            "txnId": str(uuid.uuid4()),
         }
         transaction = {"appId": app_id, "version": number, "lastUpdated": now}
         said = [{"commitInfo": about | dict(self.info)}, *([{"txn": transaction}] if self.once else [])]
@@ -68,6 +70,7 @@ class NextVersion:
         return self.transaction or (self.note.app_id, self.note.seq)
 
     def discard(self) -> None:
-        """Remove the files. Of a process that dies before it can do this, VACUUM removes them."""
+        """Remove the files, once it is known that no version names them. Of a process that dies before it can do this, VACUUM removes them."""
+        store = store_for(self.path)
         for name in self.files:
-            (Path(self.path) / name).unlink(missing_ok=True)
+            store.delete(f"{self.path}/{name}")

@@ -1,0 +1,186 @@
+"""A lake in a store of objects. Its answer is not the truth: a request that has landed may be answered by an error, and one that has not by "it is there"."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Lock
+from typing import Any
+
+import obstore
+import pyarrow as pa
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+
+from incremental_assets.adapters.lake_store.ranges import Ranges
+from incremental_assets.adapters.lake_store.store import NotOffered, Promises
+from incremental_assets.core.errors import LakeRefused, StoreUnreachable
+
+_TRIES = 5
+"""How often a file is put whose fate a store did not tell."""
+_FIRST_PAUSE_SECONDS = 0.1
+"""Before the second time; twice as long before each that follows."""
+_DENIED = (PermissionDeniedError, UnauthenticatedError)
+_RETRY = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+_CLIENT = {"timeout": timedelta(seconds=30), "connect_timeout": timedelta(seconds=10)}
+_UNKNOWN = "501 Not Implemented"
+"""What a store says that knows no condition of a put."""
+
+
+class ObjectStore:
+    """Implements `LakeStore` by one bucket. `root`: its address, which begins every key."""
+
+    promises = Promises(whole=True, paged=True, locks=False)
+
+    def __init__(self, root: str, options: Mapping[str, str]) -> None:
+        plain = {"allow_http": True} if options.get("aws_endpoint", "").startswith("http://") else {}
+        self._root = root
+        from_url: Any = obstore.store.from_url
+        self._store: Any = from_url(
+            root, config=dict(options), client_options={**_CLIENT, **plain}, retry_config=_RETRY
+        )
+        self._lock = Lock()
+        self._is_conditional = False
+
+    def list_from(self, folder: str, after: str = "") -> Mapping[str, str]:
+        """The names, in pages of which the first begins after `after`; of a folder within without a tag."""
+        path = self._path(folder)
+        found: dict[str, str] = {}
+        with _explained(folder):
+            for page in obstore.list(self._store, path, offset=f"{path}/{after}" if after else None):
+                for each in page:
+                    name, *within = each["path"].removeprefix(f"{path}/").split("/", 1)
+                    found[name] = "" if within else _tag(each)
+        return found
+
+    def read(self, key: str, count: int | None = None) -> bytes:
+        """The object's bytes, or its first ones."""
+        with _explained(key):
+            if count is None:
+                return bytes(obstore.get(self._store, self._path(key)).bytes())
+            return bytes(obstore.get(self._store, self._path(key), options={"range": (0, count)}).bytes())
+
+    def end(self, key: str, count: int) -> tuple[int, bytes]:
+        """The object's size, and the last of its bytes."""
+        with _explained(key):
+            found = obstore.get(self._store, self._path(key), options={"range": {"suffix": count}})
+            return found.meta["size"], bytes(found.bytes())
+
+    def check(self, key: str) -> None:
+        """Nothing but objects is in a store."""
+
+    def tag(self, key: str) -> str:
+        """The store's own."""
+        with _explained(key):
+            try:
+                return _tag(obstore.head(self._store, self._path(key)))
+            except FileNotFoundError:
+                return ""
+
+    def for_arrow(self, key: str) -> Any:
+        """A file that asks the store for the parts."""
+        return pa.PythonFile(
+            Ranges(lambda count: self.end(key, count), lambda begin, stop: self._part(key, begin, stop)), mode="r"
+        )
+
+    def settle(self, folder: str) -> None:
+        """A store answers once an object is safe."""
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        """Put on the condition that nothing is there. A store that does not mind it is refused, before the first file is put by it."""
+        with self._lock:
+            if not self._is_conditional:
+                self._check_conditional(key.rpartition("/")[0])
+                self._is_conditional = True
+        return self._put_if_absent(key, data)
+
+    def make_folder(self, folder: str) -> None:
+        """There are none."""
+
+    def adopt(self, key: str) -> None:
+        """An object has no mode."""
+
+    def delete(self, key: str) -> None:
+        """Remove the object."""
+        with _explained(key):
+            obstore.delete(self._store, [self._path(key)])
+
+    def delete_prefix(self, folder: str) -> None:
+        """Remove all objects whose keys begin with the folder's."""
+        with _explained(folder):
+            for page in obstore.list(self._store, self._path(folder)):
+                obstore.delete(self._store, [each["path"] for each in page])
+
+    def _put_if_absent(self, key: str, data: bytes) -> bool:
+        """Whatever it says but success, the key is read before anything is concluded: absent is put again, ours has landed, and another's was first."""
+        path, said = self._path(key), ""
+        for number in range(_TRIES):
+            if number:
+                time.sleep(_FIRST_PAUSE_SECONDS * 2 ** (number - 1))
+            try:
+                obstore.put(self._store, path, data, mode="create", use_multipart=False)
+            except (BaseError, OSError) as error:
+                said, denied = _first_line(error), isinstance(error, (*_DENIED, FileNotFoundError))
+            else:
+                return True
+            try:
+                return bytes(obstore.get(self._store, path).bytes()) == data
+            except FileNotFoundError:
+                if _UNKNOWN in said:
+                    raise NotOffered("its store knows no put on a condition") from None
+                if denied:
+                    raise _refused(key, said) from None
+            except (BaseError, OSError) as error:
+                said = f"{said}; then {_first_line(error)}"
+        raise StoreUnreachable(
+            f"{key}: the store did not tell whether it has this file ({said}); nothing was removed, and the next sync looks at what is there"
+        )
+
+    def _check_conditional(self, folder: str) -> None:
+        """Raises LakeRefused for a store that lets a second writer have its way."""
+        probe = f"{folder}/.{uuid.uuid4()}.probe"
+        try:
+            first, second = (self._put_if_absent(probe, text) for text in (b"first", b"second"))
+        finally:
+            self.delete(probe)
+        if not first or second:
+            raise LakeRefused(
+                f"{self._root}: this store does not mind the condition that a file is put only where there is none (`If-None-Match`), so that of two "
+                "writers both would have committed one version, and nothing was written; use a store that does"
+            )
+
+    def _part(self, key: str, begin: int, stop: int) -> bytes:
+        with _explained(key):
+            return bytes(obstore.get_range(self._store, self._path(key), start=begin, end=stop))
+
+    def _path(self, key: str) -> str:
+        return key.removeprefix(f"{self._root}/")
+
+
+@contextmanager
+def _explained(key: str) -> Iterator[None]:
+    """Raises FileNotFoundError as it is, LakeRefused where the store denies it, StoreUnreachable for all else."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except _DENIED as error:
+        raise _refused(key, _first_line(error)) from None
+    except (BaseError, OSError) as error:
+        raise StoreUnreachable(
+            f"{key}: the store did not answer ({_first_line(error)}); nothing was lost, try again when it does"
+        ) from None
+
+
+def _refused(key: str, said: str) -> LakeRefused:
+    return LakeRefused(f"{key}: the store denies it ({said}); check its credentials and the rights that they have")
+
+
+def _tag(found: Mapping[str, Any]) -> str:
+    return str(found["e_tag"] or f"{found['last_modified']} {found['size']}")
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

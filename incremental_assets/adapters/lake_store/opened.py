@@ -1,0 +1,48 @@
+"""The store of an address: the one place that asks where a lake is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from incremental_assets.adapters.lake_store.local import LocalStore
+from incremental_assets.adapters.lake_store.store import LakeStore
+from incremental_assets.core.extras import S3
+
+_ROOT = re.compile(r"(?:s3a?|gs|abfss)://[^/]+")
+"""Of what only Spark can reach, such as `hdfs://`, there is none."""
+_LOCAL = LocalStore()
+_NONE: Mapping[str, str] = MappingProxyType({})
+_options: dict[str, Mapping[str, str]] = {}
+
+
+def configure(lake: str, options: Mapping[str, str]) -> None:
+    """How the bucket of a lake is reached by this process, beside what its environment says: names as those of `object_store`, such as `aws_endpoint`."""
+    found = _ROOT.match(lake)
+    if found is not None and _options.get(found[0]) != options:
+        _options[found[0]] = options
+        _objects.cache_clear()
+
+
+def options_of(address: str) -> Mapping[str, str]:
+    """What was configured for the bucket of an address."""
+    found = _ROOT.match(address)
+    return _options.get(found[0], _NONE) if found else _NONE
+
+
+def store_of(address: str) -> LakeStore | None:
+    """The place of a file or a folder; None for one that only Spark can reach. Raises SetupError where the client of stores is missing."""
+    if "://" not in address:
+        return _LOCAL
+    found = _ROOT.match(address)
+    return None if found is None else _objects(found[0])
+
+
+@cache
+def _objects(root: str) -> LakeStore:
+    S3.require()
+    from incremental_assets.adapters.lake_store.objects import ObjectStore
+
+    return ObjectStore(root, _options.get(root, _NONE))

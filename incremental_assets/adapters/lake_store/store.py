@@ -1,0 +1,85 @@
+"""What a lake asks of the place where its files are. A key is a whole address: an absolute path, or `s3://bucket/…`.
+
+An implementation promises what stands here, and says in `Promises` what it cannot. Both are held to one suite (`tests/adapters/lake_store/contract.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class NotOffered(Exception):
+    """The place has no way to do this; the message is half a sentence that says what it lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """What differs between places.
+
+    `whole`: a file is there whole or not at all, however its writer has ended. `paged`: a listing comes in pages, each of them a request, so that it
+    begins after what is known. `locks`: processes of one machine can keep each other out.
+    """
+
+    whole: bool
+    paged: bool
+    locks: bool
+
+
+class Reading(Protocol):
+    """Files as they are."""
+
+    promises: Promises
+
+    def list_from(self, folder: str, after: str = "") -> Mapping[str, str]:
+        """The names in a folder that come after a name, and the tag of each, empty where a listing does not say it.
+
+        What lies in folders within is left out where they are not files of their own. Raises FileNotFoundError where there is no such folder; a store,
+        which has no folders, finds none in it. Raises TargetChanged for what may not be listed.
+        """
+
+    def read(self, key: str, count: int | None = None) -> bytes:
+        """The bytes of a file, or its first ones. Raises FileNotFoundError, and TargetChanged for what may not be read, or is no regular file."""
+
+    def end(self, key: str, count: int) -> tuple[int, bytes]:
+        """The size of a file, and its last bytes. Raises as `read`."""
+
+    def check(self, key: str) -> None:
+        """Checks what a library is about to open. Raises as `read`; a place where nothing but files can be does nothing."""
+
+    def tag(self, key: str) -> str:
+        """What another file under the same key would have otherwise; empty where there is none."""
+
+    def for_arrow(self, key: str) -> Any:
+        """The file as Arrow opens it, which reads the parts that it needs."""
+
+
+class Writing(Protocol):
+    """Files that come and go."""
+
+    def settle(self, folder: str) -> None:
+        """After this, files that were put into a folder outlast the power of the machine."""
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        """Put a file where there is none; False where there is another's. It outlasts the power of the machine before this returns.
+
+        `data` must be of this caller alone: where the place does not answer plainly, what is there is read, and is ours if it is the same. Raises
+        NotOffered for a place that cannot, and StoreUnclear where nobody can tell: then the file may be there.
+        """
+
+    def make_folder(self, folder: str) -> None:
+        """A folder that outlasts the power of the machine, where a place has any."""
+
+    def adopt(self, key: str) -> None:
+        """Take from a file that a library has made the rights that one of ours would not have."""
+
+    def delete(self, key: str) -> None:
+        """Remove a file; silent if there is none."""
+
+    def delete_prefix(self, folder: str) -> None:
+        """Remove a folder and all in it; silent if there is none."""
+
+
+class LakeStore(Reading, Writing, Protocol):
+    """One place."""

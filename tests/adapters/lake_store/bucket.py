@@ -1,0 +1,148 @@
+"""A store of objects on this machine (moto, in memory), and a relay before it that counts requests and does to some of them what stores do."""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+from typing import Any
+
+from moto.server import ThreadedMotoServer
+
+from incremental_assets.adapters.lake_store.objects import ObjectStore
+
+QUICKLY = {
+    "max_retries": 1,
+    "retry_timeout": timedelta(seconds=20),
+    "backoff": {"init_backoff": timedelta(milliseconds=1), "max_backoff": timedelta(milliseconds=2), "base": 2},
+}
+_BUCKETS = iter(range(1_000_000))
+_KEPT = ("content-length", "content-type", "etag", "last-modified", "content-range", "accept-ranges")
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """The address of a server that only this machine reaches."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        yield f"{host}:{port}"
+    finally:
+        server.stop()
+
+
+@dataclass
+class Relay:
+    """`faults`: what is done to the next requests of a method, in their order; what is not listed is only handed on.
+
+    A fault is `503`, `409` (said without asking), `500 after` and `cut after` (the request has its effect, and nobody hears of it), `cut`, or
+    `unconditional` (handed on without its condition, as by a store that does not mind it).
+    """
+
+    server: str
+    faults: dict[str, list[str]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    lock: Lock = field(default_factory=Lock)
+    address: str = ""
+
+    def fault(self, method: str) -> str:
+        with self.lock:
+            waiting = self.faults.get(method, [])
+            if waiting[:1] == ["unconditional"]:
+                return waiting[0]
+            return waiting.pop(0) if waiting else ""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection to a relay."""
+
+    protocol_version = "HTTP/1.1"
+    relay: Relay
+
+    def do(self) -> None:
+        data = self.rfile.read(int(self.headers.get("content-length") or 0))
+        with self.relay.lock:
+            self.relay.asked.append(f"{self.command} {self.path.partition('?')[0]}")
+        fault = self.relay.fault(self.command)
+        if fault == "cut":
+            self.close_connection = True
+        elif fault.isdigit():
+            self.answer(int(fault), {}, b"<Error><Code>Scripted</Code></Error>")
+        else:
+            self.hand_on(data, fault)
+
+    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = do  # noqa: N815
+
+    def hand_on(self, data: bytes, fault: str) -> None:
+        status, headers, body = self.asked(data, conditional=fault != "unconditional")
+        if fault == "cut after":
+            self.close_connection = True
+        elif fault == "500 after":
+            self.answer(500, {}, b"<Error><Code>InternalError</Code></Error>")
+        else:
+            self.answer(status, headers, body)
+
+    def asked(self, data: bytes, *, conditional: bool) -> tuple[int, dict[str, str], bytes]:
+        there = http.client.HTTPConnection(self.relay.server)
+        dropped = {"connection"} | (set() if conditional else {"if-none-match"})
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in dropped}
+        there.request(self.command, self.path, data, headers)
+        answer = there.getresponse()
+        body = answer.read()
+        kept = {name.lower(): value for name, value in answer.getheaders() if name.lower() in _KEPT}
+        there.close()
+        return answer.status, kept, body
+
+    def answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in ({"content-length": str(len(body))} | headers).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def relaying(server: str) -> Iterator[Relay]:
+    relay = Relay(server)
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"relay": relay}))
+    relay.address = f"127.0.0.1:{listening.server_address[1]}"
+    Thread(target=listening.serve_forever, daemon=True).start()
+    try:
+        yield relay
+    finally:
+        listening.shutdown()
+        listening.server_close()
+
+
+def new_bucket(server: str) -> str:
+    """The address of a bucket that has nothing in it."""
+    name = f"bucket-{next(_BUCKETS)}"
+    urllib.request.urlopen(urllib.request.Request(f"http://{server}/{name}", method="PUT")).close()
+    return f"s3://{name}"
+
+
+def options(server: str) -> dict[str, str]:
+    """How it is reached."""
+    return {
+        "aws_endpoint": f"http://{server}",
+        "aws_region": "us-east-1",
+        "aws_access_key_id": "tester",
+        "aws_secret_access_key": "no secret",
+    }
+
+
+def opened(server: str, root: str) -> ObjectStore:
+    """A bucket."""
+    return ObjectStore(root, options(server))

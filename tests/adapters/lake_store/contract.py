@@ -1,0 +1,114 @@
+"""What every place promises. A module imports the tests, and has a fixture `place`: the store, and an address below which nothing is."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from incremental_assets.adapters.lake_store.store import LakeStore
+
+
+@dataclass(frozen=True)
+class Place:
+    store: LakeStore
+    root: str
+
+    def put(self, name: str, data: bytes = b"text") -> str:
+        """The key of a file that is put there."""
+        key = f"{self.root}/{name}"
+        self.store.make_folder(key.rpartition("/")[0])
+        assert self.store.put_if_absent(key, data)
+        return key
+
+
+def test_a_file_is_read_as_it_was_put(place: Place) -> None:
+    key = place.put("a~20b/é c+d%20e.json", b"a text")
+    assert place.store.read(key) == b"a text"
+    assert place.store.read(key, 3) == b"a t"
+    assert place.store.end(key, 3) == (6, b"ext")
+    assert place.store.end(key, 30) == (6, b"a text")
+    place.store.check(key)
+
+
+@pytest.mark.parametrize("ask", ["read", "end"])
+def test_what_is_not_there_is_said_so(place: Place, ask: str) -> None:
+    with pytest.raises(FileNotFoundError):
+        getattr(place.store, ask)(f"{place.root}/none", *([3] if ask == "end" else []))
+    assert place.store.tag(f"{place.root}/none") == ""
+
+
+def test_names_are_listed_from_one_on(place: Place) -> None:
+    for name in ("1.json", "2.json", "3.json", "within/1.json", "within/2.json"):
+        place.put(f"log/{name}")
+    place.put("log2/4.json")
+    assert set(place.store.list_from(f"{place.root}/log")) == {"1.json", "2.json", "3.json", "within"}
+    assert set(place.store.list_from(f"{place.root}/log", "2")) == {"2.json", "3.json", "within"}
+    assert set(place.store.list_from(f"{place.root}/log", "2.json")) == {"3.json", "within"}
+
+
+def test_a_listing_says_the_tag_that_the_file_has_or_none(place: Place) -> None:
+    key = place.put("log/1.json")
+    assert place.store.list_from(f"{place.root}/log")["1.json"] in ("", place.store.tag(key))
+
+
+def test_another_file_under_the_same_key_has_another_tag(place: Place) -> None:
+    before = place.store.tag(place.put("log/1.json", b"one"))
+    place.store.delete(f"{place.root}/log/1.json")
+    assert before != place.store.tag(place.put("log/1.json", b"two"))
+    assert before != ""
+
+
+def test_who_is_second_puts_nothing(place: Place) -> None:
+    key = place.put("log/1.json", b"first")
+    assert not place.store.put_if_absent(key, b"second")
+    assert place.store.read(key) == b"first"
+    assert set(place.store.list_from(f"{place.root}/log")) == {"1.json"}
+
+
+def test_of_eight_writers_one_wins_each_file(place: Place) -> None:
+    place.store.make_folder(f"{place.root}/log")
+    keys = [f"{place.root}/log/{number}.json" for number in range(10)]
+
+    def racing(name: int) -> list[str]:
+        return [key for key in keys if place.store.put_if_absent(key, f"of {name}".encode())]
+
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(racing, range(8)))
+    assert sorted(key for each in won for key in each) == keys
+    assert [place.store.read(key) for key in keys] == [
+        f"of {next(name for name in range(8) if key in won[name])}".encode() for key in keys
+    ]
+
+
+def test_what_is_removed_is_gone_and_its_neighbours_stay(place: Place) -> None:
+    for name in ("a/1.json", "a/within/2.json", "a.json", "ab/3.json"):
+        place.put(name)
+    place.store.delete(f"{place.root}/ab/none.json")
+    place.store.delete_prefix(f"{place.root}/a")
+    place.store.delete_prefix(f"{place.root}/none")
+    for name in ("a/1.json", "a/within/2.json"):
+        assert place.store.tag(f"{place.root}/{name}") == ""
+    assert place.store.read(f"{place.root}/a.json") == place.store.read(f"{place.root}/ab/3.json") == b"text"
+    place.store.delete(f"{place.root}/ab/3.json")
+    assert place.store.tag(f"{place.root}/ab/3.json") == ""
+
+
+def test_arrow_reads_a_file_by_its_parts(place: Place) -> None:
+    sink: Any = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": range(10_000)}), sink, row_group_size=1000)
+    key = place.put("t/part-0.parquet", sink.getvalue().to_pybytes())
+    with pq.ParquetFile(place.store.for_arrow(key)) as file:
+        assert file.num_row_groups == 10
+        assert file.read_row_group(9)["id"].to_pylist() == list(range(9_000, 10_000))
+
+
+def test_what_is_settled_and_adopted_is_as_it_was(place: Place) -> None:
+    key = place.put("t/1.json")
+    place.store.settle(f"{place.root}/t")
+    place.store.adopt(key)
+    assert place.store.read(key) == b"text"

@@ -1,0 +1,119 @@
+"""A store of objects keeps the contract, whatever it answers: after all but success the key is read before anything is concluded."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.adapters.lake_store.objects import _TRIES
+from incremental_assets.core.errors import LakeRefused, StoreUnreachable
+from tests.adapters.lake_store.bucket import Relay, new_bucket, opened
+from tests.adapters.lake_store.contract import *  # noqa: F403
+from tests.adapters.lake_store.contract import Place
+
+
+@pytest.fixture
+def place(object_server: str) -> Place:
+    root = new_bucket(object_server)
+    return Place(opened(object_server, root), f"{root}/lake")
+
+
+@pytest.fixture
+def relayed(relay: Relay) -> Place:
+    """The same, through the relay; that it minds conditions is known already."""
+    root = new_bucket(relay.server)
+    place = Place(opened(relay.address, root), f"{root}/lake")
+    place.put("known")
+    relay.asked.clear()
+    return place
+
+
+def test_a_folder_in_which_nothing_is_has_no_names(place: Place) -> None:
+    assert place.store.list_from(f"{place.root}/none") == {}
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        ["500 after"],
+        ["cut after"],
+        ["500 after", "500 after"],
+        ["409"],
+        ["409", "409", "409"],
+        ["cut", "cut", "cut"],
+        ["503", "503", "503"],
+        ["503", "cut after", "409"],
+    ],
+    ids=" ".join,
+)
+def test_what_has_landed_or_can_land_is_ours_whatever_the_store_says(
+    relay: Relay, relayed: Place, faults: list[str]
+) -> None:
+    relay.faults["PUT"] = faults
+    assert relayed.store.put_if_absent(f"{relayed.root}/1.json", b"ours")
+    assert relayed.store.read(f"{relayed.root}/1.json") == b"ours"
+
+
+@pytest.mark.parametrize("faults", [["409"], ["503"], ["cut"], ["500 after"], ["cut after", "503"]], ids=" ".join)
+def test_what_is_anothers_stays_so_whatever_the_store_says(relay: Relay, relayed: Place, faults: list[str]) -> None:
+    key = relayed.put("1.json", b"another's")
+    relay.faults["PUT"] = faults
+    assert not relayed.store.put_if_absent(key, b"ours")
+    assert relayed.store.read(key) == b"another's"
+
+
+def test_a_read_that_fails_behind_a_put_concludes_nothing(relay: Relay, relayed: Place) -> None:
+    relay.faults = {"PUT": ["cut after", "409"], "GET": ["cut", "503", "503"]}
+    assert relayed.store.put_if_absent(f"{relayed.root}/1.json", b"ours")
+
+
+def test_where_nobody_can_tell_nothing_is_concluded(relay: Relay, relayed: Place) -> None:
+    relay.faults = {"PUT": ["cut after", *["503"] * 50], "GET": ["503"] * 50}
+    with pytest.raises(StoreUnreachable, match=r"1\.json: the store did not tell whether it has this file \(.*503"):
+        relayed.store.put_if_absent(f"{relayed.root}/1.json", b"ours")
+    relay.faults = {}
+    assert relayed.store.read(f"{relayed.root}/1.json") == b"ours"
+
+
+def test_a_file_is_put_so_often_and_no_more(relay: Relay, relayed: Place) -> None:
+    relay.faults = {"PUT": ["409"] * 50}
+    with pytest.raises(StoreUnreachable, match="did not tell"):
+        relayed.store.put_if_absent(f"{relayed.root}/1.json", b"ours")
+    assert sum(each.startswith("PUT") for each in relay.asked) == _TRIES
+
+
+def test_a_put_that_is_answered_is_one_request(relay: Relay, relayed: Place) -> None:
+    assert relayed.store.put_if_absent(f"{relayed.root}/1.json", b"ours")
+    assert [each.split()[0] for each in relay.asked] == ["PUT"]
+
+
+def test_a_store_that_does_not_mind_the_condition_is_refused_before_it_has_a_file(relay: Relay) -> None:
+    root = new_bucket(relay.server)
+    relay.faults["PUT"] = ["unconditional"]
+    store = opened(relay.address, root)
+    for _ in range(2):
+        with pytest.raises(LakeRefused, match=rf"{root}: this store does not mind the condition"):
+            store.put_if_absent(f"{root}/lake/1.json", b"ours")
+    assert store.list_from(f"{root}/lake") == {}
+
+
+def test_a_store_that_denies_is_named_with_what_it_says(relay: Relay, relayed: Place) -> None:
+    relay.faults = {"PUT": ["403"], "GET": ["403"]}
+    with pytest.raises(LakeRefused, match=r"known: the store denies it \(.*403"):
+        relayed.store.read(f"{relayed.root}/known")
+    with pytest.raises(LakeRefused, match=r"1\.json: the store denies it"):
+        relayed.store.put_if_absent(f"{relayed.root}/1.json", b"ours")
+
+
+def test_a_store_that_does_not_answer_is_named(relay: Relay, relayed: Place) -> None:
+    relay.faults = {"GET": ["503"] * 10}
+    for ask in (relayed.store.read, relayed.store.list_from):
+        with pytest.raises(StoreUnreachable, match="the store did not answer"):
+            ask(f"{relayed.root}/known")
+
+
+def test_a_listing_begins_behind_what_is_known(relay: Relay, relayed: Place) -> None:
+    for number in range(5):
+        relayed.put(f"log/{number:020d}.json")
+    relay.asked.clear()
+    assert len(relayed.store.list_from(f"{relayed.root}/log", f"{3:020d}")) == 2
+    assert len(relay.asked) == 1
