@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from incremental_assets.adapters.permissions import plain_file
-from incremental_assets.core.config.settings import Reference, SourceConfig, SourceSettings
-from incremental_assets.core.errors import Problem
+from incremental_assets.core.config.settings import Reference, SourceConfig, StoreConfig
+from incremental_assets.core.errors import ConfigurationError, Problem
 from incremental_assets.resources.printed import printed_by
 
 _LONGEST = 65_536
@@ -20,15 +20,27 @@ _LONGEST = 65_536
 
 def looked_up(source: SourceConfig, file: Path) -> tuple[dict[str, str], list[Problem]]:
     """What the references in the settings of a source lead to, by their fields; and a problem for each without a usable value, at its line of `file`."""
+    return _values(source.settings, source.line_of, file)
+
+
+def looked_up_store(store: StoreConfig, file: Path) -> dict[str, str]:
+    """The same of a store. Raises ConfigurationError."""
+    values, problems = _values(store, lambda _: store.line, file)
+    if problems:
+        raise ConfigurationError(tuple(problems))
+    return values
+
+
+def _values(settings: object, line_of: Callable[[str], int], file: Path) -> tuple[dict[str, str], list[Problem]]:
     values: dict[str, str] = {}
     problems: list[Problem] = []
-    for name in _fields(source.settings):
-        reference = getattr(source.settings, name)
+    for name in _fields(settings):
+        reference = getattr(settings, name)
         if isinstance(reference, Reference):
             try:
                 values[name] = _look_up(reference)
             except LookupError as error:
-                problems.append(Problem(str(file), source.line_of(name), str(reference), str(error.args[0])))
+                problems.append(Problem(str(file), line_of(name), str(reference), str(error.args[0])))
     return values, problems
 
 
@@ -37,7 +49,7 @@ def digest_of(values: Mapping[str, str]) -> str:
     return hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()
 
 
-def _fields(settings: SourceSettings) -> list[str]:
+def _fields(settings: object) -> list[str]:
     return [each.name for each in fields(settings)] if is_dataclass(settings) else []
 
 

@@ -20,6 +20,7 @@ from incremental_assets.resources.lake import open_lake, open_logged_lake, open_
 from incremental_assets.resources.references import digest_of, looked_up
 from incremental_assets.resources.session import session_of
 from incremental_assets.resources.source import open_source
+from incremental_assets.resources.stores import know_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +53,7 @@ class Runtime:
         self, configuration: Configuration, spark: SparkResource | None = None, *, writes: bool = True
     ) -> None:
         self.configuration, self._writes = configuration, writes
+        know_store(configuration)
         self.observer = Observers()
         self._spark = spark
         self._lock = threading.RLock()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 
@@ -11,25 +11,28 @@ from incremental_assets.adapters.lake_store.local import LocalStore
 from incremental_assets.adapters.lake_store.store import LakeStore
 from incremental_assets.core.extras import S3
 
+Options = Callable[[], Mapping[str, str]]
+"""How a bucket is reached, beside what the environment says: names as those of `object_store`, such as `aws_endpoint`. Asked when it is opened."""
+
 _ROOT = re.compile(r"(?:s3a?|gs|abfss)://[^/]+")
 """Of what only Spark can reach, such as `hdfs://`, there is none."""
 _LOCAL = LocalStore()
-_NONE: Mapping[str, str] = MappingProxyType({})
-_options: dict[str, Mapping[str, str]] = {}
+_known: dict[str, Options] = {}
 
 
-def configure(lake: str, options: Mapping[str, str]) -> None:
-    """How the bucket of a lake is reached by this process, beside what its environment says: names as those of `object_store`, such as `aws_endpoint`."""
+def configure(lake: str, options: Options) -> None:
+    """From now on this process reaches the bucket of a lake so."""
     found = _ROOT.match(lake)
-    if found is not None and _options.get(found[0]) != options:
-        _options[found[0]] = options
+    if found is not None:
+        _known[found[0]] = options
+        _options.cache_clear()
         _objects.cache_clear()
 
 
 def options_of(address: str) -> Mapping[str, str]:
     """What was configured for the bucket of an address."""
     found = _ROOT.match(address)
-    return _options.get(found[0], _NONE) if found else _NONE
+    return _options(found[0]) if found else MappingProxyType({})
 
 
 def store_of(address: str) -> LakeStore | None:
@@ -41,8 +44,13 @@ def store_of(address: str) -> LakeStore | None:
 
 
 @cache
+def _options(root: str) -> Mapping[str, str]:
+    return _known[root]() if root in _known else MappingProxyType({})
+
+
+@cache
 def _objects(root: str) -> LakeStore:
     S3.require()
     from incremental_assets.adapters.lake_store.objects import ObjectStore
 
-    return ObjectStore(root, _options.get(root, _NONE))
+    return ObjectStore(root, _options(root))

@@ -130,7 +130,7 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
         Health.OK,
         f"{configuration.path}: {counted(len(configuration.sources), 'source')}, {counted(tables, 'listed table')}",
     )
-    yield _lake(configuration.lake)
+    yield from of_lake(configuration.lake)
     yield from read_by_others(configuration.lake)
     try:
         count = len(runtime.checkpoints.positions())
@@ -161,9 +161,38 @@ def _is_open(folder: Path) -> bool:
     return all(each.stat().st_mode & stat.S_IXOTH for each in (folder.resolve(), *folder.resolve().parents))
 
 
-def _lake(lake: str) -> Finding:
+def of_lake(lake: str) -> Iterator[Finding]:
+    """Whether it may be written, and what its place cannot do."""
     if "://" in lake:
-        return Finding("lake", "place", Health.OK, f"{lake}, which only Spark can reach: the first sync will show")
+        yield from _in_store(lake)
+    else:
+        yield _folder(lake)
+
+
+def _in_store(lake: str) -> Iterator[Finding]:
+    from incremental_assets.adapters.lake_store.opened import store_of
+    from incremental_assets.adapters.lake_store.trial import tried
+
+    try:
+        store = store_of(lake)
+        if store is None:
+            yield Finding("lake", "place", Health.OK, f"{lake}, which only Spark can reach: the first sync will show")
+            return
+        tried(store, lake)
+    except IncrementalAssetsError as error:
+        yield Finding("lake", "place", Health.FAIL, str(error))
+        return
+    yield Finding("lake", "place", Health.OK, f"{lake} may be written, and takes a file only where there is none")
+    if not store.promises.locks:
+        yield warn(
+            "lake",
+            "locks",
+            "a store has no locks, and Spark, which commits rows there, does not ask whether a version is there: two writers could commit one",
+            "let nobody but the runs of one checkpoint database write to this lake",
+        )
+
+
+def _folder(lake: str) -> Finding:
     existing = next(folder for folder in (Path(lake), *Path(lake).parents) if folder.exists())
     if os.access(existing, os.W_OK | os.X_OK) and existing.is_dir():
         return Finding("lake", "place", Health.OK, f"{lake} may be written")

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]*)")
-_LAKES = ("s3a", "abfss", "gs", "hdfs")
+_S3 = "s3a"
+_LAKES = (_S3, "abfss", "gs", "hdfs")
 _SQLITE = re.compile(r"sqlite(?:\+pysqlite)?:///(?P<path>[^?]+)(?P<query>\?.*)?")
 _POSTGRESQL = re.compile(r"postgresql(?:\+psycopg)?://(?P<rest>[^?]+(?P<query>\?.*)?)")
 
@@ -50,6 +51,19 @@ def checked_lake(text: str) -> str:
     if ":" in match["authority"].partition("@")[0] and "@" in match["authority"]:
         raise ValueError("an address carries no secret; give the store's credentials to Spark's environment")
     return text
+
+
+def bucket_of(lake: str) -> str:
+    """The bucket of a lake in S3; empty for a lake elsewhere."""
+    match = _SCHEME.match(lake)
+    return match["authority"] if match is not None and match["scheme"] == _S3 else ""
+
+
+def checked_endpoint(text: str) -> str:
+    """The address of a store's server, without a path."""
+    if not re.fullmatch(r"https?://[^/@\s]+/?", text):
+        raise ValueError("write https://host or https://host:port; the bucket is in the address of the lake")
+    return text.rstrip("/")
 
 
 def checked_checkpoints(url: str) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.core.config import table_document
-from incremental_assets.core.config.addresses import resolved_checkpoints, resolved_lake
+from incremental_assets.core.config.addresses import bucket_of, resolved_checkpoints, resolved_lake
 from incremental_assets.core.config.contracts import contract_of
+from incremental_assets.core.config.references import located
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.settings import (
     Configuration,
@@ -18,6 +19,7 @@ from incremental_assets.core.config.settings import (
     Parallel,
     SourceConfig,
     SparkConfig,
+    StoreConfig,
     TableConfig,
 )
 from incremental_assets.core.config.source_kinds import kind_named
@@ -45,6 +47,22 @@ def configuration(checked: Checked, path: Path) -> Configuration:
         checkpoints=resolved_checkpoints(settings.checkpoints, path.parent),
         sources=tuple(_source(source, path) for source in checked.sources),
         spark=SparkConfig(settings.spark.remote or "auto", settings.spark.master, settings.spark.keep),
+        store=_store(checked, path),
+    )
+
+
+def _store(checked: Checked, file: Path) -> StoreConfig | None:
+    bucket = bucket_of(checked.settings.lake)
+    found = checked.settings.stores.get(bucket)
+    if found is None:
+        return None
+    return StoreConfig(
+        bucket,
+        found.endpoint,
+        found.region,
+        located(found.access_key_id, file.parent),
+        located(found.secret_access_key, file.parent),
+        checked.store_lines.get(bucket, 0),
     )
 
 

@@ -10,12 +10,15 @@ from pydantic import AfterValidator, Field
 from incremental_assets.core.config.dialects import checked_dialect
 from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
+    Endpoint,
     Lake,
     PositiveDuration,
+    Secret,
     SourceName,
     SparkMaster,
     SparkRemote,
     Strict,
+    Text,
     TimeOfDay,
 )
 from incremental_assets.core.config.settings import Parallel
@@ -67,6 +70,17 @@ class SparkDocument(Strict):
     ] = None
 
 
+class StoreDocument(Strict):
+    """How a bucket is reached; without a key, as the environment and the machine say it (`AWS_*`, web identity, instance)."""
+
+    endpoint: Annotated[
+        Endpoint | None, Field(description="Of a store other than AWS's own.", examples=["https://s3.example.com"])
+    ] = None
+    region: Text | None = None
+    access_key_id: Secret | None = None
+    secret_access_key: Secret | None = None
+
+
 class SettingsDocument(Strict):
     """The file without its sources."""
 
@@ -75,6 +89,10 @@ class SettingsDocument(Strict):
         CheckpointsUrl, Field(description="A SQLAlchemy URL.", examples=["sqlite:///.lake/checkpoints.db"])
     ]
     spark: SparkDocument = SparkDocument()
+    stores: Annotated[
+        dict[Text, StoreDocument],
+        Field(description="Buckets by their names: how this process reaches them. Spark has settings of its own."),
+    ] = Field(default_factory=dict)
 
 
 class ConfigurationDocument(SettingsDocument):

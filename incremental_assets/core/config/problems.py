@@ -165,6 +165,8 @@ def _models(document: Document, path: Path) -> tuple[type[BaseModel], ...]:
         case ("sources", str() as name, _):
             sources = document.data.get("sources") if isinstance(document.data, dict) else None
             return (kind_named(dialect_of(sources.get(name) if isinstance(sources, dict) else None)).document,)
+        case ("stores", str(), _):
+            return (written.StoreDocument,)
         case (*_, int(), _):
             return (table_document.TableDocument,)
         case (*_, "defaults", "columns", _):

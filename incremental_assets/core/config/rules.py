@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.config import compare_rules, delete_rules, kind_rules, log_rules, numbering_rules
+from incremental_assets.core.config.addresses import bucket_of
 from incremental_assets.core.config.column_rules import column_mistakes, default_column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
 from incremental_assets.core.config.database_document import DatabaseDocument
@@ -135,6 +136,18 @@ def spark_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
         )
     elif not is_local(settings.lake):
         yield ("spark", "keep"), "only for a lake on a disk of this machine is Spark kept; remove `keep`"
+
+
+def store_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
+    """Mistakes in how buckets are reached."""
+    for bucket, store in settings.stores.items():
+        if bucket != bucket_of(settings.lake):
+            yield (
+                ("stores", bucket),
+                "no address of this file is in this bucket; write the bucket of the lake (s3a://bucket/…), or remove it",
+            )
+        if (store.access_key_id is None) != (store.secret_access_key is None):
+            yield ("stores", bucket), "write both `access_key_id` and `secret_access_key`, or neither"
 
 
 def source_mistakes(source: SourceDocument) -> Iterator[Mistake]:

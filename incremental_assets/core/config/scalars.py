@@ -241,6 +241,7 @@ Port = Annotated[
 ]
 Secret = Annotated[SecretDocument, BeforeValidator(_no_literal)]
 Lake = Annotated[Text, AfterValidator(addresses.checked_lake)]
+Endpoint = Annotated[Text, AfterValidator(addresses.checked_endpoint)]
 CheckpointsUrl = Annotated[Text, AfterValidator(addresses.checked_checkpoints)]
 SparkRemote = Annotated[Text, AfterValidator(addresses.checked_remote)]
 SparkMaster = Annotated[Text, AfterValidator(addresses.checked_master)]

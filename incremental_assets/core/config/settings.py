@@ -223,6 +223,18 @@ class SparkConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """How the bucket of the lake is reached, beside what the environment says."""
+
+    bucket: str
+    endpoint: str | None = None
+    region: str | None = None
+    access_key_id: Reference | None = None
+    secret_access_key: Reference | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """The whole file. `lake` is an absolute path or a URI, `checkpoints` a SQLAlchemy URL with an absolute path in it."""
 
@@ -231,6 +243,8 @@ class Configuration:
     checkpoints: str
     sources: tuple[SourceConfig, ...]
     spark: SparkConfig = SparkConfig()
+    store: StoreConfig | None = None
+    """That of the lake, where `stores` names its bucket."""
 
     @property
     def shares_engine(self) -> bool:
@@ -239,8 +253,9 @@ class Configuration:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The environment variables that hold passwords of sources."""
-        given = (found for source in self.sources for found in source.settings.secrets)
+        """The environment variables that hold passwords of sources, and the keys of the lake's store."""
+        keys = (self.store.access_key_id, self.store.secret_access_key) if self.store else ()
+        given = [*(found for source in self.sources for found in source.settings.secrets), *filter(None, keys)]
         return tuple(found.name for found in given if found.kind == "env")
 
     @property

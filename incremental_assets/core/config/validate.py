@@ -68,6 +68,8 @@ class Checked:
 
     settings: written.SettingsDocument
     sources: tuple[CheckedSource, ...]
+    store_lines: Mapping[str, int]
+    """The line of each bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
         return None
     settings = run.read(_SETTINGS, {key: value for key, value in document.data.items() if key != "sources"}, ()).value
     if settings is not None:
-        run.add((), config_rules.spark_mistakes(settings))
+        run.add((), (*config_rules.spark_mistakes(settings), *config_rules.store_mistakes(settings)))
     sources = _sources(run, document.data.get("sources"))
     if settings is None:
         return None
@@ -136,7 +138,8 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
     )
     if ignores_case(resolved_lake(settings.lake, folder)):
         _refuse_twins(run, sources)
-    return Checked(settings, sources)
+    lines = {bucket: document.line(("stores", bucket)) for bucket in settings.stores}
+    return Checked(settings, sources, lines)
 
 
 def _sources(run: _Pass, data: Data) -> tuple[CheckedSource, ...]:

@@ -80,7 +80,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 @pytest.fixture
 def copy(relay: Relay, forget: Callable[[], None]) -> Iterator[Copy]:
     root = new_bucket(relay.server)
-    opened.configure(root, options(relay.address))
+    opened.configure(root, lambda: options(relay.address))
     copy = Copy(relay, f"{root}/lake/shop/public/orders", forget)
     create(copy.path, NEW)
     yield copy
@@ -146,7 +146,7 @@ def test_two_commits_with_the_same_words_are_two(copy: Copy) -> None:
 
 def test_a_store_that_lets_both_writers_win_is_refused_at_the_first_commit(relay: Relay) -> None:
     root = new_bucket(relay.server)
-    opened.configure(root, options(relay.address))
+    opened.configure(root, lambda: options(relay.address))
     relay.faults["PUT"] = ["unconditional"]
     with pytest.raises(LakeRefused, match="does not mind the condition"):
         create(f"{root}/lake/shop/public/orders", NEW)

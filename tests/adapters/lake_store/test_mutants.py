@@ -65,7 +65,7 @@ def place(relay: Relay) -> Iterator[Place]:
 @contextmanager
 def copy(relay: Relay) -> Iterator[Copy]:
     root = new_bucket(relay.server)
-    opened.configure(root, options(relay.address))
+    opened.configure(root, lambda: options(relay.address))
     found = Copy(relay, f"{root}/lake/shop/public/orders", lambda: None)
     test_log.create(found.path, test_log.NEW)
     yield found

@@ -1,0 +1,78 @@
+"""`stores`: how the bucket of the lake is reached, with secrets by reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.core.config.load import load
+from incremental_assets.core.config.settings import Configuration, Reference, StoreConfig
+from tests.core.mistakes import NOW, only_problem, problems
+
+FILE = """\
+lake: s3a://bucket/lake
+checkpoints: postgresql://sync@db.example.com/checkpoints
+stores:
+  bucket: {endpoint: "https://s3.example.com:9000/", region: eu-west-1, access_key_id: {env: LAKE_KEY}, secret_access_key: {file: ./secret}}
+sources:
+  shop: {dialect: postgresql, host: localhost, database: shop, user: reader}
+"""
+
+
+def loaded(folder: Path, text: str) -> Configuration:
+    file = folder / "sources.yaml"
+    file.write_text(text, encoding="utf-8")
+    return load(file, now=NOW)
+
+
+def test_the_bucket_of_the_lake_has_what_stores_say_of_it(tmp_path: Path) -> None:
+    assert loaded(tmp_path, FILE).store == StoreConfig(
+        "bucket",
+        "https://s3.example.com:9000",
+        "eu-west-1",
+        Reference("env", "LAKE_KEY"),
+        Reference("file", str(tmp_path / "secret")),
+        line=4,
+    )
+
+
+def test_without_stores_the_environment_says_everything(tmp_path: Path) -> None:
+    without = "".join(line for line in FILE.splitlines(keepends=True) if "bucket:" not in line and "stores" not in line)
+    assert loaded(tmp_path, without).store is None
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "cure"),
+    [
+        ("  bucket: {", "  basket: {", "no address of this file is in this bucket"),
+        ("access_key_id: {env: LAKE_KEY}, ", "", "write both `access_key_id` and `secret_access_key`, or neither"),
+        ("https://s3.example.com:9000/", "https://s3.example.com/bucket", "the bucket is in the address of the lake"),
+        (
+            "https://s3.example.com:9000/",
+            "https://key:s3cret@s3.example.com",
+            "write https://host or https://host:port",
+        ),
+        ("region:", "regoin:", "did you mean `region`"),
+    ],
+)
+def test_a_mistake_is_named_at_its_line(tmp_path: Path, right: str, wrong: str, cure: str) -> None:
+    text = "\n".join(f"{line} #!" if "endpoint" in line else line for line in FILE.splitlines())
+    assert cure in only_problem(tmp_path, text.replace(right, wrong)).cure
+
+
+def test_a_secret_is_always_a_reference_and_never_shown(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path, FILE.replace("{file: ./secret}", "s3cret"))
+    assert "s3cret" not in str(found)
+    assert found.line == 4
+
+
+def test_a_program_may_print_a_secret(tmp_path: Path) -> None:
+    read = loaded(tmp_path, FILE.replace("{file: ./secret}", "{command: [vault, read]}"))
+    assert read.store is not None
+    assert read.store.secret_access_key == Reference("command", "vault", ("read",))
+
+
+def test_a_lake_on_a_disk_has_no_bucket(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path, FILE.replace("s3a://bucket/lake", "./lake"))
+    assert found.cure.startswith("no address of this file is in this bucket")

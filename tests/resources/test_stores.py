@@ -1,0 +1,104 @@
+"""The store of a lake is reached as the configuration says, and a secret is read when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.adapters.lake_store.opened import options_of, store_of
+from incremental_assets.cli.commands.doctor import of_lake
+from incremental_assets.cli.findings.finding import Health
+from incremental_assets.core.config.load import load
+from incremental_assets.core.errors import ConfigurationError
+from incremental_assets.resources.runtime import Runtime
+from tests.adapters.lake_store.bucket import Relay, new_bucket, relaying, serving
+
+FILE = """\
+lake: {root}/lake
+checkpoints: sqlite:///checkpoints.db
+stores:
+  {bucket}: {{endpoint: "http://{server}", region: us-east-1, access_key_id: {{env: LAKE_KEY}}, secret_access_key: {{env: LAKE_SECRET}}}}
+sources:
+  shop: {{dialect: postgresql, host: localhost, database: shop, user: reader}}
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with serving() as address:
+        yield address
+
+
+@pytest.fixture
+def relay(server: str) -> Iterator[Relay]:
+    with relaying(server) as between:
+        yield between
+
+
+def lake(folder: Path, relay: Relay) -> str:
+    """That of a configuration that was opened."""
+    root = new_bucket(relay.server).replace("s3://", "s3a://")
+    file = folder / "sources.yaml"
+    file.write_text(FILE.format(root=root, bucket=root.removeprefix("s3a://"), server=relay.address), encoding="utf-8")
+    return Runtime(load(file)).configuration.lake
+
+
+def test_a_bucket_is_reached_with_what_its_references_lead_to(
+    tmp_path: Path, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = lake(tmp_path, relay)
+    with pytest.raises(ConfigurationError, match=r"sources.yaml:4: .*LAKE_KEY is not set"):
+        store_of(place)
+    monkeypatch.setenv("LAKE_KEY", "a key")
+    monkeypatch.setenv("LAKE_SECRET", "a secret")
+    store = store_of(f"{place}/shop")
+    assert store is not None
+    assert store.put_if_absent(f"{place}/a.json", b"text")
+    assert dict(options_of(place)) == {
+        "aws_endpoint": f"http://{relay.address}",
+        "aws_region": "us-east-1",
+        "aws_access_key_id": "a key",
+        "aws_secret_access_key": "a secret",
+    }
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKE_KEY", "a key")
+    monkeypatch.setenv("LAKE_SECRET", "a secret")
+
+
+@pytest.mark.usefixtures("keys")
+def test_doctor_says_what_a_store_can_do_and_what_not_and_leaves_nothing(tmp_path: Path, relay: Relay) -> None:
+    place = lake(tmp_path, relay)
+    found = {each.topic: each for each in of_lake(place)}
+    assert {topic: each.health for topic, each in found.items()} == {"place": Health.OK, "locks": Health.WARN}
+    assert "takes a file only where there is none" in found["place"].detail
+    store = store_of(place)
+    assert store is not None
+    assert store.list_from(place) == {}
+
+
+@pytest.mark.usefixtures("keys")
+def test_doctor_refuses_a_store_that_does_not_mind_conditions(tmp_path: Path, relay: Relay) -> None:
+    relay.faults["PUT"] = ["unconditional"]
+    (found,) = of_lake(lake(tmp_path, relay))
+    assert (found.topic, found.health) == ("place", Health.FAIL)
+    assert "this store does not mind the condition" in found.detail
+
+
+@pytest.mark.usefixtures("keys")
+def test_doctor_refuses_a_store_that_denies_this_user(tmp_path: Path, relay: Relay) -> None:
+    relay.faults = {"PUT": ["403"], "POST": ["403"] * 9}
+    (found,) = of_lake(lake(tmp_path, relay))
+    assert (found.health, "the store denies it" in found.detail) == (Health.FAIL, True)
+
+
+def test_of_what_only_spark_can_reach_nothing_is_tried() -> None:
+    (found,) = of_lake("hdfs://name/lake")
+    assert (found.health, found.detail) == (
+        Health.OK,
+        "hdfs://name/lake, which only Spark can reach: the first sync will show",
+    )
