@@ -48,7 +48,7 @@ def _first(path: str) -> str | None:
 
 def _damages(path: str, state: LogState) -> Iterator[str]:
     for add in state.files.values():
-        file = file_path(path, add["path"])
+        file = Path(file_path(path, add["path"]))
         yield from _damage(file, int(add["size"]), exact=True)
         vector: Mapping[str, Any] | None = add.get("deletionVector")
         name = file_of(vector)

@@ -29,13 +29,13 @@ from incremental_assets.adapters.delta.quarantine.unit import Came
 from incremental_assets.adapters.delta.renaming import Named, rename
 from incremental_assets.adapters.delta.target_table import opened
 from incremental_assets.adapters.delta.tasks.compaction.gathering import Compacting
-from incremental_assets.adapters.spark.manifest import check_rows
+from incremental_assets.adapters.spark.manifest import check_rows, has_manifest
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cures import full_refresh
-from incremental_assets.core.model.paths import is_local, staging_path, table_path
+from incremental_assets.core.model.paths import staging_path, table_path
 from incremental_assets.core.model.schema_drift import check_names, is_added, sql_type
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -131,7 +131,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         check_names(plan.spec)
         staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
         with explained(plan.spec.id, self._lake, staged), self._committing(plan.spec):
-            if is_local(self._lake) and not batch.in_target:
+            if has_manifest(staged) and not batch.in_target:
                 check_rows(staged, batch.rows)
             log = opened(self._session(), table_path(self._lake, plan.spec.id), plan.spec, plan.commit_ids.app_id)
             found = log.foreign(self._seen.get(plan.spec.id, log.version))

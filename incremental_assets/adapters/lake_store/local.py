@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from incremental_assets.adapters.lake_store.store import NotOffered, Promises
+from incremental_assets.adapters.lake_store.store import Head, NotOffered, Promises
 from incremental_assets.adapters.new_file import as_ours, new_file, sync_folder
 from incremental_assets.adapters.permissions import plain_file
 from incremental_assets.core.errors import TargetChanged
@@ -57,13 +57,13 @@ class LocalStore:
         """Opens it once, and reads nothing."""
         os.close(_opened(key))
 
-    def tag(self, key: str) -> str:
-        """Inode, time and size."""
+    def head(self, key: str) -> Head | None:
+        """The tag is inode, time and size."""
         try:
             found = os.stat(key)  # noqa: PTH116 - spares a path
         except OSError:
-            return ""
-        return f"{found.st_ino} {found.st_mtime_ns} {found.st_size}"
+            return None
+        return Head(found.st_size, f"{found.st_ino} {found.st_mtime_ns} {found.st_size}")
 
     def for_arrow(self, key: str) -> str:
         """The path."""
@@ -72,6 +72,10 @@ class LocalStore:
     def settle(self, folder: str) -> None:
         """The names in the folder, on disk."""
         sync_folder(Path(folder))
+
+    def put(self, key: str, data: bytes) -> None:
+        """In place: a reader may see half of it."""
+        Path(key).write_bytes(data)
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         """Written beside, on disk, and linked to its name, which fails if the name is taken. Where there are no hard links, this is not offered."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 
 from incremental_assets.adapters.lake_store.ranges import Ranges
-from incremental_assets.adapters.lake_store.store import NotOffered, Promises
+from incremental_assets.adapters.lake_store.store import Head, NotOffered, Promises
 from incremental_assets.core.errors import LakeRefused, StoreUnreachable
 
 _TRIES = 5
@@ -71,13 +71,14 @@ class ObjectStore:
     def check(self, key: str) -> None:
         """Nothing but objects is in a store."""
 
-    def tag(self, key: str) -> str:
-        """The store's own."""
+    def head(self, key: str) -> Head | None:
+        """The tag is the store's own."""
         with _explained(key):
             try:
-                return _tag(obstore.head(self._store, self._path(key)))
+                found = obstore.head(self._store, self._path(key))
             except FileNotFoundError:
-                return ""
+                return None
+        return Head(found["size"], _tag(found))
 
     def for_arrow(self, key: str) -> Any:
         """A file that asks the store for the parts."""
@@ -87,6 +88,11 @@ class ObjectStore:
 
     def settle(self, folder: str) -> None:
         """A store answers once an object is safe."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Whole, or not at all."""
+        with _explained(key):
+            obstore.put(self._store, self._path(key), data)
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         """Put on the condition that nothing is there. A store that does not mind it is refused, before the first file is put by it."""

@@ -27,6 +27,14 @@ class Promises:
     locks: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Of a file. `tag`: what another one under the same key would have otherwise."""
+
+    bytes: int
+    tag: str
+
+
 class Reading(Protocol):
     """Files as they are."""
 
@@ -48,8 +56,8 @@ class Reading(Protocol):
     def check(self, key: str) -> None:
         """Checks what a library is about to open. Raises as `read`; a place where nothing but files can be does nothing."""
 
-    def tag(self, key: str) -> str:
-        """What another file under the same key would have otherwise; empty where there is none."""
+    def head(self, key: str) -> Head | None:
+        """What is known of a file without its bytes; None where there is none."""
 
     def for_arrow(self, key: str) -> Any:
         """The file as Arrow opens it, which reads the parts that it needs."""
@@ -58,8 +66,8 @@ class Reading(Protocol):
 class Writing(Protocol):
     """Files that come and go."""
 
-    def settle(self, folder: str) -> None:
-        """After this, files that were put into a folder outlast the power of the machine."""
+    def put(self, key: str, data: bytes) -> None:
+        """Put a file, whatever is there. It need not outlast the power of the machine."""
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         """Put a file where there is none; False where there is another's. It outlasts the power of the machine before this returns.
@@ -68,12 +76,6 @@ class Writing(Protocol):
         NotOffered for a place that cannot, and StoreUnclear where nobody can tell: then the file may be there.
         """
 
-    def make_folder(self, folder: str) -> None:
-        """A folder that outlasts the power of the machine, where a place has any."""
-
-    def adopt(self, key: str) -> None:
-        """Take from a file that a library has made the rights that one of ours would not have."""
-
     def delete(self, key: str) -> None:
         """Remove a file; silent if there is none."""
 
@@ -81,5 +83,18 @@ class Writing(Protocol):
         """Remove a folder and all in it; silent if there is none."""
 
 
-class LakeStore(Reading, Writing, Protocol):
+class Keeping(Protocol):
+    """What only a folder has to be asked for; a store does nothing."""
+
+    def settle(self, folder: str) -> None:
+        """After this, files that were put into a folder outlast the power of the machine."""
+
+    def make_folder(self, folder: str) -> None:
+        """A folder that outlasts the power of the machine."""
+
+    def adopt(self, key: str) -> None:
+        """Take from a file that a library has made the rights that one of ours would not have."""
+
+
+class LakeStore(Reading, Writing, Keeping, Protocol):
     """One place."""

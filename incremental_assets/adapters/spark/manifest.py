@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
+from incremental_assets.adapters.lake_store.opened import store_of
+from incremental_assets.adapters.lake_store.store import LakeStore
 from incremental_assets.core.errors import StageBroken
 
 MANIFEST = "_manifest.json"
@@ -15,41 +16,56 @@ MANIFEST = "_manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """One file of a batch in a local lake."""
+    """One file of a batch."""
 
     name: str
     bytes: int
     rows: int
 
 
+def has_manifest(folder: str) -> bool:
+    """Whether a batch there has one: not where only Spark can reach it."""
+    return store_of(folder) is not None
+
+
 def record(folder: str) -> Sequence[StagedFile]:
     """Write the manifest of a batch that has just been staged. Raises FileNotFoundError."""
+    store = _store(folder)
+    names = sorted(
+        name for name in store.list_from(folder) if name.endswith(".parquet") and not name.startswith((".", "_"))
+    )
+    files = [_file(store, folder, name) for name in names]
+    store.put(f"{folder}/{MANIFEST}", json.dumps([asdict(each) for each in files]).encode())
+    return files
+
+
+def _file(store: LakeStore, folder: str, name: str) -> StagedFile:
     # Only here: a look at a manifest does not wait for Arrow.
     import pyarrow.parquet as pq
 
-    root = Path(folder)
-    names = sorted(path for path in root.glob("*.parquet") if not path.name.startswith((".", "_")))
-    files = [StagedFile(path.name, path.stat().st_size, pq.read_metadata(path).num_rows) for path in names]
-    (root / MANIFEST).write_text(json.dumps([asdict(each) for each in files]), encoding="utf-8")
-    return files
+    key = f"{folder}/{name}"
+    found = store.head(key)
+    if found is None:
+        raise FileNotFoundError(key)
+    return StagedFile(name, found.bytes, pq.read_metadata(store.for_arrow(key)).num_rows)
 
 
 def staged_files(folder: str) -> Sequence[StagedFile]:
     """The files of a batch, all of which are there as they were staged. Raises StageBroken."""
-    root = Path(folder)
+    store, manifest = _store(folder), f"{folder}/{MANIFEST}"
     try:
-        files = [StagedFile(**each) for each in json.loads((root / MANIFEST).read_text(encoding="utf-8"))]
+        files = [StagedFile(**each) for each in json.loads(store.read(manifest))]
     except FileNotFoundError:
-        raise _broken(root / MANIFEST, "is gone") from None
+        raise _broken(manifest, "is gone") from None
     except (ValueError, TypeError):
-        raise _broken(root / MANIFEST, "is cut") from None
+        raise _broken(manifest, "is cut") from None
     for each in files:
-        try:
-            found = (root / each.name).stat().st_size
-        except FileNotFoundError:
-            raise _broken(root / each.name, "is gone") from None
-        if found != each.bytes:
-            raise _broken(root / each.name, f"has {found} bytes of {each.bytes}")
+        key = f"{folder}/{each.name}"
+        found = store.head(key)
+        if found is None:
+            raise _broken(key, "is gone")
+        if found.bytes != each.bytes:
+            raise _broken(key, f"has {found.bytes} bytes of {each.bytes}")
     return files
 
 
@@ -57,10 +73,17 @@ def check_rows(folder: str, rows: int) -> None:
     """Checks a batch of so many rows before it lands. Raises StageBroken."""
     found = sum(each.rows for each in staged_files(folder))
     if found != rows:
-        raise _broken(Path(folder) / MANIFEST, f"tells of {found} rows of {rows}")
+        raise _broken(f"{folder}/{MANIFEST}", f"tells of {found} rows of {rows}")
 
 
-def _broken(file: Path, what: str) -> StageBroken:
+def _store(folder: str) -> LakeStore:
+    store = store_of(folder)
+    if store is None:
+        raise _broken(f"{folder}/{MANIFEST}", "cannot be read without Spark")
+    return store
+
+
+def _broken(file: str, what: str) -> StageBroken:
     return StageBroken(
         f"{file} {what}, which this run had staged, so nothing of its batch landed: a run that took the table over, or another program, has been at it; "
         "keep other programs out of that folder, and sync again"

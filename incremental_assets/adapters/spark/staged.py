@@ -7,9 +7,8 @@ from typing import cast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from incremental_assets.adapters.spark.manifest import staged_files
+from incremental_assets.adapters.spark.manifest import has_manifest, staged_files
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, READ_FLAGS, REJECT_COLUMN, REJECT_REASON
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import TableSpec
 
 FLAGS = READ_FLAGS
@@ -37,8 +36,8 @@ def staged_schema(spec: TableSpec) -> StructType:
 
 
 def read_staged(session: SparkSession, path: str, spec: TableSpec) -> DataFrame:
-    """A staged batch under the source's own names, and the flags; of a local lake by the names of its files, so that one that is gone is missed. Raises StageBroken."""
+    """A staged batch under the source's own names, and the flags; by the names of its files, so that one that is gone is missed. Raises StageBroken."""
     reader = session.read.schema(staged_schema(spec))
-    names = [f"{path}/{each.name}" for each in staged_files(path)] if is_local(path) else [path]
+    names = [f"{path}/{each.name}" for each in staged_files(path)] if has_manifest(path) else [path]
     staged = reader.parquet(*names) if names else session.createDataFrame([], staged_schema(spec))
     return staged.toDF(*spec.shape.names, *STAGED)

@@ -39,7 +39,7 @@ def test_a_file_is_read_as_it_was_put(place: Place) -> None:
 def test_what_is_not_there_is_said_so(place: Place, ask: str) -> None:
     with pytest.raises(FileNotFoundError):
         getattr(place.store, ask)(f"{place.root}/none", *([3] if ask == "end" else []))
-    assert place.store.tag(f"{place.root}/none") == ""
+    assert place.store.head(f"{place.root}/none") is None
 
 
 def test_names_are_listed_from_one_on(place: Place) -> None:
@@ -52,15 +52,19 @@ def test_names_are_listed_from_one_on(place: Place) -> None:
 
 
 def test_a_listing_says_the_tag_that_the_file_has_or_none(place: Place) -> None:
-    key = place.put("log/1.json")
-    assert place.store.list_from(f"{place.root}/log")["1.json"] in ("", place.store.tag(key))
+    head = place.store.head(place.put("log/1.json"))
+    assert head is not None
+    assert head.bytes == 4
+    assert place.store.list_from(f"{place.root}/log")["1.json"] in ("", head.tag)
 
 
 def test_another_file_under_the_same_key_has_another_tag(place: Place) -> None:
-    before = place.store.tag(place.put("log/1.json", b"one"))
+    before = place.store.head(place.put("log/1.json", b"one"))
     place.store.delete(f"{place.root}/log/1.json")
-    assert before != place.store.tag(place.put("log/1.json", b"two"))
-    assert before != ""
+    after = place.store.head(place.put("log/1.json", b"two"))
+    assert before is not None
+    assert after is not None
+    assert after.tag not in (before.tag, "")
 
 
 def test_who_is_second_puts_nothing(place: Place) -> None:
@@ -92,10 +96,16 @@ def test_what_is_removed_is_gone_and_its_neighbours_stay(place: Place) -> None:
     place.store.delete_prefix(f"{place.root}/a")
     place.store.delete_prefix(f"{place.root}/none")
     for name in ("a/1.json", "a/within/2.json"):
-        assert place.store.tag(f"{place.root}/{name}") == ""
+        assert place.store.head(f"{place.root}/{name}") is None
     assert place.store.read(f"{place.root}/a.json") == place.store.read(f"{place.root}/ab/3.json") == b"text"
     place.store.delete(f"{place.root}/ab/3.json")
-    assert place.store.tag(f"{place.root}/ab/3.json") == ""
+    assert place.store.head(f"{place.root}/ab/3.json") is None
+
+
+def test_what_is_put_replaces_what_was_there(place: Place) -> None:
+    key = place.put("a/1.json", b"a longer text")
+    place.store.put(key, b"text")
+    assert place.store.read(key) == b"text"
 
 
 def test_arrow_reads_a_file_by_its_parts(place: Place) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -17,10 +18,13 @@ from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.new_table import NewTable, create
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.renaming import Named, rename
 from incremental_assets.adapters.delta.storage import names_in, remove_folder
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
+from incremental_assets.adapters.delta.tasks.restore import VersionGone, restore
 from incremental_assets.adapters.lake_store import opened
 from incremental_assets.core.errors import LakeRefused, Overtaken, StoreUnreachable, TargetChanged
+from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.table import Column, Fidelity
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.target import LastCommit
@@ -28,10 +32,13 @@ from tests.adapters.lake_store.bucket import Relay, new_bucket, options
 from tests.scenario import orders
 
 SPEC = orders()
-NEW = NewTable((Column("id", "bigint", "bigint", Fidelity.EXACT),), {"incremental_assets.app_id": "app"})
+NEW = NewTable(
+    (Column("id", "bigint", "bigint", Fidelity.EXACT),),
+    {"incremental_assets.app_id": "app", "delta.enableDeletionVectors": "true"},
+)
 
 
-def never() -> None:
+def never() -> Any:
     raise AssertionError("a lake in a store needs no Spark")
 
 
@@ -211,6 +218,25 @@ def test_a_hole_in_the_log_is_named(copy: Copy) -> None:
         copy.state()
     with pytest.raises(TargetChanged, match=f"{2:020d}.json: this version is missing"):
         last_commit(copy.path)
+
+
+def test_an_earlier_version_comes_again_while_its_files_are_there(copy: Copy) -> None:
+    for seq, name in ((1, "a.parquet"), (2, "b.parquet")):
+        copy.commit(seq, (name,))
+    back = CommitMetadata.of_maintenance(CommitIds("app", 3, uuid.uuid4().hex), "run", None, 2)
+    restore(SPEC, copy.path, 1, back)
+    assert set(copy.state().files) == {"a.parquet"}
+    store_for(copy.path).delete(f"{copy.path}/b.parquet")
+    with pytest.raises(VersionGone, match="1 of its files have been removed"):
+        restore(SPEC, copy.path, 2, back)
+
+
+def test_a_column_is_renamed_in_a_commit_of_our_own(copy: Copy) -> None:
+    note = CommitMetadata.of_maintenance(CommitIds("app", 1, uuid.uuid4().hex), "run", None, 0)
+    rename(never, SPEC, Named(copy.path, (Rename("id", "number"),), note, ""))
+    log = open_log(copy.path)
+    assert log is not None
+    assert [each.name for each in log.columns()] == ["number"]
 
 
 def test_folders_are_listed_and_removed(copy: Copy) -> None:

@@ -174,7 +174,8 @@ def _known(path: str) -> Seen | None:
     kept, store = _cache.get(path), store_of(path)
     if kept is None or store is None:
         return None
-    return kept.seen if store.tag(commit_path(path, kept.seen.state.version)) == kept.tag else None
+    found = store.head(commit_path(path, kept.seen.state.version))
+    return kept.seen if (found.tag if found else "") == kept.tag else None
 
 
 def _is_same(kept: _Kept, names: Listing) -> bool:
@@ -184,4 +185,7 @@ def _is_same(kept: _Kept, names: Listing) -> bool:
 def _tag(names: Listing, version: int) -> str:
     """As the listing says it, or the store where it does not. Empty where the file is not there."""
     name = commit_name(version)
-    return (names.names[name] or names.store.tag(f"{names.log}/{name}")) if name in names.names else ""
+    if name not in names.names or names.names[name]:
+        return names.names.get(name, "")
+    found = names.store.head(f"{names.log}/{name}")
+    return found.tag if found else ""

@@ -50,12 +50,12 @@ def commit_path(path: str, version: int) -> str:
     return f"{path}/{LOG}/{version:020d}.json"
 
 
-def file_path(path: str, written: str) -> Path:
+def file_path(path: str, written: str) -> str:
     """The path of a file that is written so in the log. Raises NotByTasks where that is not below the table."""
     decoded = _decoded(written)
     if Path(decoded).is_absolute() or ":/" in decoded or ".." in Path(decoded).parts:
         raise NotByTasks("a file lies outside of the table")
-    return Path(path) / decoded
+    return f"{path}/{decoded}"
 
 
 def _decoded(written: str) -> str:

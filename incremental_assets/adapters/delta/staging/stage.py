@@ -12,7 +12,7 @@ from incremental_assets.adapters.delta.staging.arrow_staging import can_stage, w
 from incremental_assets.adapters.delta.staging.breaches import answered, told
 from incremental_assets.adapters.delta.staging.staged import Staged
 from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
-from incremental_assets.adapters.spark.manifest import record
+from incremental_assets.adapters.spark.manifest import has_manifest, record
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.concurrency.cohort import go_apart
 from incremental_assets.core.errors import StageBroken
@@ -53,7 +53,7 @@ class ParquetStage:
             self._sweep(table)
             make_own_folder(staging_path(self._lake, table))
             staged = self._staged(plan, snapshot, gone, path)
-            if is_local(self._lake):
+            if has_manifest(path):
                 record(path)
         expected = snapshot.rows + (gone.rows if gone else 0)
         if staged.rows != expected:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log import column_mapping, log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
 from incremental_assets.adapters.delta.log.vector_file import file_of
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.files.marked_file import has_same_rows, removed
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import TableSpec
 
 _KEPT = ("path", "size", "modificationTime", "tags", "stats", "deletionVector")
@@ -29,15 +27,14 @@ class VersionGone(Exception):
 
 def restore(spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
     """Commits the files, columns and settings of a version again. Raises NotByTasks where only Spark can, VersionGone where one of its files was removed, CommitMissing where a later sequence has landed, Overtaken where another writer was first."""
-    if not is_local(path):
-        raise NotByTasks("its lake is in a store")
+    store = store_for(path)
     seen = log_cache.latest(path)
     if seen is None:
         raise NotByTasks("there is no table")
     now, then = seen.state, log_cache.past(path, version)
     if why := eligible.refused_by_table(now):
         raise NotByTasks(why)
-    gone = [name for name in _files(path, then) if not name.exists()]
+    gone = [key for key in _files(path, then) if store.head(key) is None]
     if gone:
         raise VersionGone(f"{len(gone)} of its files have been removed (VACUUM)")
     actions = [*_metadata(now, then), *_differing(now, then, time.time_ns() // 1_000_000)]
@@ -79,9 +76,9 @@ def _metadata(now: LogState, then: LogState) -> Iterator[Action]:
     yield {"metaData": {**then.metadata, "configuration": settings}}
 
 
-def _files(path: str, state: LogState) -> Iterator[Path]:
+def _files(path: str, state: LogState) -> Iterator[str]:
     for add in state.files.values():
         yield file_path(path, add["path"])
         vector = file_of(add.get("deletionVector"))
         if vector is not None:
-            yield Path(path) / vector
+            yield f"{path}/{vector}"
