@@ -83,7 +83,7 @@ def no_database(address: Address) -> str:
 def cancelled(words: str, address: Address) -> str:
     """The sentence for a query that its deadline has ended."""
     return (
-        f"the source cancelled the query after {age(address.statement_timeout.total_seconds())} ({words}); "
+        f"the source cancelled the query after {age(address.statement_timeout.total_seconds())}, or earlier by a limit of this user's or by hand ({words}); "
         "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"
     )
 

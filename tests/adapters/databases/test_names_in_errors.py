@@ -63,6 +63,19 @@ def test_a_file_that_another_process_has_locked_is_still_told(tmp_path: Path) ->
             "write `host` by a name that the certificate carries",
         ),
         ("port 5432 failed: SSL SYSCALL error: EOF detected", "does not answer"),
+        ("port 5432 failed: FATAL:  the database system is starting up", "does not answer"),
+        (
+            'port 5432 failed: FATAL:  role "reader" is not permitted to log in',
+            "lets this user in to no session (connection failed: ",
+        ),
+        (
+            'port 5432 failed: FATAL:  could not access file "audit": No such file',
+            "what the server runs or loads when it does",
+        ),
+        (
+            'port 5432 failed: FATAL:  permission denied for database "shop"',
+            "whether the role may log in and use the database",
+        ),
     ],
 )
 def test_a_server_of_postgresql_may_be_called_as_what_secures_a_line(words: str, said: str) -> None:
@@ -85,3 +98,22 @@ def test_a_server_of_mysql_may_be_called_as_what_secures_a_line() -> None:
         2003, f"Can't connect to MySQL server on '{SERVER.host}' ([SSL: CERTIFICATE_VERIFY_FAILED])"
     )
     assert "no connection under `tls: disable`" in str(mysql.explain(error, address, None))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("permission denied for table orders", 'GRANT SELECT ON "public"."orders"'),
+        ("keine Berechtigung für Tabelle orders", 'GRANT SELECT ON "public"."orders"'),
+        ("permission denied for schema public", 'GRANT USAGE ON SCHEMA "public"'),
+        ("permission denied for view pg_stat_activity", "grant what the server names"),
+        ("permission denied for function pg_export_snapshot", "grant what the server names"),
+        ("permission denied for table orders_of_a_view", "grant what the server names"),
+    ],
+)
+def test_a_privilege_that_is_missing_is_that_of_the_table_only_where_the_server_names_it(words: str, said: str) -> None:
+    found = str(
+        postgresql.explain(psycopg.errors.InsufficientPrivilege(words), SERVER, TableId("shop", "public", "orders"))
+    )
+    assert said in found
+    assert words in found

@@ -59,6 +59,14 @@ _NO_ROOM = (
     "no more connections allowed",
 )
 """The words of a server, or of PgBouncer, that takes no more connections: of all, of a role or of a database."""
+_FATAL = "FATAL: "
+"""Before what a server says that ends a connection; with `lc_messages` of its own it may be another word."""
+_PASSING = ("the database system is", "terminating connection")
+"""Why a server lets nobody in just now."""
+TURNED_AWAY = (
+    "the server answers and lets this user in to no session ({}); correct there what it names: whether the role may log in and use the database, "
+    "and what the server runs or loads when it does"
+)
 _QUOTED = re.compile(r'"[^"]*"')
 _TLS = ("ssl error", "certificate", "does not support ssl")
 
@@ -78,7 +86,7 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
     if isinstance(error, errors.UndefinedColumn):
         return SourceRefused(f"{table or place}: {NO_COLUMN.format(words)}")
     if isinstance(error, errors.InsufficientPrivilege):
-        return SourceRefused(f"{table or place}: {_grant(address, table)} ({words})")
+        return SourceRefused(f"{table or place}: {_grant(address, table, words)} ({words})")
     if isinstance(error, _NOT_TEXT):
         return SourceRefused(f"{table or place}: {NOT_TEXT.format(words)}")
     if isinstance(error, errors.QueryCanceled):
@@ -99,7 +107,7 @@ def explain_read(text: str, address: Address, table: TableId) -> IncrementalAsse
         return None
     words = found[1].strip().rstrip(".") if found else "it takes no new connection"
     if "permission denied" in words:
-        return SourceRefused(f"{table}: {_grant(address, table)} ({words})")
+        return SourceRefused(f"{table}: {_grant(address, table, words)} ({words})")
     if any(told in words for told in _NO_ROOM):
         return SourceFull(f"{table}: {FULL.format(words)}")
     # The snapshot went with the connection that held it.
@@ -114,7 +122,8 @@ def copying_explained(address: Address, table: TableId) -> Iterator[None]:
     try:
         yield
     except errors.InsufficientPrivilege as error:
-        raise SourceRefused(f"{table}: {_grant(address, table)} ({_first_line(error)})") from None
+        words = _first_line(error)
+        raise SourceRefused(f"{table}: {_grant(address, table, words)} ({words})") from None
     except _NOT_TEXT as error:
         raise SourceRefused(f"{table}: {NOT_TEXT.format(_first_line(error))}") from None
     except psycopg.Error as error:
@@ -153,9 +162,12 @@ def _silent(address: Address, table: TableId) -> IncrementalAssetsError:
     )
 
 
-def _grant(address: Address, table: TableId | None) -> str:
-    if table is None:
-        return f"the user {address.user} lacks a privilege; `doctor --sql` prints the grants"
+def _grant(address: Address, table: TableId | None, words: str) -> str:
+    # A catalogue, a function or a view's own table may be what is refused, in whatever language.
+    if table is None or not any(
+        re.search(rf"(?<![\w$]){re.escape(each)}(?![\w$])", words) for each in (table.schema, table.name)
+    ):
+        return f"the user {address.user} lacks a privilege; grant what the server names, `doctor --sql` prints what a sync needs beside it"
     schema, user = identifier(table.schema), identifier(address.user)
     grants = f"GRANT USAGE ON SCHEMA {schema} TO {user}; GRANT SELECT ON {schema}.{identifier(table.name)} TO {user}"
     return f"the user {address.user} may not read {render_table(table.schema, table.name)}; as its owner run {grants}"
@@ -191,7 +203,13 @@ def _not_connected(address: Address, place: str, words: str) -> IncrementalAsset
         return SourceUnreachable(f"{place}: {unknown}")
     if any(each in low for each in _TLS):
         return SourceUnreachable(f"{place}: no connection under `tls: {address.tls}` ({words}); {_tls_cure(low)}")
-    return SourceUnreachable(f"{place}: {unanswered(words)}")
+    return SourceUnreachable(f"{place}: {_turned_away(words, low)}")
+
+
+def _turned_away(words: str, low: str) -> str:
+    if _FATAL in words and not any(told in low for told in _PASSING):
+        return TURNED_AWAY.format(words)
+    return unanswered(words)
 
 
 def _tls_cure(words: str) -> str:
