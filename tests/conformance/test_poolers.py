@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from incremental_assets.adapters import budget
 from incremental_assets.core.model.guarantee import Guarantee
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
@@ -215,6 +216,36 @@ def test_what_a_database_or_an_application_sets_changes_no_value(stand: OpenStan
         )
         truth = canonical.execute(SHOWN.encode()).fetchall()
     assert desk.copy("kinds") == sorted((tuple(plain(value) for value in row) for row in truth), key=repr)
+
+
+@scenario(
+    "T50",
+    "The pooler has one connection to the server for this role, the configuration allows four, and an application writes by the same way",
+    holds="every table lands: what a snapshot and its readers cannot have at once is read by one session; nothing stays in the way of the application",
+)
+def test_a_pool_of_one_connection_is_read_by_one(
+    stand: OpenStand, pgbouncer: OpenPooler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "PATIENCE", 1.0)
+    desk = stand(
+        TABLES,
+        ORDERS,
+        *touching("orders"),
+        EVENTS,
+        SHARED,
+        "INSERT INTO orders SELECT n, 'first' FROM generate_series(1, 1000) AS n",
+    )
+    try:
+        with behind(desk, pgbouncer, default_pool_size="1", query_wait_timeout="2") as here:
+            reports = desk.land()
+            with here.application() as application:
+                application.execute("INSERT INTO orders VALUES (1001, 'goes on')")
+            desk.land()
+    finally:
+        budget._fewer.clear()
+
+    assert {report.guarantee for report in reports.values()} == {Guarantee.SETTLED}
+    desk.assert_equal("orders")
 
 
 @scenario(

@@ -94,7 +94,7 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
     if isinstance(error, errors.TooManyConnections):
         return SourceFull(f"{place}: {FULL.format(words)}")
     if isinstance(error, errors.ProtocolViolation) and _POOLER_FULL in words:
-        return SourceUnreachable(f"{place}: {POOLED_OUT.format(words)}")
+        return SourceFull(f"{place}: {POOLED_OUT.format(words)}")
     if state.startswith(("08", "57P")):
         return SourceUnreachable(f"{place}: {LOST.format(words)}")
     return SourceRefused(f"{table or place}: {REFUSED.format(words)}")
@@ -133,7 +133,7 @@ def copying_explained(address: Address, table: TableId) -> Iterator[None]:
         if words.startswith(SILENT):
             raise _silent(address, table) from None
         if isinstance(error, errors.ProtocolViolation) and _POOLER_FULL in words:
-            raise SourceUnreachable(f"{table}: {POOLED_OUT.format(words)}") from None
+            raise SourceFull(f"{table}: {POOLED_OUT.format(words)}") from None
         # The snapshot went with the connection that held it.
         is_lost = not state or state.startswith(("08", "57P")) or "snapshot" in words
         raise (_read_lost(address, table, words) if is_lost else _read_refused(table, words)) from None
