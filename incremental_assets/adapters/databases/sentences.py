@@ -28,6 +28,10 @@ LOCKED = (
     "so that it could not be described; the next sync asks again"
 )
 REFUSED = "the source refused the query: {}; correct in the source what it names (of a view, its query), else try again"
+TURNED_AWAY = (
+    "the server answers and lets this user in to no session ({}); correct there what it names: whether this user may log in and use the database, "
+    "and what the server runs or loads when it does"
+)
 UNDESCRIBED = (
     "the source does not tell what columns it has: {}; correct there what it names (of a view, its query), or leave it out: "
     "remove it from `tables`, or add it to `exclude`"

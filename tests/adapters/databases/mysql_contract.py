@@ -728,7 +728,39 @@ def test_a_connect_script_that_fails_is_named(shop: Shop) -> None:
             cursor.execute("SET GLOBAL init_connect = ''")
 
 
+def test_a_connect_script_that_goes_to_another_database_changes_no_source_into_another(shop: Shop) -> None:
+    def identity() -> Any:
+        probe = SqlProbe(shop.address, "shop")
+        try:
+            return probe.bound().identity
+        finally:
+            probe.close()
+
+    before = identity()
+    with shop.connect() as admin, admin.cursor() as cursor:
+        cursor.execute("SET GLOBAL init_connect = 'USE information_schema'")
+        try:
+            assert identity() == before
+        finally:
+            cursor.execute("SET GLOBAL init_connect = ''")
+
+
 # --- who may --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["ACCOUNT LOCK", "PASSWORD EXPIRE"])
+def test_a_user_who_is_let_in_to_no_session_is_told_so(shop: Shop, state: str) -> None:
+    away = replace(shop.address, user="away", password="away")
+    shop.execute(
+        "CREATE USER away@'127.0.0.1' IDENTIFIED BY 'away'",
+        f"GRANT SELECT ON {shop.database}.* TO away@'127.0.0.1'",
+        f"ALTER USER away@'127.0.0.1' {state}",
+    )
+    try:
+        with pytest.raises(contract.SourceUnreachable, match="lets this user in to no session"):
+            SqlProbe(away, "shop").catalogue()
+    finally:
+        shop.execute("DROP USER away@'127.0.0.1'")
 
 
 def test_a_wrong_password_is_one_sentence_without_it(shop: Shop) -> None:

@@ -74,7 +74,7 @@ def test_a_file_that_another_process_has_locked_is_still_told(tmp_path: Path) ->
         ),
         (
             'port 5432 failed: FATAL:  permission denied for database "shop"',
-            "whether the role may log in and use the database",
+            "whether this user may log in and use the database",
         ),
     ],
 )

@@ -68,6 +68,8 @@ class Connection:
             self._connect(address)
             self._driver._read_timeout = _seconds(address.statement_timeout + address.socket_timeout)
             self._reset()
+            # `init_connect` may have gone to another one, by whose name this source would be known.
+            self._driver.select_db(address.database)
             self.limit(address.statement_timeout)
             set_all(self, self.flavour, place_of(address))
         except BaseException:

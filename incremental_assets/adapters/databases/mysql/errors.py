@@ -15,6 +15,7 @@ from incremental_assets.adapters.databases.sentences import (
     LOST,
     NO_COLUMN,
     REFUSED,
+    TURNED_AWAY,
     cancelled,
     no_database,
     place_of,
@@ -37,6 +38,8 @@ LOCK_WAIT = 1205
 _NOT_GRANTED = (1142, 1143, 1227)
 _TOO_LONG = (1969, 3024, 1317)
 _NO_ROOM = (1040, 1203, 1226)
+_TURNED_AWAY = (3118, 4151, 1820, 1862)
+"""An account that is locked, in MySQL and in MariaDB, and a password that has expired."""
 _TLS = 2026
 _CONNECT_SCRIPT, _PACKET = 1184, 1153
 _CUT = (2006, 2013, 1053, 1927)
@@ -67,6 +70,8 @@ def explain(error: pymysql.Error, address: Address, table: TableId | None) -> In
         return SourceFull(f"{place}: {FULL.format(words)}")
     if number in (_PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE, _TLS, _NO_HOST, *_CUT, 0):
         return SourceUnreachable(f"{place}: {_unreachable(number, words, address)}")
+    if number in _TURNED_AWAY:
+        return SourceUnreachable(f"{place}: {TURNED_AWAY.format(words)}")
     if number == _CONNECT_SCRIPT:
         return SourceRefused(
             f"{place}: what the server runs when {address.user} connects fails ({words}); correct its `init_connect`, or let this user pass it by"
@@ -100,7 +105,7 @@ def _unreachable(number: int, words: str, address: Address) -> str:
     # A host may be called anything.
     low = words.lower().replace(f"'{address.host.lower()}'", "")
     if number == _PASSWORD:
-        return f"the password of {address.user} is refused, or this user may not come from here; check `user` and the secret that `password` refers to"
+        return f"the password of {address.user} is refused, or this user may not come from here, or not without TLS; check `user` and the secret that `password` refers to"
     if number in (_NO_DATABASE, _NOT_IN_DATABASE):
         return no_database(address)
     if number == _TLS or "ssl" in low or "certificate" in low:

@@ -18,6 +18,7 @@ from incremental_assets.adapters.databases.sentences import (
     LOST,
     NO_COLUMN,
     REFUSED,
+    TURNED_AWAY,
     cancelled,
     place_of,
     unanswered,
@@ -63,10 +64,6 @@ _FATAL = "FATAL: "
 """Before what a server says that ends a connection; with `lc_messages` of its own it may be another word."""
 _PASSING = ("the database system is", "terminating connection")
 """Why a server lets nobody in just now."""
-TURNED_AWAY = (
-    "the server answers and lets this user in to no session ({}); correct there what it names: whether the role may log in and use the database, "
-    "and what the server runs or loads when it does"
-)
 _QUOTED = re.compile(r'"[^"]*"')
 _TLS = ("ssl error", "certificate", "does not support ssl")
 
