@@ -164,10 +164,12 @@ class Runtime:
 
     def held(self, spec: TableSpec) -> HeldRows | None:
         """Rows that a contract holds, by the lake alone: whether the source answers does not matter."""
+        from incremental_assets.adapters.lake_store.opened import store_of
+
         lake = self.configuration.lake
-        if not is_local(lake):
+        if store_of(lake) is None:
             return held_in_store(spec)
-        if not Path(quarantine_path(lake, spec.id)).exists():
+        if is_local(lake) and not Path(quarantine_path(lake, spec.id)).exists():
             return NOTHING_HELD
         # Inside the function: Arrow takes longer to import than most tables take to be asked.
         from incremental_assets.adapters.delta.quarantine.held import held_rows

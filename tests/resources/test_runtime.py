@@ -46,8 +46,8 @@ def test_making_one_opens_nothing_and_a_look_at_the_checkpoints_needs_neither_sp
     assert [path.name for path in tmp_path.iterdir()] == ["sources.yaml"]
 
 
-def test_rows_that_are_held_in_a_store_are_not_asked_for_and_arrow_is_not_imported(tmp_path: Path) -> None:
-    (tmp_path / "sources.yaml").write_text(in_table(ORDERS).replace("./lake", "s3a://bucket/lake"), encoding="utf-8")
+def test_rows_that_are_held_where_only_spark_reads_are_not_asked_for_and_arrow_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "sources.yaml").write_text(in_table(ORDERS).replace("./lake", "hdfs://name/lake"), encoding="utf-8")
     program = (
         "import sys; from dataclasses import replace; from pathlib import Path; from incremental_assets import load; "
         "from incremental_assets.core.model.contract import Contract; from incremental_assets.resources.runtime import Runtime; "

@@ -18,7 +18,7 @@ from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Measure, Outdated, RowHash
-from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
+from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.row_difference import RowDifference
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -56,10 +56,8 @@ class LakeAudit(LakePart):
         return Counting(RowHash.TEXT, by_spark)
 
     def lowest(self, spec: TableSpec) -> CursorValue | None:
-        """The lowest cursor of the target's rows as its log tells it, without Spark; None where it does not tell, or is in a store."""
+        """The lowest cursor of the target's rows as its log tells it, without Spark; None where it does not tell, or only Spark can reach it."""
         path = table_path(self._lake, spec.id)
-        if not is_local(path):
-            return None
         from incremental_assets.adapters.delta.tasks.audit.lowest import lowest
 
         with suppress(NotByTasks):

@@ -39,10 +39,17 @@ class LocalStore:
             raise TargetChanged(f"{folder} cannot be listed ({error.strerror}); let this user read it") from error
         return dict.fromkeys((name for name in names if name > after) if after else names, "")
 
-    def read(self, key: str, count: int | None = None) -> bytes:
-        """The file's bytes, or its first ones."""
-        with os.fdopen(_opened(key), "rb") as opened:
-            return opened.read() if count is None else opened.read(count)
+    def read(self, key: str, begin: int = 0, stop: int | None = None) -> bytes:
+        """The file's bytes, or some of them."""
+        descriptor = _opened(key)
+        if stop is not None:
+            try:
+                return os.pread(descriptor, stop - begin, begin)
+            finally:
+                os.close(descriptor)
+        with os.fdopen(descriptor, "rb") as opened:
+            opened.seek(begin)
+            return opened.read()
 
     def end(self, key: str, count: int) -> tuple[int, bytes]:
         """The file's size, and the last of its bytes."""

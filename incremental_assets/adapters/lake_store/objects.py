@@ -55,12 +55,14 @@ class ObjectStore:
                     found[name] = "" if within else _tag(each)
         return found
 
-    def read(self, key: str, count: int | None = None) -> bytes:
-        """The object's bytes, or its first ones."""
+    def read(self, key: str, begin: int = 0, stop: int | None = None) -> bytes:
+        """The object's bytes, or some of them."""
+        if stop is None and not begin:
+            asked: Any = {}
+        else:
+            asked = {"range": {"offset": begin} if stop is None else (begin, stop)}
         with _explained(key):
-            if count is None:
-                return bytes(obstore.get(self._store, self._path(key)).bytes())
-            return bytes(obstore.get(self._store, self._path(key), options={"range": (0, count)}).bytes())
+            return bytes(obstore.get(self._store, self._path(key), options=asked).bytes())
 
     def end(self, key: str, count: int) -> tuple[int, bytes]:
         """The object's size, and the last of its bytes."""
@@ -83,7 +85,7 @@ class ObjectStore:
     def for_arrow(self, key: str) -> Any:
         """A file that asks the store for the parts."""
         return pa.PythonFile(
-            Ranges(lambda count: self.end(key, count), lambda begin, stop: self._part(key, begin, stop)), mode="r"
+            Ranges(lambda count: self.end(key, count), lambda begin, stop: self.read(key, begin, stop)), mode="r"
         )
 
     def settle(self, folder: str) -> None:
@@ -156,10 +158,6 @@ class ObjectStore:
                 f"{self._root}: this store does not mind the condition that a file is put only where there is none (`If-None-Match`), so that of two "
                 "writers both would have committed one version, and nothing was written; use a store that does"
             )
-
-    def _part(self, key: str, begin: int, stop: int) -> bytes:
-        with _explained(key):
-            return bytes(obstore.get_range(self._store, self._path(key), start=begin, end=stop))
 
     def _path(self, key: str) -> str:
         return key.removeprefix(f"{self._root}/")

@@ -47,8 +47,8 @@ class Reading(Protocol):
         which has no folders, finds none in it. Raises TargetChanged for what may not be listed.
         """
 
-    def read(self, key: str, count: int | None = None) -> bytes:
-        """The bytes of a file, or its first ones. Raises FileNotFoundError, and TargetChanged for what may not be read, or is no regular file."""
+    def read(self, key: str, begin: int = 0, stop: int | None = None) -> bytes:
+        """The bytes of a file, or those between two places, as far as it has them. Raises FileNotFoundError, and TargetChanged for what may not be read, or is no regular file."""
 
     def end(self, key: str, count: int) -> tuple[int, bytes]:
         """The size of a file, and its last bytes. Raises as `read`."""

@@ -166,7 +166,7 @@ def schema(spec: TableSpec, found: Difference) -> Verdict:
 def contract(spec: TableSpec, held: HeldRows | None) -> Verdict:
     """No row is held in quarantine; a warning, as the copy is what the contract wants it to be. None: only a session could tell."""
     if held is None:
-        detail = "rows that are held are not counted where the lake is in a store"
+        detail = "rows that are held could not be counted: only Spark can read the quarantine"
         return Verdict(spec.id, Check.CONTRACT, passed=True, severity=Severity.WARN, detail=detail)
     return Verdict(
         spec.id, Check.CONTRACT, not held.rows, Severity.WARN, held.sentence, measured=held.rows, threshold=0

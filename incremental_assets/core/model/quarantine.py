@@ -76,5 +76,5 @@ NONE_UNFIT = UnfitRows()
 
 
 def held_in_store(spec: TableSpec) -> HeldRows | None:
-    """What is known without a session, of a lake in a store: nothing is held without a contract; None with one, as its rows are not counted."""
+    """What is known without a session, of a lake that only Spark can reach: nothing is held without a contract; None with one, as its rows are not counted."""
     return None if spec.contract is not None else NOTHING_HELD

@@ -29,7 +29,9 @@ class Place:
 def test_a_file_is_read_as_it_was_put(place: Place) -> None:
     key = place.put("a~20b/é c+d%20e.json", b"a text")
     assert place.store.read(key) == b"a text"
-    assert place.store.read(key, 3) == b"a t"
+    assert place.store.read(key, 0, 3) == b"a t"
+    assert place.store.read(key, 2, 4) == b"te"
+    assert place.store.read(key, 2, 40) == place.store.read(key, 2) == b"text"
     assert place.store.end(key, 3) == (6, b"ext")
     assert place.store.end(key, 30) == (6, b"a text")
     place.store.check(key)

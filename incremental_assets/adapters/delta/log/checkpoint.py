@@ -77,7 +77,7 @@ def check_whole(listing: Listing, number: int, name: str) -> None:
     if not name.endswith(".parquet"):
         return
     file = f"{listing.log}/{name}"
-    begin, (size, end) = listing.store.read(file, len(_PARQUET)), listing.store.end(file, len(_PARQUET))
+    begin, (size, end) = listing.store.read(file, 0, len(_PARQUET)), listing.store.end(file, len(_PARQUET))
     if size >= _SMALLEST and begin == end == _PARQUET:
         return
     raise no_checkpoint(listing, number, f"this checkpoint is cut, or is no Parquet file ({size} bytes)")

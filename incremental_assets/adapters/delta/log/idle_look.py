@@ -42,7 +42,7 @@ def last_commit(path: str) -> LastCommit | None:
 def _told(names: Listing) -> LastCommit:
     """Nothing but the version of a commit that is another writer's, or that only a checkpoint tells of."""
     try:
-        found = _OURS.search(names.store.read(f"{names.log}/{commit_name(names.last)}", _START))
+        found = _OURS.search(names.store.read(f"{names.log}/{commit_name(names.last)}", 0, _START))
     except FileNotFoundError:
         found = None
     return LastCommit(names.last, found[1].decode(), int(found[2])) if found else LastCommit(names.last)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,16 +12,17 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import file_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.quarantine.known import Known
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
+from incremental_assets.adapters.lake_store.opened import store_of
 from incremental_assets.adapters.spark.arrow_types import required_type
-from incremental_assets.adapters.spark.manifest import staged_files
+from incremental_assets.adapters.spark.manifest import has_manifest, staged_files
 from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_REASON, RESOLVED_AT, SEQ, STALE
-from incremental_assets.core.errors import StageBroken, TargetChanged
-from incremental_assets.core.model.paths import is_local, quarantine_path
+from incremental_assets.core.errors import LakeRefused, StageBroken, StoreUnreachable, TargetChanged
+from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows, held_in_store
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -35,14 +35,14 @@ _PLAIN = ("tinyint", "smallint", "int", "bigint", "string")
 def held_rows(lake: str, spec: TableSpec) -> HeldRows | None:
     """What is held now, also by a contract that the table no longer has; None where that is not known.
 
-    In a store it is known only of a table without a contract. Of a quarantine that cannot be read, the table's own sync says what is wrong.
+    Of a lake that only Spark can reach it is known only of a table without a contract. Of a quarantine that cannot be read, the table's own sync says what is wrong.
     """
     path = quarantine_path(lake, spec.id)
-    if not is_local(lake):
+    if store_of(lake) is None:
         return held_in_store(spec)
     try:
         return _summed(_open(path, _SHOWN))
-    except (NotByTasks, TargetChanged):
+    except (NotByTasks, TargetChanged, LakeRefused, StoreUnreachable):
         return None
 
 
@@ -52,7 +52,7 @@ def concerned(lake: str, plan: SyncPlan, staged: str, *, goes: bool) -> bool:
     `goes`: whether it says of rows that they are gone. One that does not, and is not all of its table, concerns no row that cannot land.
     """
     spec, path = plan.spec, quarantine_path(lake, plan.spec.id)
-    if not is_local(lake):
+    if store_of(lake) is None:
         return (spec.contract is not None or goes or plan.overwrites) and open_log(path) is not None
     types = {found.name: found.spark_type for found in spec.columns}
     keys = [name for name in spec.key if types[name] in _PLAIN]
@@ -65,7 +65,8 @@ def concerned(lake: str, plan: SyncPlan, staged: str, *, goes: bool) -> bool:
     if not held.num_rows or plan.overwrites or not keys or len(keys) < len(spec.key):
         return bool(held.num_rows)
     places = [f"c{spec.shape.names.index(name)}" for name in keys]
-    files = [f"{staged}/{each.name}" for each in staged_files(staged)]
+    store = store_for(staged)
+    files = [store.for_arrow(f"{staged}/{each.name}") for each in staged_files(staged)]
     batch = pa.concat_tables([pq.read_table(file, columns=places, partitioning=None) for file in files])
     there = set(zip(*(batch[place].cast(pa.string()).to_pylist() for place in places), strict=True))
     return not there.isdisjoint(zip(*(held[name].to_pylist() for name in keys), strict=True))
@@ -73,7 +74,7 @@ def concerned(lake: str, plan: SyncPlan, staged: str, *, goes: bool) -> bool:
 
 def holds_these(staged: str, spec: TableSpec) -> bool:
     """Whether a batch that an earlier run has staged is there, with the columns that the table has now."""
-    if not is_local(staged):
+    if not has_manifest(staged):
         return False
     try:
         files = staged_files(staged)
@@ -81,7 +82,7 @@ def holds_these(staged: str, spec: TableSpec) -> bool:
         return False
     if not files:
         return False
-    file = Path(staged) / files[0].name
+    file = store_for(staged).for_arrow(f"{staged}/{files[0].name}")
     kinds = {f"c{place}": required_type(found.spark_type) for place, found in enumerate(spec.columns)}
     there = {each.name: each.type for each in pq.read_schema(file) if each.name.startswith("c")}
     return there == kinds
@@ -119,7 +120,7 @@ def _waiting(path: str, asked: Mapping[str, str]) -> pa.Table:
 
 def _check_there(path: str, name: str) -> None:
     """Raises TargetChanged for a file that is missing: no reader has its rows."""
-    if not Path(file_path(path, name)).exists():
+    if store_for(path).head(file_path(path, name)) is None:
         raise TargetChanged(
             f"{file_path(path, name)} is missing, and what the quarantine held in it; restore it, or move the quarantine away"
         )

@@ -26,8 +26,8 @@ from incremental_assets.adapters.delta.tasks.files.skipping import WHOLE, Among,
 from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_COLUMN, REJECT_REASON, RESOLVED_AT
-from incremental_assets.core.errors import TargetChanged
-from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
+from incremental_assets.core.errors import LakeRefused, StoreUnreachable, TargetChanged
+from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.quarantine import NONE_UNFIT, UnfitRows
 from incremental_assets.core.model.table import TableSpec
 
@@ -40,22 +40,20 @@ _WHOLE_NUMBER = re.compile("0|-?[1-9][0-9]*")
 
 
 def unfit_rows(lake: str, spec: TableSpec) -> UnfitRows | None:
-    """Those of a table; None where they are not known: of a lake in a store, and of files that only Spark reads."""
-    if not is_local(lake):
-        return None
+    """Those of a table; None where they are not known: of a lake, or of files, that only Spark reads."""
     try:
         kept = _kept(quarantine_path(lake, spec.id), spec)
         if not kept.num_rows:
             return NONE_UNFIT
         return _summed(kept.filter(pc.invert(_landed(kept, table_path(lake, spec.id), spec))))
-    except (NotByTasks, TargetChanged):
+    except (NotByTasks, TargetChanged, LakeRefused, StoreUnreachable):
         return None
 
 
 def unfit_keys(lake: str, spec: TableSpec) -> dict[str, list[KeyTexts]]:
-    """Their keys as the quarantine has them, by their canonical texts; without those that are not surely what the source has, and of a lake in a store none."""
+    """Their keys as the quarantine has them, by their canonical texts; without those that are not surely what the source has and of a lake that only Spark reads none."""
     types = {found.name: found.spark_type for found in spec.columns}
-    if not is_local(lake) or not spec.key or not all(types[name] in _SURE for name in spec.key):
+    if not spec.key or not all(types[name] in _SURE for name in spec.key):
         return {}
     try:
         kept = _kept(quarantine_path(lake, spec.id), spec)

@@ -12,13 +12,15 @@ from typing import Any
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.log import z85
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable, store_for
 from incremental_assets.adapters.delta.log.vector_file import name_of
 from incremental_assets.adapters.new_file import new_file
 
 _MAGIC = struct.pack("<i", 1681511377)
 """The magic number before a bitmap of 64 bits in its portable form."""
 _FORMAT = b"\x01"
+_FRAME_BYTES = 8
+"""Around a vector in a file: its length and its checksum."""
 _INLINE_BYTES = 1024
 """The most bytes of a vector in the log: a larger one has a file of its own, as the log is read by everybody, and again in each checkpoint."""
 
@@ -68,20 +70,19 @@ def _bytes(table: str, descriptor: Mapping[str, Any]) -> bytes:
         if descriptor["storageType"] == "i":
             return z85.decoded(text)[:size]
         if descriptor["storageType"] == "u":
-            return _stored(Path(table) / name_of(text), descriptor.get("offset") or 0, size)
+            return _stored(table, name_of(text), descriptor.get("offset") or 0, size)
     except ValueError:
         raise NotByTasks("a deletion vector is not written as Delta does") from None
     raise NotByTasks("a deletion vector lies outside of the table")
 
 
-def _stored(path: Path, offset: int, size: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(offset)
-        (length,) = struct.unpack(">i", file.read(4))
-        if length != size:
-            raise NotByTasks(f"the deletion vector in {path.name} is of another size than the log says")
-        raw = file.read(length)
-        (checksum,) = struct.unpack(">I", file.read(4))
+def _stored(table: str, name: str, offset: int, size: int) -> bytes:
+    found = store_for(table).read(f"{table}/{name}", offset, offset + size + _FRAME_BYTES)
+    (length,) = struct.unpack_from(">i", found)
+    if length != size:
+        raise NotByTasks(f"the deletion vector in {name} is of another size than the log says")
+    raw = found[4 : 4 + size]
+    (checksum,) = struct.unpack_from(">I", found, 4 + size)
     if zlib.crc32(raw) != checksum:
-        raise NotByTasks(f"the deletion vector in {path.name} is damaged")
+        raise NotByTasks(f"the deletion vector in {name} is damaged")
     return raw

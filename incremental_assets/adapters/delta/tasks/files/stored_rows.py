@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.log.log_state import file_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable, store_for
 from incremental_assets.adapters.delta.tasks.files import deletion_vector
 from incremental_assets.adapters.delta.tasks.files.row_numbers import numbers_of
 from incremental_assets.adapters.delta.tasks.files.skipping import Among, Reach, group_may_hold, places
@@ -73,13 +73,18 @@ def row_groups(
     with ExitStack() as stack:
         with readable(f"the file {add['path']}"):
             dead = numbers_of(deletion_vector.read(table, add.get("deletionVector")))
-            path = file_path(table, add["path"])
-            file = stack.enter_context(pq.ParquetFile(path, coerce_int96_timestamp_unit="us"))
+            store, path = store_for(table), file_path(table, add["path"])
+            file = stack.enter_context(pq.ParquetFile(store.for_arrow(path), coerce_int96_timestamp_unit="us"))
             if set(file.metadata.metadata or {}) & set(_OLD_CALENDAR):
                 raise NotByTasks(f"the file {add['path']} has dates of an older calendar")
             if encoded and (few := _few(file.metadata)):
                 file = stack.enter_context(
-                    pq.ParquetFile(path, metadata=file.metadata, read_dictionary=few, coerce_int96_timestamp_unit="us")
+                    pq.ParquetFile(
+                        store.for_arrow(path),
+                        metadata=file.metadata,
+                        read_dictionary=few,
+                        coerce_int96_timestamp_unit="us",
+                    )
                 )
             leaves, found, first = places(file), [], 0
             for place in range(file.metadata.num_row_groups):
