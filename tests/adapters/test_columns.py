@@ -100,6 +100,7 @@ def test_a_column_that_is_excluded_later_stays_with_what_it_held_and_comes_back_
     assert [desk.check("orders"), {report.status for report in desk.sync().values()}] == [0, {"idle"}]
 
 
+@pytest.mark.acceptance
 def test_new_columns_are_discarded_and_told_once_until_they_are_wanted(desk: Stand) -> None:
     configure(desk, "schema_changes: discard")
     desk.land()

@@ -21,6 +21,7 @@ TABLES = """
 NAMES = ("orders", "rates")
 
 
+@pytest.mark.acceptance
 def test_marked_rows_leave_with_the_first_comparison_after_the_change_and_new_ones_with_them(
     postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

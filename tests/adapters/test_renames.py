@@ -118,6 +118,7 @@ def test_names_can_change_again_and_go_back(opened: Open) -> None:
     assert desk.check("orders") == 0
 
 
+@pytest.mark.acceptance
 def test_names_that_are_exchanged_and_handed_on_are_one_commit_beside_a_history(opened: Open) -> None:
     desk = opened(f"{BY_TIME[:-1]}, history: scd2}}")
     desk.execute(*(f"ALTER TABLE orders ADD COLUMN {name} text DEFAULT '{name}'" for name in ("a", "b", "c", "d")))
@@ -147,6 +148,7 @@ def test_names_that_are_exchanged_and_handed_on_are_one_commit_beside_a_history(
         assert runtime.ports("shop").historian.differing_versions(desk.spec("orders")) == FaultyKeys(0)
 
 
+@pytest.mark.acceptance
 def test_a_history_exchanges_names_once_though_a_run_died_between_its_names_and_its_rows(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +268,7 @@ def test_a_full_refresh_writes_the_names_anew(opened: Open) -> None:
     desk.assert_equal("orders", "SELECT id, memo, rate, at FROM orders")
 
 
+@pytest.mark.acceptance
 def test_a_history_has_its_versions_under_the_new_name(opened: Open) -> None:
     desk = opened(f"{BY_TIME[:-1]}, history: scd2}}")
     desk.execute("UPDATE orders SET note = 'second', at = clock_timestamp() WHERE id = 5")

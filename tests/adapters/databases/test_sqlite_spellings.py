@@ -231,6 +231,7 @@ def test_a_row_above_the_window_says_nothing_of_how_far_it_was_read(world: File)
     assert Read.of(world, "readings", 5) == Read(1, 1, "9", [], held)
 
 
+@pytest.mark.acceptance
 def test_a_row_that_comes_later_and_keeps_one_out_that_has_landed_brings_it_to_quarantine(copy: Copy) -> None:
     copy.world.execute("INSERT INTO readings VALUES ('2024-01-01T10:00', 1.5, 1), ('2024-01-01T11:00', 4.5, 2)")
     copy.sync()
@@ -253,6 +254,7 @@ def test_a_row_that_is_kept_out_takes_the_one_that_has_landed_out_of_no_copy(
     assert [(at, where) for at, where, _ in copy.held] == [("2024-01-01T10:00", column)]
 
 
+@pytest.mark.acceptance
 def test_a_row_that_keeps_another_out_and_cannot_land_itself_leaves_both_in_quarantine(copy: Copy) -> None:
     copy.world.execute("INSERT INTO readings VALUES ('2024-01-01T10:00', 1.5, 1)")
     copy.sync()
@@ -262,6 +264,7 @@ def test_a_row_that_keeps_another_out_and_cannot_land_itself_leaves_both_in_quar
     assert [(at, where) for at, where, _ in copy.held] == [("2024-01-01 10:00", "value"), ("2024-01-01T10:00", "at")]
 
 
+@pytest.mark.acceptance
 def test_a_row_that_was_kept_out_is_missing_once_nothing_keeps_it_out_and_is_read_by_a_repair(copy: Copy) -> None:
     copy.world.execute("INSERT INTO readings VALUES ('2024-01-01T10:00', 1.5, 1), ('2024-01-01 10:00', 2.5, 2)")
     copy.sync()
@@ -273,6 +276,7 @@ def test_a_row_that_was_kept_out_is_missing_once_nothing_keeps_it_out_and_is_rea
     assert copy.rows == [(TEN, 1.5, 1)]
 
 
+@pytest.mark.acceptance
 def test_a_repair_tells_of_the_row_that_it_takes_the_place_of(copy: Copy) -> None:
     copy.world.execute("INSERT INTO readings VALUES ('2024-01-01T10:00', 1.5, 1)")
     copy.sync()

@@ -35,6 +35,7 @@ def begun_by_us(desk: Chronicle) -> bool:
     return next(each["commitInfo"]["engineInfo"] == ENGINE for each in told if "commitInfo" in each)
 
 
+@pytest.mark.acceptance
 @BOTH
 def test_rows_of_several_files_with_deletion_vectors_and_without_a_time(
     kind: History, writer: str, tmp_path: Path, spark: SparkSession
@@ -66,6 +67,7 @@ def test_it_is_one_job_without_sql_however_many_files_the_copy_has(tmp_path: Pat
     assert (jobs(spark) - before, sql_statements(spark) - sql) == (1, 0)
 
 
+@pytest.mark.acceptance
 def test_columns_that_were_renamed_and_widened(writer: str, tmp_path: Path, spark: SparkSession) -> None:
     desk = Chronicle(tmp_path, spark, ddl=f"{DDL}, pieces int")
     desk.now = 1
@@ -142,6 +144,7 @@ def test_a_copy_that_marks_what_is_gone_is_followed_batch_by_batch_without_sql(
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
 
 
+@pytest.mark.acceptance
 @BOTH
 def test_a_copy_that_its_owner_has_partitioned_is_sparks_to_read(
     kind: History, tmp_path: Path, spark: SparkSession

@@ -90,6 +90,7 @@ def test_each_version_of_a_row_is_kept_from_its_own_time_to_that_of_the_next(
         ]
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("writer")
 @pytest.mark.parametrize("kind", [History.SCD2, pytest.param(History.APPEND, marks=pytest.mark.acceptance)])
 def test_a_marked_row_that_leaves_the_copy_is_no_further_version(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from incremental_assets.cli.commands import doctor, plan, status
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.model.guarantee import Guarantee
@@ -93,6 +95,7 @@ def test_what_was_truncated_leaves_the_copy_and_what_came_after_stays(open_shop:
     assert shop.stand.copy("orders") == []
 
 
+@pytest.mark.acceptance
 def test_a_transaction_that_was_open_while_the_table_was_loaded_lands_once(open_shop: Open) -> None:
     shop = open_shop()
     shop.execute("INSERT INTO orders VALUES (1, 'new', 1, NULL)")
@@ -109,6 +112,7 @@ def test_a_transaction_that_was_open_while_the_table_was_loaded_lands_once(open_
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_tables_of_one_source_land_each_at_its_own_pace(open_shop: Open) -> None:
     shop = open_shop(ORDERS, "items (id bigint PRIMARY KEY, what jsonb, at timestamptz)")
     shop.execute("INSERT INTO orders VALUES (1, 'new', 1, NULL)", "INSERT INTO items VALUES (1, '{\"a\": 1}', now())")
@@ -161,6 +165,7 @@ def test_doctor_prints_what_is_missing_in_the_order_in_which_it_is_run(open_shop
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_a_value_that_is_not_sent_of_a_key_before_the_year_1_or_beyond_9999(open_shop: Open) -> None:
     shop = open_shop(
         ORDERS,

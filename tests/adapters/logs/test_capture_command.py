@@ -59,6 +59,7 @@ def test_an_on_call_person_sees_what_the_slot_keeps_and_why(open_shop: Open) -> 
     )
 
 
+@pytest.mark.acceptance
 def test_a_table_that_comes_and_one_that_goes_are_said_with_their_statements(open_shop: Open) -> None:
     shop = open_shop(ORDERS, ITEMS)
     config = shop.stand.shop.config
@@ -102,6 +103,7 @@ def test_a_table_that_comes_and_one_that_goes_are_said_with_their_statements(ope
     shop.assert_equal("items")
 
 
+@pytest.mark.acceptance
 def test_tables_that_were_moved_or_dropped_are_each_named_as_they_are_called_now(open_shop: Open) -> None:
     shop = open_shop(ORDERS, ITEMS, "more (id int PRIMARY KEY)", "last (id int PRIMARY KEY)")
     for name in ("items", "more", "last"):

@@ -127,6 +127,7 @@ def segments_that_land_one_by_one(shop: LoggedShop, patch: Patch) -> None:
     assert found == [[1, 2], [1, 2, 3], [1, 2, 3, 4]]
 
 
+@pytest.mark.acceptance
 def test_segments_go_when_every_table_has_landed_them(open_shop: Open, monkeypatch: Patch) -> None:
     monkeypatch.setattr(source_log, "KEEP", timedelta())
     shop = open_shop(ORDERS, ITEMS)
@@ -147,6 +148,7 @@ def test_segments_go_when_every_table_has_landed_them(open_shop: Open, monkeypat
     shop.assert_equal("orders", "items")
 
 
+@pytest.mark.acceptance
 def test_a_table_that_is_behind_lands_segment_by_segment(open_shop: Open, monkeypatch: Patch) -> None:
     segments_that_land_one_by_one(open_shop(ORDERS, ITEMS), monkeypatch)
 
@@ -168,10 +170,12 @@ def transactions_of_one_range_that_land_one_by_one(shop: LoggedShop, patch: Patc
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_a_range_that_is_more_than_a_batch_lands_in_whole_transactions(open_shop: Open, monkeypatch: Patch) -> None:
     transactions_of_one_range_that_land_one_by_one(open_shop(), monkeypatch)
 
 
+@pytest.mark.acceptance
 def test_a_transaction_that_is_more_than_can_land_at_once_is_named(open_shop: Open, monkeypatch: Patch) -> None:
     shop = open_shop()
     shop.land()
@@ -202,5 +206,6 @@ def a_publication_that_is_altered_while_a_load_begins(shop: LoggedShop, patch: P
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_a_publication_that_is_altered_while_a_load_begins_stops_it(open_shop: Open, monkeypatch: Patch) -> None:
     a_publication_that_is_altered_while_a_load_begins(open_shop(), monkeypatch)

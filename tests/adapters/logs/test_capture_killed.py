@@ -113,6 +113,7 @@ def test_a_disk_that_is_full_is_named_wherever_it_takes_nothing_more(open_shop: 
         shop.assert_equal()
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("keeps", KEEPS)
 def test_a_source_that_crashes_and_forgets_what_was_given_up_sends_nothing_twice(open_shop: Open, keeps: str) -> None:
     shop = begun(open_shop, KEEPS[keeps])

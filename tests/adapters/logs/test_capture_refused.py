@@ -120,6 +120,7 @@ def test_what_cannot_be_read_of_the_segments_stops_the_table_and_a_load_begins_a
     shop.assert_equal("orders", "items")
 
 
+@pytest.mark.acceptance
 def test_segments_of_another_server_are_none_of_the_one_that_was_loaded_from(open_shop: Open) -> None:
     shop = landed(open_shop)
     shop.execute("INSERT INTO orders VALUES (77, 'lost', 1, NULL)")
@@ -154,6 +155,7 @@ def as_of_another_server(shelf: Shelf) -> None:
     kept.write_text(json.dumps(json.loads(kept.read_text()) | {"last": name}))
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("lost", ["", "followed.json"])
 def test_a_copy_that_is_taken_back_to_before_the_log_began_anew_is_loaded_again(open_shop: Open, lost: str) -> None:
     shop = open_shop()
@@ -206,6 +208,7 @@ def test_other_columns_stop_the_table_until_it_is_loaded_again(open_shop: Open, 
     assert_loaded_again(shop)
 
 
+@pytest.mark.acceptance
 def test_a_label_that_has_another_name_stops_the_table_until_it_is_loaded_again(open_shop: Open) -> None:
     shop = open_shop(f"{ORDERS[:-1]}, mood text)")
     shop.execute(
@@ -236,6 +239,7 @@ SWAP = (
 )
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "statements",
     [

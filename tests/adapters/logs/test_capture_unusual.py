@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from incremental_assets.core.planning.plan import Mode
 from tests.adapters.logs.shelved import Open
 from tests.adapters.logs.test_capture import LONG
@@ -24,6 +26,7 @@ def test_an_identity_that_changes_between_two_changes_of_a_range_loses_none(open
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_an_identity_that_showed_no_key_for_a_while_stops_the_table_by_name(open_shop: Open) -> None:
     shop = open_shop(
         "orders (id int PRIMARY KEY, status text, total numeric(10,2), note text, code int NOT NULL DEFAULT 1)"
@@ -42,6 +45,7 @@ def test_an_identity_that_showed_no_key_for_a_while_stops_the_table_by_name(open
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_prepared_transactions_land_with_their_commit_whatever_is_loaded_meanwhile(open_shop: Open) -> None:
     shop = open_shop()
     shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 5) AS n")
@@ -70,6 +74,7 @@ def test_prepared_transactions_land_with_their_commit_whatever_is_loaded_meanwhi
     assert len(shop.stand.copy("orders")) == 5
 
 
+@pytest.mark.acceptance
 def test_changes_that_came_from_another_server_land_as_any(open_shop: Open) -> None:
     shop = open_shop()
     shop.execute("INSERT INTO orders VALUES (1, 'new', 1, NULL)")

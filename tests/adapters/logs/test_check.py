@@ -178,6 +178,7 @@ def a_commit_that_the_copy_has_and_the_source_does_not_show(shop: LoggedShop) ->
     assert checked(shop).rows == 0
 
 
+@pytest.mark.acceptance
 def test_a_commit_that_waits_for_a_standby_is_neither_drift_nor_taken_back(open_shop: Open) -> None:
     a_commit_that_the_copy_has_and_the_source_does_not_show(open_shop())
 
@@ -197,10 +198,12 @@ def keys_of_all_kinds(shop: LoggedShop) -> None:
     assert checked(shop, "stays").rows == 0
 
 
+@pytest.mark.acceptance
 def test_keys_of_all_kinds_that_have_changed_are_known_again(open_shop: Open) -> None:
     keys_of_all_kinds(open_shop(ORDERS, SEVERAL))
 
 
+@pytest.mark.acceptance
 def test_of_more_rows_than_can_be_named_as_many_have_drifted_as_no_change_tells_of(
     open_shop: Open, monkeypatch: Patch
 ) -> None:
@@ -221,6 +224,7 @@ def test_of_more_rows_than_can_be_named_as_many_have_drifted_as_no_change_tells_
         shop.stand.repair("orders")
 
 
+@pytest.mark.acceptance
 def test_of_a_table_that_was_just_truncated_no_number_of_rows_has_drifted(open_shop: Open, monkeypatch: Patch) -> None:
     monkeypatch.setattr(differing, "MOST_PLACES", 5)
     shop = open_shop()
@@ -253,6 +257,7 @@ def changes_come_to_the_source(shop: LoggedShop) -> None:
         assert (found.rows, found.samples) == (2, ("2",)), found.detail
 
 
+@pytest.mark.acceptance
 def test_a_copy_of_every_change_is_compared_by_what_they_come_to(open_shop: Open) -> None:
     shop = open_shop(more="strategy: append")
     changes_come_to_the_source(shop)
@@ -266,6 +271,7 @@ def test_a_copy_of_every_change_is_compared_by_what_they_come_to(open_shop: Open
         differing_rows(shop.stand.spec("orders"), None, 10, runtime.ports("shop"))
 
 
+@pytest.mark.acceptance
 def test_diff_shows_what_has_drifted_and_not_what_has_changed(open_shop: Open) -> None:
     shop = open_shop()
     shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 5) AS n")
@@ -280,6 +286,7 @@ def test_diff_shows_what_has_drifted_and_not_what_has_changed(open_shop: Open) -
     assert (found.is_all, found.through) == (True, str(shop.at()))
 
 
+@pytest.mark.acceptance
 def test_a_load_is_waited_for_and_what_stops_a_sync_stops_a_check(open_shop: Open) -> None:
     shop = open_shop()
     shop.execute("INSERT INTO orders VALUES (1, 'new', 1, NULL)")

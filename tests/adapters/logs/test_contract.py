@@ -111,6 +111,7 @@ def a_value_of_a_version_that_is_held(shop: LoggedShop) -> None:
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_a_value_that_was_not_sent_is_not_that_of_a_version_before_one_that_is_held(open_shop: Open) -> None:
     a_value_of_a_version_that_is_held(open_shop(more=CONTRACT))
 
@@ -137,10 +138,12 @@ def killed_behind_its_quarantine(shop: LoggedShop) -> None:
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_a_run_that_died_behind_its_quarantine_has_held_nothing_that_counts(open_shop: Open) -> None:
     killed_behind_its_quarantine(open_shop(more=CONTRACT))
 
 
+@pytest.mark.acceptance
 def test_a_truncation_takes_what_is_held_and_what_the_copy_kept_of_it(open_shop: Open) -> None:
     shop = open_shop(more=CONTRACT)
     shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 3) AS n")
@@ -154,6 +157,7 @@ def test_a_truncation_takes_what_is_held_and_what_the_copy_kept_of_it(open_shop:
     assert held(shop) == {"1": "gone", "4": "gone"}
 
 
+@pytest.mark.acceptance
 def test_where_nothing_may_land_the_position_stays_until_the_row_is_right(open_shop: Open) -> None:
     shop = open_shop(more="contract: {status: {nullable: false}}, on_breach: fail")
     shop.execute("INSERT INTO orders VALUES (1, 'new', 1, NULL)")

@@ -51,6 +51,7 @@ def test_every_change_is_a_row_with_what_happened_and_its_place(open_shop: Open)
     assert changes(shop) == []
 
 
+@pytest.mark.acceptance
 def test_a_row_that_is_gone_is_shown_whole_where_the_log_has_it(open_shop: Open) -> None:
     shop = open_shop(ORDERS, more=APPEND)
     shop.execute(FULL, f"INSERT INTO orders SELECT n, 'new', f.t FROM ({LONG}) AS f(t), generate_series(1, 2) AS n")
@@ -109,10 +110,12 @@ def a_version_that_could_not_land(shop: LoggedShop) -> None:
     assert len(shop.stand.quarantined("orders")) == 2
 
 
+@pytest.mark.acceptance
 def test_a_value_that_came_with_a_change_which_could_not_land_is_told_and_never_guessed(open_shop: Open) -> None:
     a_version_that_could_not_land(open_shop(WITH_A_TIME, more=APPEND))
 
 
+@pytest.mark.acceptance
 def test_a_table_without_a_key_keeps_its_changes_where_the_log_shows_whole_rows(open_shop: Open) -> None:
     shop = open_shop("orders (id int, status text, note text)", more=APPEND)
     shop.execute("INSERT INTO orders VALUES (1, 'new'), (1, 'new')")
@@ -149,6 +152,7 @@ def in_whole_transactions(shop: LoggedShop, patch: pytest.MonkeyPatch) -> None:
     shop.assert_replayed()
 
 
+@pytest.mark.acceptance
 def test_changes_that_are_more_than_a_batch_land_in_whole_transactions(
     open_shop: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +165,7 @@ def test_a_column_that_is_called_as_one_of_a_change_is_refused_by_name(open_shop
         shop.land()
 
 
+@pytest.mark.acceptance
 def test_what_has_landed_once_per_key_is_read_again_to_keep_every_change(open_shop: Open) -> None:
     shop = open_shop(ORDERS)
     shop.execute("INSERT INTO orders VALUES (1, 'new')")
@@ -174,6 +179,7 @@ def test_what_has_landed_once_per_key_is_read_again_to_keep_every_change(open_sh
     assert changes(shop) == [("r", 1, "new"), ("u", 1, "paid")]
 
 
+@pytest.mark.acceptance
 def test_a_check_says_that_a_copy_of_every_change_without_a_key_is_not_compared(open_shop: Open) -> None:
     shop = open_shop("orders (id int, status text)", more=APPEND)
     shop.execute("ALTER TABLE orders REPLICA IDENTITY FULL", "INSERT INTO orders VALUES (1, 'new')")
@@ -183,6 +189,7 @@ def test_a_check_says_that_a_copy_of_every_change_without_a_key_is_not_compared(
     assert "no change says which of its rows are there now" in found.detail
 
 
+@pytest.mark.acceptance
 def test_a_value_that_is_not_sent_of_a_key_that_python_has_no_date_for(open_shop: Open) -> None:
     shop = open_shop("days (day date PRIMARY KEY, n int, note text)", more=APPEND)
     shop.execute(f"INSERT INTO days SELECT '0044-03-15 BC', 1, f.t FROM ({LONG}) AS f(t)")

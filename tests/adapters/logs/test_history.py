@@ -134,6 +134,7 @@ def several_in_one_transaction(shop: LoggedShop) -> None:
     assert_sound(shop)
 
 
+@pytest.mark.acceptance
 def test_changes_of_one_transaction_follow_each_other_and_a_key_that_changes_ends_one_row_and_begins_another(
     open_shop: Open,
 ) -> None:
@@ -212,6 +213,7 @@ def a_version_that_could_not_land(shop: LoggedShop) -> None:
     assert_sound(shop)
 
 
+@pytest.mark.acceptance
 def test_a_version_that_could_not_land_is_none_and_its_values_are_not_guessed(open_shop: Open) -> None:
     a_version_that_could_not_land(open_shop(WITH_A_TIME, more=SCD2))
 
@@ -237,6 +239,7 @@ def what_was_truncated(shop: LoggedShop) -> None:
     assert_sound(shop)
 
 
+@pytest.mark.acceptance
 def test_rows_that_were_truncated_are_gone_from_that_commit_on(open_shop: Open) -> None:
     what_was_truncated(open_shop(ORDERS, more=SCD2))
 
@@ -269,6 +272,7 @@ def with_their_places(shop: LoggedShop) -> None:
     assert_sound(shop)
 
 
+@pytest.mark.acceptance
 def test_a_history_without_validity_tells_the_place_of_each_version_in_the_log(open_shop: Open) -> None:
     with_their_places(open_shop(ORDERS, more=APPEND))
 
@@ -287,6 +291,7 @@ def in_whole_transactions(shop: LoggedShop, patch: pytest.MonkeyPatch) -> None:
     assert versions(shop) == [*((1, status, "there") for status in ("new", "1", "2", "3", "4")), (1, "4", "gone")]
 
 
+@pytest.mark.acceptance
 def test_a_batch_that_ends_before_the_log_does_has_its_versions_and_no_more(
     open_shop: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +315,7 @@ def shown_by_a_load(shop: LoggedShop, patch: pytest.MonkeyPatch) -> None:
     assert versions(shop) == [(1, "b", "there"), (1, "paid", "there")]
 
 
+@pytest.mark.acceptance
 def test_what_the_snapshot_of_a_load_shows_makes_no_versions_again(
     open_shop: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,10 +342,12 @@ def joined_with_a_load(shop: LoggedShop) -> None:
     assert_sound(shop)
 
 
+@pytest.mark.acceptance
 def test_a_transaction_that_was_open_while_the_table_was_loaded_has_its_versions_once(open_shop: Open) -> None:
     joined_with_a_load(open_shop(ORDERS, more=SCD2))
 
 
+@pytest.mark.acceptance
 def test_a_history_that_was_off_for_a_while_goes_on_with_one_version_for_what_happened_meanwhile(
     open_shop: Open,
 ) -> None:

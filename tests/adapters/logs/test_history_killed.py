@@ -92,6 +92,7 @@ def kept_for_the_history(shop: LoggedShop, patch: pytest.MonkeyPatch) -> None:
     assert sorted(versions(shop)) == sorted(known)
 
 
+@pytest.mark.acceptance
 def test_what_a_history_has_still_to_follow_is_kept(open_shop: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     kept_for_the_history(open_shop(ORDERS, ITEMS, more=SCD2), monkeypatch)
 
@@ -105,6 +106,7 @@ def lost_behind_the_copy(shop: LoggedShop) -> None:
         shutil.rmtree(each)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("is_last", [True, False], ids=["the last", "another"])
 def test_a_segment_that_is_lost_with_versions_is_named_and_a_full_refresh_goes_on_without_them(
     open_shop: Open, *, is_last: bool

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from incremental_assets.cli.commands import capture
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.planning.plan import Mode
@@ -23,6 +25,7 @@ def parted(open_shop: Open, more: str = "") -> LoggedShop:
     return shop
 
 
+@pytest.mark.acceptance
 def test_rows_that_move_from_one_part_to_another_land_once(open_shop: Open) -> None:
     shop = parted(open_shop)
     shop.execute("UPDATE orders SET id = 103 WHERE id = 1", "DELETE FROM orders WHERE id = 101")
@@ -43,6 +46,7 @@ def test_rows_of_a_part_that_is_attached_land(open_shop: Open) -> None:
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_rows_of_a_part_that_is_detached_leave(open_shop: Open) -> None:
     shop = parted(open_shop)
     shop.execute("ALTER TABLE orders DETACH PARTITION orders_1", "UPDATE orders SET status = 'later' WHERE id = 1")
@@ -51,6 +55,7 @@ def test_rows_of_a_part_that_is_detached_leave(open_shop: Open) -> None:
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_rows_of_a_part_that_is_emptied_leave(open_shop: Open) -> None:
     shop = parted(open_shop)
     shop.execute("TRUNCATE orders_1", "UPDATE orders SET status = 'later' WHERE id = 1")
@@ -73,6 +78,7 @@ def test_a_table_that_others_inherit_from_is_refused(open_shop: Open) -> None:
     assert "other tables inherit from public.orders" in shop.refused()
 
 
+@pytest.mark.acceptance
 def test_a_part_that_comes_without_rows_asks_for_no_comparison(open_shop: Open) -> None:
     shop = parted(open_shop)
     shop.execute("CREATE TABLE orders_2 PARTITION OF orders FOR VALUES FROM (200) TO (300)")
@@ -98,6 +104,7 @@ def test_changes_land_after_the_comparison_from_where_the_log_was_left(open_shop
     assert report.warnings == ()
 
 
+@pytest.mark.acceptance
 def test_a_part_whose_identity_does_not_show_the_key_stops_the_table_with_the_row_that_is_gone(open_shop: Open) -> None:
     shop = open_shop(
         "orders (id int PRIMARY KEY, status text, code int NOT NULL) PARTITION BY RANGE (id)", published=VIA_ROOT
@@ -129,6 +136,7 @@ def test_an_unlogged_part_is_refused(open_shop: Open) -> None:
     assert "UNLOGGED, whose changes are in no log" in str(problem.error)
 
 
+@pytest.mark.acceptance
 def test_every_change_of_a_table_with_parts_is_kept_and_what_no_log_tells_lowers_the_promise_once(
     open_shop: Open,
 ) -> None:
@@ -146,6 +154,7 @@ def test_every_change_of_a_table_with_parts_is_kept_and_what_no_log_tells_lowers
     assert shop.land().guarantee is Guarantee.SETTLED
 
 
+@pytest.mark.acceptance
 def test_a_history_has_what_came_and_left_with_a_part(open_shop: Open) -> None:
     shop = parted(open_shop, more="history: scd2")
     shop.execute(
@@ -167,6 +176,7 @@ def test_a_history_has_what_came_and_left_with_a_part(open_shop: Open) -> None:
     ]
 
 
+@pytest.mark.acceptance
 def test_what_has_to_be_run_for_a_table_with_parts_is_told(open_shop: Open) -> None:
     shop = open_shop(PARTED)
     config = shop.stand.shop.config
