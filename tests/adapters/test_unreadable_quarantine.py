@@ -35,13 +35,13 @@ def test_a_batch_does_not_land_while_nobody_can_read_what_is_held(
 ) -> None:
     desk.land(ORDERS, [(1, "a", 10), (2, None, 20)])
     file = max(Path(quarantine_path(str(desk.folder), ORDERS.id)).glob(files))
-    kept, before = file.read_bytes(), desk.lake.version(ORDERS)
+    kept, before = file.read_bytes(), desk.lake.last_commit(ORDERS)
     file.unlink()
     spoiled(file)
     for _ in range(2):
         with pytest.raises(TargetChanged, match="_quarantine"):
             desk.land(ORDERS, [(2, "b", 21), (3, "c", 30)])
-    assert (desk.rows(ORDERS), desk.lake.version(ORDERS)) == ([(1, "a", 10)], before)
+    assert (desk.rows(ORDERS), desk.lake.last_commit(ORDERS)) == ([(1, "a", 10)], before)
     file.unlink(missing_ok=True)
     file.write_bytes(kept)
     desk.land(ORDERS, [(2, "b", 21), (3, "c", 30)])
