@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,3 +48,27 @@ def test_a_batch_does_not_land_while_nobody_can_read_what_is_held(
     desk.land(ORDERS, [(2, "b", 21), (3, "c", 30)])
     assert desk.rows(ORDERS) == [(1, "a", 10), (2, "b", 21), (3, "c", 30)]
     assert resolved(desk) == {("2", "20"): "superseded"}
+
+
+@pytest.mark.parametrize("harm", ["gone", "older"])
+def test_a_quarantine_that_is_gone_or_older_than_the_copy_says_is_not_an_empty_one(
+    desk: Desk, harm: str, tmp_path: Path
+) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, None, 20)])
+    quarantine = Path(quarantine_path(str(desk.folder), ORDERS.id))
+    shutil.copytree(quarantine, tmp_path / "older")
+    desk.land(ORDERS, [(3, None, 30)])
+    whole, held = desk.lake.inspect(ORDERS, None), desk.lake.held(ORDERS)
+    assert whole is not None
+    assert held is not None
+    assert (whole.lacks, held.rows) == ("", 2)
+    shutil.rmtree(quarantine)
+    if harm == "older":
+        shutil.copytree(tmp_path / "older", quarantine)
+    found, last = desk.lake.inspect(ORDERS, None), desk.lake.last_commit(ORDERS)
+    assert found is not None
+    assert last is not None
+    what = "is gone" if harm == "gone" else "was restored from an older copy"
+    assert found.lacks == f"its quarantine at {quarantine} {what}, and rows that no copy holds with it"
+    assert (last.version, last.seq) == (whole.version, None)
+    assert (desk.lake.held(ORDERS), desk.lake.unfit(ORDERS)) == (None, None)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import CONFIG, Call, Outside
+from tests.fakes.lake import FakeLake
 from tests.scenario import ORDERS, monday, order
 
 
@@ -77,6 +78,19 @@ def test_what_has_changed_since_is_no_failure(call: Call, synced: Outside) -> No
     assert said.code == 0
     assert "changed since" in said.out
     assert "1 row has changed in the source since, which the next sync brings" in said.out
+
+
+def test_rows_in_quarantine_are_said_not_to_be_compared(
+    call: Call, synced: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = synced.world.database
+    order(database, "bob", database.stamp(), status="unfit")
+    call("sync")
+    assert call("diff", "--json", "--select", "public.orders").tables["public.orders"]["quarantined"] == 1
+    assert "none differs; 1 row in quarantine is not compared" in call("diff", "--select", "public.orders").out
+    monkeypatch.setattr(FakeLake, "unfit", lambda *_: None)
+    assert call("diff", "--json", "--select", "public.orders").tables["public.orders"]["quarantined"] is None
+    assert "rows in quarantine could not be counted" in call("diff", "--select", "public.orders").out
 
 
 def test_a_file_has_a_line_per_value_and_one_owner(call: Call, drifted: Outside, tmp_path: Path) -> None:

@@ -414,6 +414,15 @@ def test_a_row_that_cannot_land_is_told_until_it_has_landed(call: Call, synced: 
     assert call("status", "--json").tables["public.orders"]["unfit"]["rows"] == 0
 
 
+def test_what_waits_in_a_quarantine_that_nobody_can_read_is_not_nothing(
+    call: Call, synced: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "could not be counted" not in call("status").out
+    monkeypatch.setattr(synced.world.lake, "unfit", lambda _: None)
+    assert call("status", "--json").tables["public.orders"]["unfit"] is None
+    assert "rows in quarantine could not be counted of 2 tables" in call("status").out
+
+
 def test_lag_is_the_age_of_what_waits(call: Call, synced: Outside) -> None:
     database = synced.world.database
     order(database, "alan", database.stamp())

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.core.model.batch import Batch
-from incremental_assets.core.model.paths import staging_path
+from incremental_assets.core.model.paths import quarantine_path, staging_path
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Ports, Stage
@@ -294,3 +294,68 @@ def _copied(desk: Stand, folder: Path) -> Stand:
 
 def _delta(desk: Stand, name: str) -> str:
     return f"delta.`{desk.shop.lake(name)}`"
+
+
+BESIDE = ("quarantine_gone", "quarantine_older", "quarantine_emptied", "history_gone", "history_older")
+
+
+def _put_beside(desk: Stand, older: Path, name: str) -> None:
+    """Harm what lies beside a copy, as the table is called."""
+    what, harm = name.split("_")
+    place = (
+        Path(quarantine_path(str(desk.lake), desk.spec(name).id))
+        if what == "quarantine"
+        else desk.shop.lake(f"{name}__history")
+    )
+    if harm == "emptied":
+        for file in (place / "_delta_log").iterdir():
+            file.unlink()
+        return
+    shutil.rmtree(place)
+    if harm == "older":
+        shutil.copytree(older / place.relative_to(desk.lake), place)
+
+
+@scenario(
+    "T20",
+    "The quarantine of a copy, or its history, is removed, emptied, or put back from an older copy, while the copy itself stays",
+    holds="the next sync stops and names it, `check` does not pass, and a full refresh fills the quarantine again; of a history that is gone, which may have been moved away, "
+    "the run warns that a new one begins, and until then `check` says that it is gone",
+)
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_lies_beside_a_copy_is_gone(stand: OpenStand, name: str, new_process: Callable[[], None]) -> None:
+    settings = (
+        "cursor: {column: at, type: timestamp}, strategy: upsert, history: scd2, contract: {note: {isin: [a, b, c, d]}}"
+    )
+    desk = stand(
+        f"- {{table: public.{name}, {settings}}}",
+        f"CREATE TABLE {name} (id int PRIMARY KEY, v numeric(9, 2), note text, at timestamptz NOT NULL DEFAULT now())",
+        f"INSERT INTO {name} VALUES (1, 1, 'a'), (2, 'NaN', 'a'), (3, 3, 'wrong')",
+    )
+    desk.land()
+    older, harmed = desk.shop.folder / "older", name.partition("_")[0]
+    shutil.copytree(desk.lake, older)
+    desk.execute(f"INSERT INTO {name} VALUES (4, 'NaN', 'b'), (5, 5, 'wrong'), (6, 6, 'b')")
+    for note in ("b", "c"):
+        desk.execute(f"UPDATE {name} SET note = '{note}', at = now() WHERE id = 1")
+        desk.land()
+    _put_beside(desk, older, name)
+    new_process()
+    failed = {str(each.check) for each in desk.verdicts(name) if not each.passed}
+    assert ({"current", "overlap"} if harmed == "history" else {"reconciliation", "contract"}) <= failed
+    for _ in range(2 if name != "history_gone" else 0):
+        words = "older copy" if name.endswith("older") else "is gone"
+        assert_told(desk.sync()[name], harmed, words, "move it away" if harmed == "history" else "--full-refresh")
+        desk.execute(f"INSERT INTO {name} VALUES (7, 7, 'd') ON CONFLICT DO NOTHING")
+    if name == "history_older":
+        shutil.rmtree(desk.shop.lake(f"{name}__history"))
+    if name == "quarantine_emptied":
+        emptied = quarantine_path(str(desk.lake), desk.spec(name).id)
+        assert_told(desk.sync(mode=Mode.FULL_REFRESH)[name], emptied, "move them away")
+        shutil.rmtree(emptied)
+    again = desk.land(mode=Mode.SYNC if harmed == "history" else Mode.FULL_REFRESH)[name]
+    assert any("a new one begins" in each for each in again.warnings) is (harmed == "history"), again.warnings
+    desk.execute(f"UPDATE {name} SET note = 'd', at = now() WHERE id = 1")
+    assert not [each for each in desk.land()[name].warnings if "a new one begins" in each]
+    desk.assert_equal(name, f"SELECT * FROM {name} WHERE id IN (1, 6, 7)")
+    assert {row["id"] for row in desk.quarantined(name) if row["_sync_resolved_at"] is None} == {"2", "3", "4", "5"}

@@ -1,14 +1,17 @@
 """What does a sync do about a copy that another writer has changed, replaced or removed?"""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import Status
+from incremental_assets.core.planning.target import LastCommit
 from tests.core.stories import UPSERT, die, one_more, opened, three_orders
 from tests.fakes.delta_table import LogEntry
+from tests.fakes.lake import FakeLake
 from tests.scenario import ORDERS
 
 
@@ -139,4 +142,20 @@ def test_a_table_that_stands_still_is_known_by_its_last_commit() -> None:
     world.lake.tables[ORDERS] = older
     world.lake.foreign(ORDERS, "OPTIMIZE")
     with pytest.raises(TargetChanged, match="restored from an older copy"):
+        world.sync(UPSERT)
+
+
+def test_a_quarantine_that_is_gone_stops_a_table_also_while_its_source_stands_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    found = world.lake.inspect(UPSERT, None)
+    assert found is not None
+    monkeypatch.setattr(FakeLake, "inspect", lambda *_: replace(found, lacks="its quarantine at /q is gone"))
+    monkeypatch.setattr(FakeLake, "last_commit", lambda *_: LastCommit(found.version))
+    with pytest.raises(TargetChanged, match=r"its quarantine at /q is gone, so nothing was written; .*--full-refresh"):
+        world.sync(UPSERT)
+    one_more(world)
+    with pytest.raises(TargetChanged, match="its quarantine at /q is gone"):
         world.sync(UPSERT)

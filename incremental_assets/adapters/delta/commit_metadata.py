@@ -70,6 +70,10 @@ class CommitMetadata:
     """The source's, before the snapshot of a batch."""
     rolled_back_to: int | None = None
     """The sequence whose rows are there again, for a rollback."""
+    quarantine: int | None = None
+    """The last version of the table's quarantine by then; None where there was none, or an earlier release wrote the commit."""
+    history: int | None = None
+    """The version of this table that its history showed by then; None where it showed none."""
 
     @property
     def landable(self) -> int:
@@ -130,6 +134,8 @@ class CommitMetadata:
             "kind": self.kind,
             "app_id": self.app_id,
             "seq": self.seq,
+            # Where a look at a table that stands still finds it.
+            **({} if self.quarantine is None else {"quarantine": self.quarantine}),
             "batch_id": self.batch_id,
             "run_id": self.run_id,
             "seen": self.seen,
@@ -145,6 +151,8 @@ class CommitMetadata:
         }
         if self.rolled_back_to is not None:
             document["rolled_back_to"] = self.rolled_back_to
+        if self.history is not None:
+            document["history"] = self.history
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -172,6 +180,8 @@ def read_commit_metadata(text: Any) -> CommitMetadata | None:
             marked=document.get("marked", 0),
             clock=datetime.fromisoformat(document["clock"]) if document.get("clock") else None,
             rolled_back_to=document.get("rolled_back_to"),
+            quarantine=document.get("quarantine"),
+            history=document.get("history"),
         )
     except (TypeError, ValueError, KeyError):
         return None

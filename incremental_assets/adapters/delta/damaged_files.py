@@ -26,7 +26,7 @@ def damaged_file(table: TableId, lake: str) -> IncrementalAssetsError | None:
     tables = (
         ("copy", table_path(lake, table), f"read everything again with {full_refresh_of(table)}"),
         ("history", table_path(lake, table.history), "move the history away: a new one begins with the copy as it is"),
-        ("quarantine", quarantine_path(lake, table), "move the quarantine away, and have its rows read again with `incremental-assets replay`"),
+        ("quarantine", quarantine_path(lake, table), "move the quarantine away, and read the table again with `incremental-assets sync --full-refresh`"),
     )  # fmt: skip
     for what, path, cure in tables:
         found = _first(path)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.delta import rollback
+from incremental_assets.adapters.delta.beside import lacking, quarantine_version, recorded
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
@@ -84,11 +85,16 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             _foreign(log, newest, since),
             log.landed(),
             log.columns(),
+            lacking(self._lake, spec, log),
         )
 
     def last_commit(self, spec: TableSpec) -> LastCommit | None:
         """The target's last commit, by a listing of its log and the beginning of one file; None where only a session could list it."""
-        return last_commit(table_path(self._lake, spec.id))
+        last = last_commit(table_path(self._lake, spec.id))
+        if last is None or last.quarantine is None or quarantine_version(self._lake, spec) >= last.quarantine:
+            return last
+        # Whose it is says no more that the copy stands: its quarantine does not.
+        return LastCommit(last.version)
 
     def fence(self, spec: TableSpec, commit_ids: CommitIds, state: State | None) -> None:
         """Commit an empty batch under `commit_ids`, so that a sleeping run's lower sequence can never commit again."""
@@ -100,6 +106,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             newest = next(log.ours(), None)
             # What an unconfirmed commit did not see, the next look must still find.
             note = CommitMetadata.of_fence(commit_ids, state, _floor(newest) if newest else log.version)
+            note = recorded(log).noted(note)
             write(empty(session), Write(path, note))
             confirmed(spec, path, log.version, commit_ids.batch_id)
 
@@ -150,6 +157,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
                 )
             newest = next(log.ours(), None)
             note = CommitMetadata.of_rename(renaming, state, _floor(newest) if newest else log.version)
+            note = recorded(log).noted(note)
             cure = f"rename it back in the source, or read everything again with {full_refresh(spec)}"
             rename(self._session, spec, Named(path, renaming.renames, note, cure))
             after, done = confirmed(spec, path, log.version, names.batch_id)
@@ -222,6 +230,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             newest = next(log.ours(), None)
             commit_ids = CommitIds(log.app_id, log.sequence, uuid.uuid4().hex)
             note = CommitMetadata.of_maintenance(commit_ids, run_id, state, _floor(newest) if newest else log.version)
+            note = recorded(log).noted(note)
             return compaction.compact(session, self._tasks, Compacting(spec.id, path, log.version, how, note, spec.key))
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import uuid
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 
+from incremental_assets.adapters.delta.beside import check_history, has_lost_its_history, shown_version
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.history import following
@@ -28,7 +30,10 @@ class LakeHistory(LakePart):
     def behind(self, spec: TableSpec) -> Step | None:
         """What its history has still to follow, from the logs alone. Raises TargetChanged."""
         copy, history = self._logs(spec)
-        return None if copy is None else following.next_of(copy, history)
+        step = None if copy is None else following.next_of(copy, history)
+        if copy is None or step is None:
+            return None
+        return replace(step, begins_again=has_lost_its_history(copy, history))
 
     def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
         """Follow one step, in one commit. Does nothing where that has been done."""
@@ -46,7 +51,7 @@ class LakeHistory(LakePart):
     def differing_versions(self, spec: TableSpec) -> FaultyKeys | None:
         """Keys whose current version is not the row of the copy at the version that the history shows."""
         copy, history = self._logs(spec)
-        shown = None if copy is None else following.shown_version(copy, history)
+        shown = None if copy is None else shown_version(copy, history)
         if copy is None or shown is None:
             return None
         session = self._session()
@@ -103,6 +108,8 @@ class LakeHistory(LakePart):
         if history is not None:
             following.check_kind(spec, paths[1], history)
             history.check_remembers(paths[1])
+            if copy is not None:
+                check_history(spec, paths[1], copy, history)
         return copy, history
 
     def _paths(self, spec: TableSpec) -> tuple[str, str]:

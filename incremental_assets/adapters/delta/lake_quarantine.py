@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from incremental_assets.adapters.databases.measure import placed_by_value, text_hash
+from incremental_assets.adapters.delta.beside import quarantine_version
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.lake_part import LakePart
+from incremental_assets.adapters.delta.log.idle_look import last_commit
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.quarantine.held import held_rows, holds_these
 from incremental_assets.adapters.delta.quarantine.unfit import unfit_keys, unfit_rows
 from incremental_assets.adapters.delta.quarantine.unit import Came, KeyTexts
+from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.paths import quarantine_path, staging_path, table_path
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
@@ -27,12 +30,20 @@ class LakeQuarantine(LakePart):
     """Implements `core.ports.LakeQuarantine`."""
 
     def held(self, spec: TableSpec) -> HeldRows | None:
-        """Rows that the table's contract holds, without Spark; None where only a session could tell."""
-        return held_rows(self._lake, spec)
+        """Rows that the table's contract holds, without Spark; None where only a session could tell, or some are gone."""
+        return held_rows(self._lake, spec) if self._is_whole(spec) else None
 
     def unfit(self, spec: TableSpec) -> UnfitRows | None:
-        """Rows that cannot land, without Spark; None where only a session could tell."""
-        return unfit_rows(self._lake, spec)
+        """Rows that cannot land, without Spark; None where only a session could tell, or some are gone."""
+        return unfit_rows(self._lake, spec) if self._is_whole(spec) else None
+
+    def _is_whole(self, spec: TableSpec) -> bool:
+        """Whether the quarantine is as far as the copy's last commit says. Of a log that cannot be read, the table's own sync says what is wrong."""
+        try:
+            last = last_commit(table_path(self._lake, spec.id))
+            return last is None or last.quarantine is None or quarantine_version(self._lake, spec) >= last.quarantine
+        except TargetChanged:
+            return False
 
     def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
         """The cursors of the rows that the contract holds, each once; None where it holds none."""

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from pyspark.sql import SparkSession
 
 from incremental_assets.adapters.delta import dedup
+from incremental_assets.adapters.delta.beside import beside
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.quarantine import kept_rows
@@ -59,7 +60,9 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
         prepare(session, path, log, plan.spec.columns, lost)
     movable = _movable(delivery, present, changes, log) if landed else None
     found = Found(landed, present.overlap, movable=movable)
-    written = _written(Landing(session, delivery, staged, log, present, changes, found), tasks)
+    written = _written(
+        Landing(session, delivery, staged, log, present, changes, found, beside(lake, plan.spec, log)), tasks
+    )
     told = (f"{each.name!r} was {each.was} and is {each.now} in the copy, too" for each in widened)
     return replace(written, warnings=(*written.warnings, *told))
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.delta.beside import recorded
 from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import confirmed
 from incremental_assets.adapters.delta.errors import explained
@@ -52,7 +53,8 @@ def roll_back(session: Session, lake: str, spec: TableSpec, back: RollBack, stat
         if log is None or log.app_id != names.app_id:
             raise TargetChanged(f"{spec.id}: the table at {path} is not the one that was to be rolled back")
         with _gone_explained(spec, back.version):
-            take_back(session, spec, path, back.version, CommitMetadata.of_rollback(back, state, log.version))
+            note = recorded(log).noted(CommitMetadata.of_rollback(back, state, log.version))
+            take_back(session, spec, path, back.version, note)
         after, done = confirmed(spec, path, log.version, names.batch_id)
     return Commit(after.table_id, done.version, RowCounts(), state, rolled_back_to=back.seq)
 

@@ -103,7 +103,8 @@ def _shown(found: DifferingRows | Failed) -> Iterator[Shown]:
     spec = found.spec
     if found.rows:
         yield Grid(_COLUMNS, tuple(_lines(found)), spare=("source", "copy"), title=str(spec.id))
-    yield Note(f"{spec.id}: {_summary(found)}", "bad" if _code(found) else "good")
+    tone = "bad" if _code(found) else "warn" if found.quarantined != 0 else "good"
+    yield Note(f"{spec.id}: {_summary(found)}{_beside(found)}", tone)
 
 
 def _summary(found: DifferingRows) -> str:
@@ -123,6 +124,18 @@ def _summary(found: DifferingRows) -> str:
     if not found.is_all:
         return f"{compared}; the first {differ} of those that differ {agreeing(len(found.rows), 'is', 'are')} shown, and --limit shows more{rest}"
     return f"{compared}, and {differ} {agreeing(len(found.rows), 'differs', 'differ')}{rest}"
+
+
+def _beside(found: DifferingRows) -> str:
+    """Rows in quarantine are compared with none."""
+    if found.quarantined is None:
+        return "; rows in quarantine could not be counted, and are not compared"
+    waiting = counted(found.quarantined, "row")
+    return (
+        f"; {waiting} in quarantine {agreeing(found.quarantined, 'is', 'are')} not compared"
+        if found.quarantined
+        else ""
+    )
 
 
 def _lines(found: DifferingRows) -> Iterator[tuple[Cell | str, ...]]:
@@ -202,6 +215,7 @@ def _entry(found: DifferingRows | Failed) -> dict[str, Any]:
             "compared": None,
             "through": None,
             "is_all": None,
+            "quarantined": None,
         }
     return {
         **entry,
@@ -209,6 +223,7 @@ def _entry(found: DifferingRows | Failed) -> dict[str, Any]:
         "compared": found.compared,
         "through": found.through,
         "is_all": found.is_all,
+        "quarantined": found.quarantined,
         "rows": [_row(found.spec, row) for row in found.rows],
     }
 

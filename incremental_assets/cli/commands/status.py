@@ -24,6 +24,9 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.words import age, agreeing, counted
 
+_NAMED = 3
+"""Tables that one line names."""
+
 
 def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
     """Run the command."""
@@ -167,6 +170,7 @@ def _shown(tables: Sequence[Standing]) -> list[Shown]:
         for standing in tables
         if standing.unfit and standing.unfit.rows
     ]
+    shown += _uncounted([standing for standing in tables if _is_uncounted(standing)])
     shown += [
         Note(
             f"{standing.table}: last change of its columns {standing.changed[0]:%Y-%m-%d %H:%M}Z: {standing.changed[1]}",
@@ -177,6 +181,25 @@ def _shown(tables: Sequence[Standing]) -> list[Shown]:
     ]
     shown += [Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in tables) if error]
     return shown
+
+
+def _is_uncounted(standing: Standing) -> bool:
+    """Whether something has landed, and what waits in quarantine could not be counted."""
+    of_contract = standing.terms.contract is not None and standing.held is None
+    return standing.position.state is not None and standing.error is None and (standing.unfit is None or of_contract)
+
+
+def _uncounted(tables: Sequence[Standing]) -> list[Note]:
+    if not tables:
+        return []
+    names = ", ".join(str(standing.table) for standing in tables[:_NAMED]) + (", …" if len(tables) > _NAMED else "")
+    of = counted(len(tables), "table")
+    return [
+        Note(
+            f"rows in quarantine could not be counted of {of} ({names}), as only Spark can read the quarantine, or it is damaged or gone",
+            "warn",
+        )
+    ]
 
 
 def _row(standing: Standing) -> tuple[Cell | str, ...]:

@@ -32,10 +32,19 @@ class DifferingRows:
     """Whether there are no more than these."""
     through: str | None
     """The cursor below which rows were compared, as later ones have not settled, or the place in the log up to which the copy has come; None where all rows were."""
+    quarantined: int | None = None
+    """Rows in quarantine, which are not compared; None where they could not be counted."""
 
 
 def differing_rows(spec: TableSpec, grid: Grid | None, most: int, ports: Ports) -> DifferingRows:
     """The first `most` of them. Raises SelectionError where nothing has landed or can be compared, TermsChanged, SourceRefused."""
+    found = _differing(spec, grid, most, ports)
+    waiting = ports.quarantine.held(spec), ports.quarantine.unfit(spec)
+    counts = [each.rows for each in waiting if each is not None]
+    return replace(found, quarantined=sum(counts) if len(counts) == len(waiting) else None)
+
+
+def _differing(spec: TableSpec, grid: Grid | None, most: int, ports: Ports) -> DifferingRows:
     state = ports.checkpoints.position(spec.id).state
     if state is None:
         raise SelectionError(f"{spec.id}: nothing has landed yet that could be compared; run {sync(spec.id)} first")

@@ -20,6 +20,7 @@ from incremental_assets.core.checks.verdict import (
     freshness_of,
     gone,
     history,
+    lost_history,
     nothing_landed,
     reconciliation,
     schema,
@@ -183,7 +184,8 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope:
     if check.is_of_history:
         of_now = check is Check.CURRENT
         ask = ports.historian.differing_versions if of_now else ports.historian.overlapping_versions
-        return history(spec, terms, check, ask(spec))
+        found, step = ask(spec), ports.historian.behind(spec)
+        return lost_history(spec, check) if step and step.begins_again else history(spec, terms, check, found)
     columns = ports.reader.columns(spec)
     if not columns:
         return gone(spec.id, check)

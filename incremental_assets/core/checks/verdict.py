@@ -164,10 +164,10 @@ def schema(spec: TableSpec, found: Difference) -> Verdict:
 
 
 def contract(spec: TableSpec, held: HeldRows | None) -> Verdict:
-    """No row is held in quarantine; a warning, as the copy is what the contract wants it to be. None: only a session could tell."""
+    """No row is held in quarantine; a warning, as the copy is what the contract wants it to be. None: they could not be counted."""
     if held is None:
-        detail = "rows that are held could not be counted: only Spark can read the quarantine"
-        return Verdict(spec.id, Check.CONTRACT, passed=True, severity=Severity.WARN, detail=detail)
+        why = "rows that are held could not be counted: only Spark can read the quarantine, or it is damaged or gone"
+        return unchecked(spec.id, Check.CONTRACT, why)
     return Verdict(
         spec.id, Check.CONTRACT, not held.rows, Severity.WARN, held.sentence, measured=held.rows, threshold=0
     )
@@ -188,6 +188,15 @@ def history(spec: TableSpec, terms: TableConfig, check: Check, found: FaultyKeys
     samples = shown(spec, terms, found.samples)
     return Verdict(
         spec.id, check, not found.keys, Severity.ERROR, detail, measured=found.keys, threshold=0, samples=samples
+    )
+
+
+def lost_history(spec: TableSpec, check: Check) -> Verdict:
+    """A history had shown the copy, and is gone."""
+    return unanswered(
+        spec.id,
+        check,
+        f"{spec.id}: its history is gone from the lake; put it back before the next sync, which begins a new one with the copy as it is",
     )
 
 

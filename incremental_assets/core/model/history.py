@@ -53,6 +53,8 @@ class Step:
     """Columns of the versions that are to have other names first, by the copy's commits, oldest first."""
     has_rows: bool = True
     """Whether there is more to follow than these."""
+    begins_again: bool = False
+    """Whether a history had shown the copy, and is gone: a new one begins with the copy as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,13 @@ class HistoryRows:
     """The version of the history's table."""
     rows: int | None = None
     """All versions that it holds then."""
+    begun_again: bool = False
+    """Whether a history had been there, and was gone."""
 
     def __add__(self, other: HistoryRows) -> HistoryRows:
         counts = (self.added + other.added, self.deleted + other.deleted, self.ended + other.ended)
-        return HistoryRows(*counts, other.version or self.version, self.rows if other.rows is None else other.rows)
+        rows = self.rows if other.rows is None else other.rows
+        return HistoryRows(*counts, other.version or self.version, rows, self.begun_again or other.begun_again)
 
 
 @dataclass(frozen=True, slots=True)

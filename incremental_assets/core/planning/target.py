@@ -30,6 +30,8 @@ class LastCommit:
     version: int
     app_id: str = ""
     seq: int | None = None
+    quarantine: int | None = None
+    """The last version of the table's quarantine by then."""
 
     def is_of(self, left: AsLeft, app_id: str) -> bool:
         """Whether this is certainly the commit with which a table was left."""
@@ -54,6 +56,8 @@ class Target:
     """Whether a batch of ours ever landed: before that it holds no rows, or those of an unfinished first load."""
     columns: tuple[TargetColumn, ...] = ()
     """Its columns, those that syncs add included."""
+    lacks: str = ""
+    """What lies beside it and is gone or older than its newest commit says, as the first words of a sentence; empty where nothing is."""
 
     @property
     def as_left(self) -> AsLeft:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from incremental_assets.core.errors import LakeRefused, SchemaChanged, SourceRefused
 from incremental_assets.core.model.history import History, HistoryRows, Step
 from incremental_assets.core.model.table import TableSpec
@@ -20,10 +22,19 @@ def together(first: HistoryRows | None, then: HistoryRows | None) -> HistoryRows
     return first + then if first and then else then or first
 
 
+def lost(spec: TableSpec, rows: HistoryRows | None) -> tuple[str, ...]:
+    """What a run says that has begun a history again, where one had been."""
+    if rows is None or not rows.begun_again:
+        return ()
+    return (
+        f"{spec.id}: its history was gone from the lake, so that a new one begins with the copy as it is; if nobody has moved the old one away, put it back in its place",
+    )
+
+
 def follow(spec: TableSpec, run_id: str, lake: LakeHistorian) -> HistoryRows | None:
     """The history shows the copy as it is, which the lease keeps as it is. What was done for it; None where nothing was."""
     step = behind(spec, lake)
-    return None if step is None else lake.follow(spec, step, run_id)
+    return None if step is None else replace(lake.follow(spec, step, run_id), begun_again=step.begins_again)
 
 
 def catch_up(spec: TableSpec, request: Request, lake: LakeHistorian) -> HistoryRows | None:

@@ -33,7 +33,8 @@ def other_hand(position: Checkpoint, target: Target | None) -> str:
         replaced = "" if knows_less(position, target) else other_version(relied, target)
         if replaced:
             return replaced
-    return rows_changed(target) if relied is not None or position.state is None else ""
+    found = rows_changed(target) if relied is not None or position.state is None else ""
+    return found or (target.lacks if relied is not None else "")
 
 
 def other_version(relied: AsLeft, target: Target) -> str:

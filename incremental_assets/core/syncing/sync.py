@@ -15,7 +15,7 @@ from incremental_assets.core.planning.target import AsLeft, Target
 from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
-from incremental_assets.core.syncing.following import catch_up, follow_commit, together
+from incremental_assets.core.syncing.following import catch_up, follow_commit, lost, together
 from incremental_assets.core.syncing.idle import finish_under_lease
 from incremental_assets.core.syncing.phases import Phases
 from incremental_assets.core.syncing.reading import read
@@ -39,6 +39,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
         if names is not None:
             caught_up, position = together(caught_up, names.history), ports.checkpoints.position(spec.id)
             decision, target = decide(spec, request, position, lease, ports)
+        decision = replace(decision, warnings=(*decision.warnings, *lost(spec, caught_up)))
         if isinstance(decision, NothingToDo):
             idle = finish_under_lease(spec, request, decision, lease, phases)
             found = names or unreported(request, position)

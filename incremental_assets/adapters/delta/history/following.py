@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
+from incremental_assets.adapters.delta.beside import shown_version
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog
 from incremental_assets.core.errors import TargetChanged
@@ -37,12 +38,6 @@ def check_kind(spec: TableSpec, path: str, history: TableLog) -> None:
             f"{table}: the history at {path} was kept as `history: {found}`, and now `{kind}` is configured; write `history: {found}`, "
             "or move that table away to begin a new one"
         )
-
-
-def shown_version(copy: TableLog, history: TableLog | None) -> int | None:
-    """The last version of the copy that the history shows. An older copy of that table, put in its place, has fewer versions: nothing is known then."""
-    found = -1 if history is None else history.last_sequence(copy.table_id)
-    return found if 0 <= found <= copy.version else None
 
 
 def is_shown(step: Step, copy: TableLog, history: TableLog | None) -> bool:

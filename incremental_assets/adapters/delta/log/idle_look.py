@@ -15,7 +15,9 @@ _END = 8
 """Bytes at the end of a commit that are read: line feeds may follow its last action."""
 _START = 4096
 """Bytes at its beginning, where what it says of itself stands in all commits of ours."""
-_OURS = re.compile(rb'\\"incremental_assets\\":\d+,\\"kind\\":\\"\w+\\",\\"app_id\\":\\"([^"\\]+)\\",\\"seq\\":(\d+),')
+_OURS = re.compile(
+    rb'\\"incremental_assets\\":\d+,\\"kind\\":\\"\w+\\",\\"app_id\\":\\"([^"\\]+)\\",\\"seq\\":(\d+),(?:\\"quarantine\\":(\d+),)?'
+)
 
 
 def last_commit(path: str) -> LastCommit | None:
@@ -45,7 +47,9 @@ def _told(names: Listing) -> LastCommit:
         found = _OURS.search(names.store.read(f"{names.log}/{commit_name(names.last)}", 0, _START))
     except FileNotFoundError:
         found = None
-    return LastCommit(names.last, found[1].decode(), int(found[2])) if found else LastCommit(names.last)
+    if found is None:
+        return LastCommit(names.last)
+    return LastCommit(names.last, found[1].decode(), int(found[2]), int(found[3]) if found[3] else None)
 
 
 def _check_end(names: Listing, version: int) -> None:

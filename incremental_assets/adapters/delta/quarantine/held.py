@@ -122,7 +122,7 @@ def _check_there(path: str, name: str) -> None:
     """Raises TargetChanged for a file that is missing: no reader has its rows."""
     if store_for(path).head(file_path(path, name)) is None:
         raise TargetChanged(
-            f"{file_path(path, name)} is missing, and what the quarantine held in it; restore it, or move the quarantine away"
+            f"{file_path(path, name)} is missing, and what the quarantine held in it; restore it, or move the quarantine away and read the table again with `incremental-assets sync --full-refresh`"
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from incremental_assets.adapters.delta import commit, dedup
+from incremental_assets.adapters.delta.beside import Beside
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.completed import completed
 from incremental_assets.adapters.delta.dedup import Present, landable
@@ -40,6 +41,8 @@ class Landing:
     present: Present
     changes: Difference
     found: Found
+    beside: Beside
+    """What lay beside the table once the batch's own rows were in quarantine."""
 
     @property
     def plan(self) -> SyncPlan:
@@ -65,7 +68,7 @@ class Landing:
         """What the commit says about itself."""
         of = self.delivery
         note = CommitMetadata.of_batch(of.plan, of.batch, of.state, self.log.version, rows_before)
-        return replace(note, marked=self.found.marked)
+        return self.beside.noted(replace(note, marked=self.found.marked))
 
     def shaped(self, session: SparkSession, rows: DataFrame) -> DataFrame:
         """Rows that land, in the target's shape, and those of its own that land once more to be marked as gone."""

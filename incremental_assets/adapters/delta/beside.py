@@ -1,0 +1,83 @@
+"""What lies beside a copy and belongs to it: its quarantine and its history. Each commit of the copy records how far they were, so that one that is gone or older is noticed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
+from incremental_assets.adapters.delta.log.listing import NO_VERSION, listed
+from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.history import History
+from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
+from incremental_assets.core.model.table import TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The last version of a copy's quarantine, and the version of the copy that its history shows; None where there is none, and for a lake in a store."""
+
+    quarantine: int | None = None
+    history: int | None = None
+
+    def noted(self, note: CommitMetadata) -> CommitMetadata:
+        """A commit's metadata with this in it."""
+        return replace(note, quarantine=self.quarantine, history=self.history)
+
+
+def beside(lake: str, spec: TableSpec, copy: TableLog) -> Beside:
+    """As they are found now."""
+    if not is_local(lake):
+        return Beside()
+    last = quarantine_version(lake, spec)
+    return Beside(None if last == NO_VERSION else last, _shown(lake, spec, copy))
+
+
+def recorded(copy: TableLog) -> Beside:
+    """As our newest commit has recorded them."""
+    newest = next(copy.ours(), None)
+    note = newest.note if newest else None
+    return Beside(note.quarantine, note.history) if note else Beside()
+
+
+def lacking(lake: str, spec: TableSpec, copy: TableLog) -> str:
+    """What of a quarantine is gone or older than recorded, as the first words of a sentence; empty where nothing is."""
+    then, place = recorded(copy).quarantine, quarantine_path(lake, spec.id)
+    if then is None or not is_local(lake):
+        return ""
+    last = quarantine_version(lake, spec)
+    what = "is gone" if last == NO_VERSION else "was restored from an older copy" if last < then else ""
+    return f"its quarantine at {place} {what}, and rows that no copy holds with it" if what else ""
+
+
+def check_history(spec: TableSpec, path: str, copy: TableLog, history: TableLog) -> None:
+    """Raises TargetChanged for a history that shows less of the copy than a commit of the copy has recorded."""
+    then, shown = recorded(copy).history, shown_version(copy, history)
+    if then is not None and (shown is None or shown < then):
+        raise TargetChanged(
+            f"{spec.id}: the history at {path} was restored from an older copy, and lacks versions that it had; put the newer one back, or move it away: "
+            "a new one begins with the copy as it is"
+        )
+
+
+def has_lost_its_history(copy: TableLog, history: TableLog | None) -> bool:
+    """Whether a history had shown this copy, and there is none. It may have been moved away: a new one begins."""
+    return history is None and recorded(copy).history is not None
+
+
+def quarantine_version(lake: str, spec: TableSpec) -> int:
+    """The last version of a local quarantine, by a listing; -1 where there is none. Raises TargetChanged."""
+    try:
+        return listed(quarantine_path(lake, spec.id)).last
+    except FileNotFoundError:
+        return NO_VERSION
+
+
+def shown_version(copy: TableLog, history: TableLog | None) -> int | None:
+    """The last version of the copy that the history shows. An older copy of that table, put in its place, has fewer versions: nothing is known then."""
+    found = -1 if history is None else history.last_sequence(copy.table_id)
+    return found if 0 <= found <= copy.version else None
+
+
+def _shown(lake: str, spec: TableSpec, copy: TableLog) -> int | None:
+    return None if spec.history is History.NONE else shown_version(copy, open_log(table_path(lake, spec.id.history)))
