@@ -48,7 +48,8 @@ class LocalStore:
             finally:
                 os.close(descriptor)
         with os.fdopen(descriptor, "rb") as opened:
-            opened.seek(begin)
+            if begin:
+                opened.seek(begin)
             return opened.read()
 
     def end(self, key: str, count: int) -> tuple[int, bytes]:
