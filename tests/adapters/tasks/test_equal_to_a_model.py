@@ -128,7 +128,7 @@ def check(table: Table, model: Model) -> None:
     assert sorted(map(told, table.read())) == sorted(told(row) for row, _ in model.rows)
     state = table.state
     assert state.version == table.version
-    assert all(file_path(str(table.path), add["path"]).exists() for add in state.files.values())
+    assert all(Path(file_path(str(table.path), add["path"])).exists() for add in state.files.values())
 
 
 @pytest.fixture(autouse=True)
