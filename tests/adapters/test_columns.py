@@ -183,6 +183,7 @@ def test_a_column_that_comes_with_a_default_has_it_in_every_row_and_no_row_is_sh
     assert desk.sync("orders")["orders"].status is Status.IDLE
 
 
+@pytest.mark.acceptance
 def test_a_table_that_is_compared_or_read_whole_has_the_values_of_a_new_column_at_once_and_nothing_warns_of_it(
     desk: Stand,
 ) -> None:

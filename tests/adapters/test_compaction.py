@@ -230,6 +230,7 @@ def as_others_read(desk: Desk, spec: TableSpec) -> list[Row]:
     return sorted((tuple(each.as_py() for each in row) for row in zip(*found.columns, strict=True)), key=str)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("how", [How.GATHER, pytest.param(How.PURGE, marks=pytest.mark.acceptance)])
 def test_every_reader_finds_the_rows_as_they_were_under_hostile_names(desk: Desk, how: How) -> None:
     day = date(1582, 10, 4)
@@ -252,6 +253,7 @@ def test_every_reader_finds_the_rows_as_they_were_under_hostile_names(desk: Desk
     assert len(desk.rows(HOSTILE)) == 20
 
 
+@pytest.mark.acceptance
 def test_columns_that_came_later_or_were_widened_or_left_are_in_the_new_file_as_the_table_has_them(desk: Desk) -> None:
     small = table("id bigint, note string, n int, at bigint")
     desk.land(small, [(1, "a", 1, 10), (2, "b", 2, 20), (3, "c", 3, 5), (4, "d", 4, 5)])
@@ -287,6 +289,7 @@ def test_spark_knows_what_was_done(desk: Desk) -> None:
     assert (history["operationMetrics"]["numRemovedFiles"], history["operationMetrics"]["numAddedFiles"]) == ("2", "1")
 
 
+@pytest.mark.acceptance
 def test_a_row_that_spark_deletes_while_its_file_is_written_anew_never_comes_back(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

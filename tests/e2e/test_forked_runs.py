@@ -171,6 +171,7 @@ def test_the_password_of_a_code_location_is_in_no_process_list(location: Locatio
     (location.folder / forked_runs.GO).unlink()
 
 
+@pytest.mark.acceptance
 def test_runs_outlive_the_process_that_they_are_forks_of_and_the_next_imports_for_itself(location: Location) -> None:
     server = location.forks_from
     assert server is not None

@@ -50,6 +50,7 @@ def run(folder: Path, *arguments: str) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.acceptance
 def test_three_commands_land_a_database_that_nobody_has_configured(
     postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.shop import Shop, touching
 
@@ -18,6 +20,7 @@ TABLES = """
 """
 
 
+@pytest.mark.acceptance
 def test_what_commits_late_arrives_with_the_next_sync_and_is_reported(
     postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession
 ) -> None:

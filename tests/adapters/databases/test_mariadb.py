@@ -67,7 +67,10 @@ def test_rows_that_are_left_of_another_have_its_stamp_and_are_not_promised(shop:
         assert cursor.fetchall() == ((2, 1),), "what the server does"
 
 
-@pytest.mark.parametrize("waits", [1, pytest.param(60, id="known-bad: as long as a question may take")])
+@pytest.mark.parametrize(
+    "waits",
+    [1, pytest.param(60, id="known-bad: as long as a question may take", marks=pytest.mark.acceptance)],
+)
 def test_a_table_that_is_just_being_made_is_named_and_the_others_are_described(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, waits: int
 ) -> None:

@@ -150,6 +150,7 @@ def no_drift_beside_writers(shop: LoggedShop) -> None:
     assert skipped
 
 
+@pytest.mark.acceptance
 def test_a_busy_table_shows_no_drift_that_is_none(open_shop: Open) -> None:
     no_drift_beside_writers(open_shop())
 

@@ -90,6 +90,7 @@ def read_again(shop: LoggedShop) -> None:
     assert held(shop) == {"1": "replayed", "2": "superseded"}
 
 
+@pytest.mark.acceptance
 def test_a_replay_lands_what_the_contract_allows_by_now_as_of_the_copy(open_shop: Open) -> None:
     read_again(open_shop(more=CONTRACT))
 

@@ -81,6 +81,7 @@ def by_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(by_tasks, step, lambda *_: False)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "spec",
     [
@@ -120,6 +121,7 @@ def test_both_keep_and_resolve_the_same_rows(
     assert len(kept(ours, spec)) == before + (spec.strategy is Strategy.FULL_REFRESH)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("way", ["tasks", pytest.param("Spark", marks=pytest.mark.acceptance)])
 def test_a_row_that_is_read_again_as_it_was_stays_held_once_a_column_has_come(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str

@@ -162,6 +162,7 @@ def test_spark_does_not_even_load_what_tasks_tell_of(desk: Desk, monkeypatch: py
     assert sql_statements(desk.spark) == before
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("reason", ["no task can run", "a key of floats"])
 def test_what_tasks_do_not_tell_spark_does(desk: Desk, monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
     spec, rows = NUMBERS, NUMBER_ROWS

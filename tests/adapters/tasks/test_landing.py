@@ -98,6 +98,7 @@ def test_a_batch_that_tasks_share_is_one_commit(desk: Desk, monkeypatch: pytest.
     assert kernel_rows(desk.spark, desk.path(ORDERS), ("getLong", "getString", "getLong")) == expected
 
 
+@pytest.mark.acceptance
 def test_the_vectors_of_one_commit_lie_in_one_file(desk: Desk) -> None:
     expected: dict[int, Row] = {}
 
@@ -150,6 +151,7 @@ def test_names_that_need_column_mapping(desk: Desk) -> None:
     assert desk.read(awkward).where("`a ``b``` = 50").count() == 1, "files are left out by their own names"
 
 
+@pytest.mark.acceptance
 def test_what_spark_has_done_to_a_table_is_gone_on_from(desk: Desk) -> None:
     rows: list[Row] = [(number, "a", number) for number in range(1, 3001)]
     desk.land(ORDERS, rows)
@@ -179,6 +181,7 @@ def test_what_spark_has_done_to_a_table_is_gone_on_from(desk: Desk) -> None:
     assert {row[0]: row[1] for row in desk.rows(ORDERS)} == expected
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "statement",
     [
@@ -203,6 +206,7 @@ def test_a_file_that_only_spark_should_read_is_left_to_it_by_the_task(desk: Desk
     assert commits(desk, ORDERS) == ["ours: WRITE", "Spark: WRITE"]
 
 
+@pytest.mark.acceptance
 def test_a_batch_whose_task_is_killed_lands_by_spark(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(*_: Any) -> None:
         desk.spark.range(1).mapInArrow(lambda _: os._exit(9), "id long").collect()

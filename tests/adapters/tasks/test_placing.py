@@ -64,6 +64,7 @@ def desk(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return Desk(tmp_path / "lake", spark)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "spec",
     [
