@@ -159,7 +159,7 @@ def test_a_table_that_a_sync_has_landed_in_since_is_left_to_a_sync_of_its_own() 
     assert finish(still, Request("run"), world.ports()) == ()
 
 
-@pytest.mark.parametrize("asked", ["version", "behind"])
+@pytest.mark.parametrize("asked", ["last_commit", "behind"])
 def test_an_idle_table_whose_copy_or_history_cannot_be_read_stops_no_other(
     monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:

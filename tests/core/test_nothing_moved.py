@@ -19,7 +19,7 @@ def test_an_idle_table_is_asked_and_neither_read_nor_written() -> None:
         "before lease",
         "before position",
         "before observe",
-        "before version",
+        "before last_commit",
         "before idle",
     ]
 
