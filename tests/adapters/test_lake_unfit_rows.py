@@ -6,6 +6,8 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.model.schema_drift import Reached
 from incremental_assets.core.planning.report import RowCounts
@@ -38,6 +40,7 @@ def test_a_row_of_a_declared_key_whose_cursor_got_smaller_is_the_newer_one_where
     assert desk.rows(DECLARED) == [(1, "the last word", 8), (2, "b", 11), (3, "without a stamp", None)]
 
 
+@pytest.mark.acceptance
 def test_a_row_of_a_declared_key_that_cannot_land_any_more_leaves_the_copy_though_its_cursor_got_smaller(
     desk: Desk,
 ) -> None:
@@ -138,6 +141,7 @@ def test_a_row_that_can_no_longer_land_leaves_the_copy_in_the_commit_of_its_batc
     assert desk.rows(ORDERS) == [(1, "A", 11), (2, "fixed", 22), (3, "c", 30), (4, "d", 40), (5, "e", 50)]
 
 
+@pytest.mark.acceptance
 def test_a_row_that_can_no_longer_land_leaves_a_copy_that_gets_a_new_column(desk: Desk) -> None:
     desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
     wider = table("id bigint, `${env:HOME} string, at bigint".replace("`", ""))

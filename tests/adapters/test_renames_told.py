@@ -107,6 +107,7 @@ def test_an_entry_that_comes_too_late_for_an_upsert_has_nothing_left_to_do(world
     assert desk.copy("orders", "id", "remark") == desk.source("SELECT id, remark FROM orders")
 
 
+@pytest.mark.acceptance
 def test_of_an_append_the_rollback_that_is_told_brings_every_value_under_the_new_name(
     world: World, spark: SparkSession
 ) -> None:

@@ -189,6 +189,7 @@ MOMENTS = (
 """Of each step the one behind it; tests/core kills at every moment there is."""
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", ["orders", pytest.param("audit", marks=pytest.mark.acceptance)])
 def test_a_sync_killed_behind_any_step_is_made_good_by_the_next(place: Place, name: str) -> None:
     place.sync(name)
@@ -303,6 +304,7 @@ def _environment(place: Place) -> dict[str, str]:
     }
 
 
+@pytest.mark.acceptance
 def test_every_command_knows_its_tables(place: Place) -> None:
     findings = command(place, "doctor")["findings"]
     of_shop = [

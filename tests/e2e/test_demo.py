@@ -331,6 +331,7 @@ def test_the_demo_refuses_a_lake_that_holds_anything_else(checkout: Checkout) ->
     assert (checkout.folder / ".lake" / "tpch" / "public" / "orders").is_dir()
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("demo")
 def test_dev_says_where_and_ends_whole(checkout: Checkout) -> None:
     with socket.socket() as probe:

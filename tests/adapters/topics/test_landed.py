@@ -67,6 +67,7 @@ RECORDED = """\
 """
 
 
+@pytest.mark.acceptance
 def test_what_a_connector_has_written_of_a_table_lands_with_its_schema_and_follows_it(place: Place) -> None:
     place.configure(RECORDED)
     records = recorded("pg_schemas")
