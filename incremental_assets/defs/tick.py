@@ -155,7 +155,7 @@ def _copies(
 
 def _target_version(positions: Mapping[TableId, Checkpoint], table: TableId) -> int:
     target = positions[table].target if table in positions else None
-    return NO_TABLE if target is None else target[1]
+    return NO_TABLE if target is None else target.version
 
 
 def _asked_for(

@@ -11,6 +11,7 @@ from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.target import LastCommit
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,11 @@ def lacking(lake: str, spec: TableSpec, copy: TableLog) -> str:
     last = quarantine_version(lake, spec)
     what = "is gone" if last == NO_VERSION else "was restored from an older copy" if last < then else ""
     return f"its quarantine at {place} {what}, and rows that no copy holds with it" if what else ""
+
+
+def is_quarantine_whole(lake: str, spec: TableSpec, last: LastCommit | None) -> bool:
+    """Whether it is as far as the copy's last commit says. Raises TargetChanged."""
+    return last is None or last.quarantine is None or quarantine_version(lake, spec) >= last.quarantine
 
 
 def check_history(spec: TableSpec, path: str, copy: TableLog, history: TableLog) -> None:

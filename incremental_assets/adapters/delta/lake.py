@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.delta import rollback
-from incremental_assets.adapters.delta.beside import lacking, quarantine_version, recorded
+from incremental_assets.adapters.delta.beside import is_quarantine_whole, lacking, recorded
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
@@ -91,7 +91,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
     def last_commit(self, spec: TableSpec) -> LastCommit | None:
         """The target's last commit, by a listing of its log and the beginning of one file; None where only a session could list it."""
         last = last_commit(table_path(self._lake, spec.id))
-        if last is None or last.quarantine is None or quarantine_version(self._lake, spec) >= last.quarantine:
+        if last is None or is_quarantine_whole(self._lake, spec, last):
             return last
         # Whose it is says no more that the copy stands: its quarantine does not.
         return LastCommit(last.version)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from incremental_assets.adapters.databases.measure import placed_by_value, text_hash
-from incremental_assets.adapters.delta.beside import quarantine_version
+from incremental_assets.adapters.delta.beside import is_quarantine_whole
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.lake_part import LakePart
@@ -40,8 +40,7 @@ class LakeQuarantine(LakePart):
     def _is_whole(self, spec: TableSpec) -> bool:
         """Whether the quarantine is as far as the copy's last commit says. Of a log that cannot be read, the table's own sync says what is wrong."""
         try:
-            last = last_commit(table_path(self._lake, spec.id))
-            return last is None or last.quarantine is None or quarantine_version(self._lake, spec) >= last.quarantine
+            return is_quarantine_whole(self._lake, spec, last_commit(table_path(self._lake, spec.id)))
         except TargetChanged:
             return False
 

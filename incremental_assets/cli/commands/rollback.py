@@ -68,10 +68,10 @@ def _unconfirmed(runtime: Runtime, found: Selection, to_run: str) -> Incremental
 
 def _consequence(runtime: Runtime, spec: TableSpec, to_run: str, now: Checkpoint) -> str:
     past = runtime.checkpoints.position_after(spec.id, to_run)
-    to = past.target[1] if past and past.target else "none"
+    to = past.target.version if past and past.target else "none"
     at = past.state.position if past and past.state else "nothing"
     was = now.state.position if now.state else "nothing"
-    version = now.target[1] if now.target else "none"
+    version = now.target.version if now.target else "none"
     return (
         f"{spec.id}: the copy would go from version {version} to its version {to}, and the watermark from {was} to "
         f"{at}; the next sync reads everything from there on again"

@@ -184,7 +184,7 @@ def _lower(one: CursorValue | None, other: CursorValue | None) -> CursorValue | 
 def _whole(spec: TableSpec, state: State, target: AsLeft | None, ports: Ports) -> Drift:
     """A table that is read whole may differ from a source that has changed since; what another writer wrote into the copy is drift."""
     whole = Window(None, None)
-    found = ports.reader.inspect(spec, target[1] if target else None)
+    found = ports.reader.inspect(spec, target.version if target else None)
     if found is None:
         rows = state.rows or 1
         return Drift("the table is gone from the lake", rows, drifted=(Drifted(whole, rows),))

@@ -143,10 +143,10 @@ def compact_table(files: Files, run_id: str, ports: Ports) -> Compacted | None:
         position = ports.checkpoints.position(spec.id)
         if position.open is not None or position.state is None or position.target is None:
             return None
-        target = ports.reader.inspect(spec, position.target[1])
+        target = ports.reader.inspect(spec, position.target.version)
         if target is None or target.foreign or knows_less(position, target):
             return None
-        if (target.table_id, target.app_id) != (position.target[0], position.app_id):
+        if (target.table_id, target.app_id) != (position.target.table_id, position.app_id):
             return None
         before = files.layout(ports)
         why = compaction(before)

@@ -43,7 +43,7 @@ def predicted(
     decision = _planned(spec, request, position, None, observation)
     if isinstance(decision, NothingToDo) and not decision.renames and stands(spec, position, lake):
         return decision, None
-    target = lake.inspect(spec, position.target[1] if position.target else None)
+    target = lake.inspect(spec, position.target.version if position.target else None)
     check_ours(spec, request, position, target)
     if target is None:
         position, seen = replace(position, state=None), observation

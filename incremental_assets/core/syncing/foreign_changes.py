@@ -76,7 +76,7 @@ def seen_in(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> str:
     try:
         if stands(spec, position, lake):
             return ""
-        target = lake.inspect(spec, position.target[1])
+        target = lake.inspect(spec, position.target.version)
     except IncrementalAssetsError as error:
         return str(error)
     if target is not None and not target.app_id:

@@ -49,7 +49,7 @@ def agree(
 
     After a reset there is no `position.target`: the table is then taken as it is found.
     """
-    target = ports.reader.inspect(spec, position.target[1] if position.target else None)
+    target = ports.reader.inspect(spec, position.target.version if position.target else None)
     check_ours(spec, request, position, target)
     if target is None:
         # Nothing can have landed in a table that does not exist, whatever is recorded of one.
@@ -98,7 +98,7 @@ def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: L
     left = position.open
     if left is None:
         return position
-    target = ports.reader.inspect(spec, position.target[1] if position.target else None)
+    target = ports.reader.inspect(spec, position.target.version if position.target else None)
     if target is None:
         # A fence would make a table where a lake is missing, such as a folder that is not mounted.
         check_ours(spec, request, position, None)
