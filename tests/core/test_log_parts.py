@@ -7,9 +7,15 @@ import pytest
 from incremental_assets.core.captures.database.observation import Parts
 from incremental_assets.core.captures.log.parts import moved_parts
 from incremental_assets.core.captures.log.position import LogPosition
+from incremental_assets.core.model.state import State
+from tests.core.test_log_capture import SPEC
 
 FIRST, AGAIN, SECOND = 7 | 1 << 32, 7 | 2 << 32, 8 | 1 << 32
 """The partition of the number 7, the same when it was detached and attached again, and another."""
+
+
+def landed(members: tuple[int, ...] | None) -> State:
+    return State("app", 1, "batch", SPEC.terms, LogPosition(members=members))
 
 
 @pytest.mark.parametrize(
@@ -25,10 +31,11 @@ FIRST, AGAIN, SECOND = 7 | 1 << 32, 7 | 2 << 32, 8 | 1 << 32
     ],
 )
 def test_what_came_and_left(known: tuple[int, ...], now: tuple[int, ...], empty: tuple[int, ...], told: str) -> None:
-    assert moved_parts(LogPosition(members=known), Parts(now), frozenset(empty)) == told
+    assert moved_parts(landed(known), Parts(now), frozenset(empty)) == told
 
 
 def test_without_a_look_at_them_nothing_is_said() -> None:
-    assert moved_parts(LogPosition(members=None), Parts((FIRST,)), frozenset()) == ""
-    assert moved_parts(LogPosition(members=(FIRST,)), None, frozenset()) == ""
+    assert moved_parts(landed(None), Parts((FIRST,)), frozenset()) == ""
+    assert moved_parts(None, Parts((FIRST,)), frozenset()) == ""
+    assert moved_parts(landed((FIRST,)), None, frozenset()) == ""
     assert LogPosition.from_json(LogPosition(members=(FIRST,)).to_json()).members == (FIRST,)

@@ -47,18 +47,10 @@ def test_rows_of_a_part_that_is_attached_land(open_shop: Open) -> None:
 
 
 @pytest.mark.acceptance
-def test_rows_of_a_part_that_is_detached_leave(open_shop: Open) -> None:
+@pytest.mark.parametrize("statement", ["ALTER TABLE orders DETACH PARTITION orders_1", "TRUNCATE orders_1"])
+def test_rows_of_a_part_that_is_detached_or_emptied_leave(open_shop: Open, statement: str) -> None:
     shop = parted(open_shop)
-    shop.execute("ALTER TABLE orders DETACH PARTITION orders_1", "UPDATE orders SET status = 'later' WHERE id = 1")
-    shop.land()
-    shop.land()
-    shop.assert_equal()
-
-
-@pytest.mark.acceptance
-def test_rows_of_a_part_that_is_emptied_leave(open_shop: Open) -> None:
-    shop = parted(open_shop)
-    shop.execute("TRUNCATE orders_1", "UPDATE orders SET status = 'later' WHERE id = 1")
+    shop.execute(statement, "UPDATE orders SET status = 'later' WHERE id = 1")
     shop.land()
     shop.land()
     shop.assert_equal()
@@ -126,6 +118,15 @@ def test_a_part_whose_identity_does_not_show_the_key_stops_the_table_with_the_ro
     shop.execute("DELETE FROM orders WHERE id = 1")
     shop.land()
     shop.assert_equal()
+
+
+@pytest.mark.acceptance
+def test_a_repair_finds_what_left_with_a_part_and_promises_what_it_did(open_shop: Open) -> None:
+    shop = parted(open_shop)
+    shop.execute("TRUNCATE orders_1")
+    report = shop.land(mode=Mode.REPAIR)
+    shop.assert_equal()
+    assert (report.guarantee, report.rows.deleted) == (Guarantee.SETTLED, 2)
 
 
 def test_an_unlogged_part_is_refused(open_shop: Open) -> None:

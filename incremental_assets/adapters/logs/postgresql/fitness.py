@@ -117,9 +117,11 @@ def unfit(layout: Layout, key: Sequence[str]) -> str:
 
 def keyless(layout: Layout, rows: pa.Table, key: Sequence[str]) -> str:
     """Why it is not known which row is gone, with the cure; empty where it is. A partition may have another identity than the table, and it counts."""
-    gone = rows.filter(pc.equal(change_codes(rows), CODES[Change.DELETE]))
-    gone = gone.filter(pc.is_null(gone.column(REJECT_COLUMN)))
-    missing = [name for name in key if gone.column(name).null_count]
+    open_ones = [name for name in key if rows.column(name).null_count]
+    if not open_ones:
+        return ""
+    gone = pc.and_(pc.equal(change_codes(rows), CODES[Change.DELETE]), pc.is_null(rows.column(REJECT_COLUMN)))
+    missing = [name for name in open_ones if rows.column(name).filter(gone).null_count]
     if not missing:
         return ""
     table = f"{layout.relation.schema}.{layout.relation.name}"

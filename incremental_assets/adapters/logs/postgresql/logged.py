@@ -69,15 +69,17 @@ class LoggedProbe(SqlProbe):
         # Before the database's own bound: what the log has by then, a snapshot behind it shows.
         seen = iter(self._log.seen(logged)) if logged else iter(())
         plain = super().observe(looks)
+        come = [
+            number
+            for look, found in zip(looks, plain, strict=True)
+            if look.spec.capture == LOG
+            for number in numbers(joined(look.state, found.parts))
+        ]
+        empty = self._log.empty(come) if come else frozenset()
         return tuple(
-            self._with_log(look, found, next(seen)) if look.spec.capture == LOG else found
+            _with_log(found, replace(next(seen), empty=empty)) if look.spec.capture == LOG else found
             for look, found in zip(looks, plain, strict=True)
         )
-
-    def _with_log(self, look: ObserveRequest, found: DatabaseObservation, seen: LogSeen) -> LogObservation:
-        new = joined(look.state, found.parts)
-        seen = replace(seen, empty=self._log.empty(numbers(new))) if new else seen
-        return LogObservation(**{each.name: getattr(found, each.name) for each in fields(found)}, log=seen)
 
     def logs(self, specs: Sequence[TableSpec]) -> tuple[LogSeen | None, ...]:
         """What the log says of each."""
@@ -128,6 +130,10 @@ def changed_keys(log: SourceLog, spec: TableSpec, state: State) -> ChangedKeys:
 def _is_there(look: ObserveRequest, seen: LogSeen) -> bool:
     at = look.state.position if look.state else None
     return isinstance(at, LogPosition) and at.lsn is not None and seen.flushed <= at.lsn
+
+
+def _with_log(found: DatabaseObservation, seen: LogSeen) -> LogObservation:
+    return LogObservation(**{each.name: getattr(found, each.name) for each in fields(found)}, log=seen)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,12 @@ def joined(state: State | None, parts: Parts | None) -> tuple[int, ...]:
     return tuple(member for member in parts.members if kept.isdisjoint((member, *numbers([member]))))
 
 
+def left(state: State | None, parts: Parts | None) -> int:
+    """How many members there were that are none any more."""
+    known = position_of(state).members
+    return 0 if known is None or parts is None else len(set(numbers(known)) - set(numbers(parts.members)))
+
+
 def reaching(
     lower: CursorValue | None, start: CursorValue | None, state: State | None, parts: Parts | None
 ) -> CursorValue | None:
@@ -37,15 +43,12 @@ def reaching(
 
 def changed_parts(state: State | None, parts: Parts | None) -> tuple[str, ...]:
     """Warnings for people."""
-    known = position_of(state).members
-    if known is None or parts is None:
-        return ()
     sentences = []
     if new := joined(state, parts):
         sentences.append(
             f"{_count(len(new))} joined the table since the last sync: its rows are read whatever their stamps are"
         )
-    if gone := len(set(numbers(known)) - set(numbers(parts.members))):
+    if gone := left(state, parts):
         sentences.append(
             f"{_count(gone)} left the table since the last sync: rows that had landed of it stay in the copy"
         )

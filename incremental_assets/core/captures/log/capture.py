@@ -28,6 +28,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.report import SyncReport
 
+_COMPARED = "all rows are compared once with the copy, by hashes, and those that differ are read again"
 _FILE = "file "
 """How the name of a fact begins that tells in which file the source keeps the rows."""
 
@@ -67,12 +68,18 @@ class LogCapture(DatabaseCapture):
             # What landed before is replaced: rows that are gone since would stay.
             request = replace(request, mode=Mode.FULL_REFRESH)
         unseen = ("" if begin is None else _unseen(spec, state, at, found)) or of_shown(spec)
-        compares = bool(moved) and spec.traits.one_row_per_key and request.mode is Mode.SYNC
-        if moved and not compares:
-            unseen = unseen or f"{moved} since the last sync, and the log does not tell of their rows"
+        compares = is_repair or (bool(moved) and spec.traits.one_row_per_key)
+        upto, told = found.flushed, found.warnings
+        if moved and not is_repair:
+            untold = f"{moved} since the last sync, and the log does not tell of their rows"
+            if compares:
+                # The log itself is not read by this sync.
+                upto, told = at.lsn or 0, (*told, f"{untold}: {_COMPARED}")
+            else:
+                unseen = unseen or untold
         reading = LogReading(
             bound=seen.bound,
-            settled=Settled(None, *_promise(begin if compares and begin else found.flushed, unseen)),
+            settled=Settled(None, *_promise(upto, unseen)),
             members=seen.parts.members if seen.parts else None,
             begin=begin,
             number=found.number,
@@ -80,11 +87,10 @@ class LogCapture(DatabaseCapture):
             layout=layout,
             columns_written=found.columns_written,
             join=None if begin is None else at.join,
-            finds_differing=is_repair or compares,
-            finds_gone=is_repair or compares,
+            finds_differing=compares,
+            finds_gone=compares,
         )
-        warnings = (*identity_hidden(seen.bound), *found.warnings, *([_announced(moved)] if compares else []))
-        return SyncPlan(spec, request, commit_ids, reading, state, warnings)
+        return SyncPlan(spec, request, commit_ids, reading, state, (*identity_hidden(seen.bound), *told))
 
     def accepted(self, plan: SyncPlan, snapshot: object) -> SyncPlan:
         """Whoever has read it has seen to it that every segment of the range is there."""
@@ -190,13 +196,9 @@ def _altered(spec: TableSpec, state: State | None, kind: str) -> tuple[str, ...]
 
 def _moved(spec: TableSpec, state: State | None, seen: DatabaseObservation) -> str:
     """What was done since the last sync to partitions as a whole, as part of a sentence; empty where nothing was."""
-    moved = moved_parts(_position(state), seen.parts, _log_of(spec, seen).empty)
+    moved = moved_parts(state, seen.parts, _log_of(spec, seen).empty)
     means = _altered(spec, state, _FILE) if spec.shape.is_partitioned else ()
     return moved or told(means)
-
-
-def _announced(moved: str) -> str:
-    return f"{moved} since the last sync, and the log does not tell of their rows: all rows are compared once with the copy, by hashes, and those that differ are read again"
 
 
 def _unseen(spec: TableSpec, state: State | None, at: LogPosition, found: LogSeen) -> str:

@@ -30,7 +30,7 @@ class LogSeen:
     behind: IncrementalAssetsError | None = None
     """Why it cannot be gone on with from where it was read to; then a load may begin anew."""
     empty: frozenset[int] = frozenset()
-    """Of partitions that have come since the last sync, by the source's numbers, those that have no row: none has come with them."""
+    """Of partitions that have come since the last sync, of any table, by the source's numbers, those that have no row: none has come with them."""
     warnings: tuple[str, ...] = ()
 
 
