@@ -51,12 +51,14 @@ def completed(plan: SyncPlan, found: Folded, decoding: Decoding, copy: CopyRows,
     """Raises OtherLog, LakeRefused."""
     reading = of_topic(plan)
     before = reading.log
-    repeated = {
-        key: chain for key, chain in found.rows.items() if reading.begins_anew or 0 <= chain[0].order < before.highest
-    }
-    needing = {key: chain for key, chain in found.rows.items() if key in repeated or _needs_row(chain)}
-    held = _held(plan.spec, needing, decoding, copy) if needing else {}
-    deleted = tombstones.places(repeated.keys() - held.keys())
+    if reading.begins_anew:
+        # No row of the copy counts, and every record may come again.
+        held, repeated = {}, set(found.rows)
+    else:
+        repeated = {key for key, chain in found.rows.items() if 0 <= chain[0].order < before.highest}
+        needing = {key: chain for key, chain in found.rows.items() if key in repeated or _needs_row(chain)}
+        held = _held(plan.spec, needing, decoding, copy) if needing else {}
+    deleted = tombstones.places(repeated - held.keys())
     done = Completed([], {})
     for key, chain in found.rows.items():
         base = held.get(key)

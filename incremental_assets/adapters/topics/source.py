@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.adapters.topics.changes import Change, Decoding, Reject
 from incremental_assets.adapters.topics.completing import NOWHERE, CopyRows, completed, emptied
@@ -29,7 +28,7 @@ from incremental_assets.core.config.kafka_settings import Format, Topic
 from incremental_assets.core.errors import SchemaChanged, SourceExchanged, SourceRefused
 from incremental_assets.core.model.cures import full_refresh, sync
 from incremental_assets.core.model.paths import tombstones_path
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.topic_columns import POSITION
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek, Snapshot
@@ -111,20 +110,14 @@ class TopicSource:
                 f"{spec.id}: `columns` leaves out {POSITION}, by which a change that comes again is known from a newer one; add it to `include`"
             )
         found = folded(changes, reading.log, by_place=by_place)
-        copy = _nothing if reading.begins_anew else self._copy
         tombstones = Tombstones(Path(tombstones_path(self._lake, spec.id, reading.id)), spec)
-        last = completed(plan, found, decoding, copy, tombstones)
+        last = completed(plan, found, decoding, self._copy, tombstones)
         tombstones.add(last.gone if by_place else {})
         done = last.changes
-        gone = emptied(plan, done, found.log, copy) if found.emptied and not reading.begins_anew else []
+        gone = emptied(plan, done, found.log, self._copy) if found.emptied and not reading.begins_anew else []
         if reading.begins_anew:
             done = [each for each in done if each.values or each.reject]
         return rows_of(spec, decoding.names, [*done, *found.lost], gone), found.log
-
-
-def _nothing(spec: TableSpec, names: Sequence[str], keys: pa.Table | None) -> pa.Table:  # noqa: ARG001 - as a copy that is replaced has it
-    types = {each.name: each.spark_type for each in spec.columns}
-    return pa.schema([pa.field(name, required_type(types[name])) for name in names]).empty_table()
 
 
 def _alone(change: Change, decoding: Decoding) -> Change:

@@ -55,17 +55,18 @@ class Tombstones:
 
     def places(self, keys: Collection[Key]) -> dict[Key, int]:
         """Of these keys, those that were deleted, each with the place of its last delete. Raises LakeRefused."""
-        found: dict[Key, int] = {}
         if not keys:
-            return found
+            return {}
+        wanted = self._keys(keys)
         try:
-            for path in self._files():
-                rows = pq.read_table(path)
-                for key, place in zip(keys_of(rows, self._names), rows.column(_PLACE).to_pylist(), strict=True):
-                    if key in keys:
-                        found[key] = max(place, found.get(key, place))
+            rows = pa.concat_tables(
+                [self._among(pq.read_table(path), wanted) for path in self._files()] or [self._rows({})]
+            )
         except (OSError, pa.ArrowException) as error:
             raise self._refused(error) from None
+        found: dict[Key, int] = {}
+        for key, place in zip(keys_of(rows, self._names), rows.column(_PLACE).to_pylist(), strict=True):
+            found[key] = max(place, found.get(key, place))
         return found
 
     @property
@@ -75,14 +76,24 @@ class Tombstones:
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob("*.parquet"))
 
-    def _rows(self, places: Mapping[Key, int]) -> pa.Table:
+    def _keys(self, keys: Collection[Key]) -> pa.Table:
         types = {each.name: required_type(each.spark_type) for each in self.spec.columns}
-        columns: dict[str, pa.Array] = {
-            name: typed([key[number] for key in places], types[self.spec.key[number]])
+        columns = {
+            name: typed([key[number] for key in keys], types[self.spec.key[number]])
             for number, name in enumerate(self._names)
         }
+        return pa.table(columns)
+
+    def _among(self, kept: pa.Table, wanted: pa.Table) -> pa.Table:
+        """What is kept of these keys; a column may have been narrower then."""
+        fields = [*wanted.schema, kept.schema.field(_PLACE), kept.schema.field(_AT)]
+        same = kept.select([each.name for each in fields]).cast(pa.schema(fields))
+        return same.join(wanted, keys=list(self._names), join_type="left semi")
+
+    def _rows(self, places: Mapping[Key, int]) -> pa.Table:
         now = pa.scalar(datetime.now(UTC), pa.timestamp("us", "UTC"))
-        return pa.table(columns | {_PLACE: pa.array(places.values(), pa.int64()), _AT: pa.repeat(now, len(places))})
+        rows = self._keys(places).append_column(_PLACE, pa.array(places.values(), pa.int64()))
+        return rows.append_column(_AT, pa.repeat(now, len(places)))
 
     def _refused(self, error: Exception) -> LakeRefused:
         what = error.strerror if isinstance(error, OSError) and error.strerror else str(error).partition("\n")[0]
