@@ -6,38 +6,31 @@ A module of either imports all of it and gives the fixture `server`.
 from __future__ import annotations
 
 import itertools
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-import pyarrow as pa
 import pymysql
 import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql import transactions
-from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.zone import server_zone
 from incremental_assets.adapters.databases.probe import SqlProbe
-from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.core.captures.database.bound import GUARD
-from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.model.table import Cursor, TableSpec
-from incremental_assets.core.model.window import Window
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from tests.adapters.databases import contract, mysql_settings
 from tests.adapters.databases.contract import Words, observe, orders, planned, rows_of, spec_of, synced
-from tests.settings_page import section
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -76,7 +69,6 @@ KINDS = {
         spellings=SPELLINGS,
     ),
 }
-SHARED = "MariaDB and MySQL"
 _numbers = itertools.count(1)
 
 
@@ -179,176 +171,6 @@ def state_of(shop: Shop, words: str) -> bool:
     with shop.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE %s", (f"%{words}%",))
         return bool(cursor.fetchone()[0])
-
-
-# --- who stamps ---------------------------------------------------------------------------------------
-
-TOUCH = "CREATE TRIGGER touch_{} BEFORE {} ON things FOR EACH ROW {}"
-
-
-def stamped_by(shop: Shop, *, grant: bool = True) -> tuple[Guarantee, str]:
-    if grant:
-        shop.execute(f"GRANT TRIGGER ON {shop.database}.* TO reader@'127.0.0.1'")
-    probe = SqlProbe(shop.address, "shop")
-    settled = planned(probe, spec_of(shop, "things", Cursor("at", shop.words.stamps))).reading.settled
-    probe.close()
-    return settled.guarantee, settled.reason
-
-
-@pytest.mark.parametrize(
-    ("at_insert", "at_update", "doubt"),
-    [
-        ("SET NEW.at = NOW(6)", "BEGIN SET NEW.at = CURRENT_TIMESTAMP(6); END", ""),
-        ("SET NEW.at = IFNULL(NEW.at, NOW(6))", "IF NEW.at <=> OLD.at THEN SET NEW.at = NOW(6); END IF", ""),
-        (
-            "SET NEW.note = 'x', NEW.at = NOW(6)",
-            "SET NEW.at = NOW(6) - INTERVAL 1 HOUR",
-            "the trigger touch_update may give",
-        ),
-        (
-            "SET NEW.at = NOW(6)",
-            "IF NEW.note <> OLD.note THEN SET NEW.at = NOW(6); END IF",
-            "the trigger touch_update may give",
-        ),
-        ("SET NEW.at = '2020-01-01'", "SET NEW.at = NOW(6)", "the trigger touch_insert may give"),
-        ("SET NEW.at = NOW(6)", "SET NEW.note = 'y'", "no trigger of the database stamps 'at' at an update"),
-        ("SET NEW.at = UTC_TIMESTAMP(6)", "SET NEW.at = UTC_TIMESTAMP(6)", "`cursor: {zone: UTC}`"),
-    ],
-)
-def test_triggers_are_read_by_whoever_may_see_them(shop: Shop, at_insert: str, at_update: str, doubt: str) -> None:
-    shop.execute(
-        f"CREATE TABLE things (id {NUMBERED}, note text, at datetime(6))",
-        TOUCH.format("insert", "INSERT", at_insert),
-        TOUCH.format("update", "UPDATE", at_update),
-        "INSERT INTO things (note) VALUES ('one')",
-        "SET GLOBAL time_zone = '+03:00'",
-    )
-    try:
-        found, reason = stamped_by(shop)
-    finally:
-        shop.execute("SET GLOBAL time_zone = SYSTEM")
-    assert found is (Guarantee.BEST_EFFORT if doubt else Guarantee.SETTLED), reason
-    assert doubt in reason
-
-
-def test_without_the_privilege_triggers_are_not_shown_and_prove_nothing(shop: Shop) -> None:
-    shop.execute(
-        f"CREATE TABLE things (id {NUMBERED}, note text, at datetime(6))",
-        TOUCH.format("insert", "INSERT", "SET NEW.at = NOW(6)"),
-        TOUCH.format("update", "UPDATE", "SET NEW.at = NOW(6)"),
-    )
-    found, reason = stamped_by(shop, grant=False)
-    assert (found, "neither a default nor a trigger" in reason) == (Guarantee.BEST_EFFORT, True)
-    assert stamped_by(shop)[0] is Guarantee.SETTLED
-
-
-STAMPED = "at datetime(6) NOT NULL DEFAULT NOW(6) ON UPDATE NOW(6)"
-
-
-@pytest.mark.parametrize(
-    ("name", "actions", "passes"),
-    [
-        ("things", "ON UPDATE CASCADE", True),
-        ("things", "ON DELETE SET NULL", True),
-        ("things", "ON UPDATE SET NULL ON DELETE CASCADE", True),
-        ("Thé-Things", "ON UPDATE CASCADE", True),
-        ("things", "ON DELETE CASCADE", False),
-        ("things", "ON UPDATE RESTRICT ON DELETE NO ACTION", False),
-    ],
-)
-def test_rows_that_a_foreign_key_changes_are_stamped_by_nobody(
-    shop: Shop, name: str, actions: str, *, passes: bool
-) -> None:
-    """What the server does is asserted too: the stamp stays as it was, though the column says `ON UPDATE` and a trigger stamps."""
-    shop.execute(
-        "CREATE TABLE others (id int PRIMARY KEY)",
-        f'CREATE TABLE "{name}" (id {NUMBERED}, other int, {STAMPED}, CONSTRAINT its_other FOREIGN KEY (other) REFERENCES others (id) {actions})',
-        f'CREATE TRIGGER touch BEFORE UPDATE ON "{name}" FOR EACH ROW SET NEW.at = NOW(6)',
-        f"GRANT TRIGGER ON {shop.database}.* TO reader@'127.0.0.1'",
-        "INSERT INTO others VALUES (1)",
-        f'INSERT INTO "{name}" (other) VALUES (1)',
-    )
-    found: dict[Strategy, tuple[Guarantee, str]] = {}
-    for strategy, within in ((Strategy.UPSERT, None), (Strategy.UPSERT, timedelta(minutes=1)), (Strategy.APPEND, None)):
-        probe = SqlProbe(shop.address, "shop")
-        settled = planned(
-            probe, spec_of(shop, name, Cursor("at", shop.words.stamps, within=within), strategy=strategy)
-        ).reading.settled
-        probe.close()
-        found[strategy] = settled.guarantee, settled.reason
-        if strategy is Strategy.UPSERT:
-            assert (settled.guarantee is Guarantee.BEST_EFFORT) is passes, within
-            assert ("the foreign key its_other changes its rows" in settled.reason) is passes
-    assert found[Strategy.APPEND][0] is Guarantee.SETTLED
-    if actions == "ON UPDATE CASCADE":
-        before = shop_rows(shop, name)
-        shop.execute("UPDATE others SET id = 2")
-        assert [(other, at) for other, at in shop_rows(shop, name)] == [(2, at) for _, at in before]
-
-
-def shop_rows(shop: Shop, name: str) -> list[Any]:
-    with shop.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(f'SELECT other, at FROM "{name}"')
-        return list(cursor.fetchall())
-
-
-def test_a_trigger_that_is_made_anew_between_two_syncs_is_noticed(shop: Shop) -> None:
-    shop.execute(
-        f"CREATE TABLE things (id {NUMBERED}, note text, at datetime(6) DEFAULT NOW(6))",
-        TOUCH.format("update", "UPDATE", "SET NEW.at = NOW(6)"),
-    )
-    assert stamped_by(shop)[0] is Guarantee.SETTLED
-    before = spec_of(shop, "things", Cursor("at", shop.words.stamps))
-    time.sleep(0.02)  # a hundredth of a second is all that the server notes
-    shop.execute("DROP TRIGGER touch_update", TOUCH.format("update", "UPDATE", "SET NEW.at = NOW(6)"))
-    after = spec_of(shop, "things", Cursor("at", shop.words.stamps))
-    was, now = (next(each.stamps for each in spec.columns if each.name == "at") for spec in (before, after))
-    assert was is not None
-    assert now is not None
-    assert replace(was, marks="") == replace(now, marks="")
-    assert was.marks != now.marks
-
-
-def test_a_column_that_is_generated_from_a_stamp_is_stamped_as_that_is(shop: Shop) -> None:
-    shop.execute(
-        f"CREATE TABLE things (id {NUMBERED}, made datetime(6) DEFAULT NOW(6) ON UPDATE NOW(6), at date AS (DATE(made)) STORED)"
-    )
-    spec = spec_of(shop, "things", Cursor("at", CursorType.DATE))
-    probe = SqlProbe(shop.address, "shop")
-    assert planned(probe, spec).reading.settled.guarantee is Guarantee.SETTLED
-    probe.close()
-
-
-@pytest.mark.parametrize(
-    ("made", "at", "kind", "doubt"),
-    [
-        ("timestamp(6)", "datetime(6) AS (made) VIRTUAL", CursorType.DATETIME, "is stamped in UTC and read in"),
-        ("timestamp(6)", "datetime(6) AS (made) STORED", CursorType.DATETIME, ""),
-        ("datetime(6)", "timestamp(6) AS (made) VIRTUAL", CursorType.TIMESTAMP, "the default of 'at' is `made`"),
-        ("datetime(6)", "datetime(6) AS (made) VIRTUAL", CursorType.DATETIME, ""),
-    ],
-)
-def test_a_column_that_is_computed_in_the_session_of_its_reader_shows_another_time_than_its_writers(
-    shop: Shop, made: str, at: str, kind: CursorType, doubt: str
-) -> None:
-    """Our sessions are in UTC, and those that write in the zone of the server: to the east of UTC what is shown to us lies below what the others have stamped."""
-    shop.execute(
-        f"CREATE TABLE things (id {NUMBERED}, made {made} DEFAULT NOW(6) ON UPDATE NOW(6), at {at})",
-        "SET GLOBAL time_zone = '+05:00'",
-    )
-    probe = SqlProbe(shop.address, "shop")
-    try:
-        settled = planned(probe, spec_of(shop, "things", Cursor("at", kind))).reading.settled
-    finally:
-        shop.execute("SET GLOBAL time_zone = SYSTEM")
-        probe.close()
-    assert (settled.guarantee, doubt in settled.reason) == (
-        Guarantee.BEST_EFFORT if doubt else Guarantee.SETTLED,
-        True,
-    )
-
-
-# --- the settled bound --------------------------------------------------------------------------------
 
 
 def test_an_open_transaction_holds_the_watermark_below_its_stamps(shop: Shop) -> None:
@@ -639,184 +461,3 @@ def test_the_zone_of_the_server_is_one_that_python_knows_or_stands_as_it_is(
     of_sessions: str, of_machine: str, zone: str
 ) -> None:
     assert server_zone(of_sessions, of_machine) == zone
-
-
-# --- what a server allows -----------------------------------------------------------------------------
-
-
-def test_rows_that_do_not_come_are_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec, whole = orders(shop), Connection.batches
-
-    def cut(*asked: Any) -> Iterator[list[pa.BinaryArray]]:
-        yield from ([column[:2] for column in batch] for batch in whole(*asked))
-
-    monkeypatch.setattr(Connection, "batches", cut)
-    with pytest.raises(
-        contract.SourceRefused, match="orders: the source counts 3 rows and sent 2, so nothing was written"
-    ):
-        synced(SqlProbe(shop.address, "shop"), spec)
-
-
-def test_keys_places_and_hashes_that_do_not_come_are_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec, probe, whole = orders(shop), SqlProbe(shop.address, "shop"), Connection.rows
-    monkeypatch.setattr(
-        Connection,
-        "rows",
-        lambda self, sql, values=(): whole(self, sql, values)[
-            : 2 if "MD5" in sql or "`id` IS NOT NULL" in sql else None
-        ],
-    )
-    reader, spark = dialect_of(shop.address.dialect).reader(shop.address), cast("SparkSession", None)
-
-    @contextmanager
-    def all_keys() -> Iterator[None]:
-        with probe.keys(spec) as keys:
-            keys.as_written(frozenset())
-            yield
-
-    for asked in (
-        all_keys,
-        lambda: probe.placed_rows(spec, (Window(None, None),)),
-        lambda: nullcontext(reader.row_hashes(spark, spec, (Window(None, None),))),
-    ):
-        with pytest.raises(contract.SourceRefused, match="counts 3 rows and sent 2"), asked():
-            pass
-
-
-def test_a_row_that_is_too_long_for_the_server_to_compare_lands_and_is_not_compared(shop: Shop) -> None:
-    """`max_allowed_packet` makes the text of such a row NULL, without a word."""
-    shop.execute(
-        "CREATE TABLE books (id int PRIMARY KEY, a longtext, b longblob, updated_at datetime(6) NOT NULL DEFAULT NOW(6))",
-        "INSERT INTO books (id, a, b) VALUES (1, 'short', 'short'), (2, REPEAT('a', 700000), REPEAT('b', 700000))",
-    )
-    spec = spec_of(shop, "books")
-    with shop.connect() as admin, admin.cursor() as cursor:
-        cursor.execute("SELECT @@GLOBAL.max_allowed_packet")
-        ((before,),) = cursor.fetchall()
-        cursor.execute("SET GLOBAL max_allowed_packet = 1048576")
-        try:
-            probe = SqlProbe(shop.address, "shop")
-            assert synced(probe, spec)[0] == 2
-            with pytest.raises(contract.SourceRefused, match="`max_allowed_packet`, 1,048,576 bytes"):
-                probe.measure(spec, (Window(None, None),))
-            with (
-                pytest.raises(contract.SourceRefused, match="`max_allowed_packet`"),
-                probe.placed_rows(spec, (Window(None, None),)),
-            ):
-                pass
-        finally:
-            cursor.execute("SET GLOBAL max_allowed_packet = %s", (before,))
-    assert SqlProbe(shop.address, "shop").measure(spec, (Window(None, None),))[0].rows == 2
-
-
-def test_each_variable_that_a_session_has_is_on_the_page_with_a_verdict(shop: Shop) -> None:
-    """A later server may have another one."""
-    said = {name for heading in (SHARED, shop.server.title) for name in re.findall(r"`(\w+)`", section(heading))}
-    with shop.connect() as admin, admin.cursor() as cursor:
-        assert mysql_settings.of_a_session(cursor) - said == set()
-
-
-def test_a_connect_script_that_fails_is_named(shop: Shop) -> None:
-    with shop.connect() as admin, admin.cursor() as cursor:
-        cursor.execute("SET GLOBAL init_connect = 'SET nothing'")
-        try:
-            with pytest.raises(
-                contract.SourceRefused, match=r"what the server runs when reader connects fails .*`init_connect`"
-            ):
-                SqlProbe(shop.address, "shop").catalogue()
-        finally:
-            cursor.execute("SET GLOBAL init_connect = ''")
-
-
-def test_a_connect_script_that_goes_to_another_database_changes_no_source_into_another(shop: Shop) -> None:
-    def identity() -> Any:
-        probe = SqlProbe(shop.address, "shop")
-        try:
-            return probe.bound().identity
-        finally:
-            probe.close()
-
-    before = identity()
-    with shop.connect() as admin, admin.cursor() as cursor:
-        cursor.execute("SET GLOBAL init_connect = 'USE information_schema'")
-        try:
-            # The server writes its log meanwhile.
-            assert identity().is_of(before)
-        finally:
-            cursor.execute("SET GLOBAL init_connect = ''")
-
-
-# --- who may --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("state", ["ACCOUNT LOCK", "PASSWORD EXPIRE"])
-def test_a_user_who_is_let_in_to_no_session_is_told_so(shop: Shop, state: str) -> None:
-    away = replace(shop.address, user="away", password="away")
-    shop.execute(
-        "CREATE USER away@'127.0.0.1' IDENTIFIED BY 'away'",
-        f"GRANT SELECT ON {shop.database}.* TO away@'127.0.0.1'",
-        f"ALTER USER away@'127.0.0.1' {state}",
-    )
-    try:
-        with pytest.raises(contract.SourceUnreachable, match="lets this user in to no session"):
-            SqlProbe(away, "shop").catalogue()
-    finally:
-        shop.execute("DROP USER away@'127.0.0.1'")
-
-
-def test_a_wrong_password_is_one_sentence_without_it(shop: Shop) -> None:
-    with pytest.raises(contract.SourceUnreachable, match="the password of reader is refused") as refused:
-        SqlProbe(replace(shop.address, password="hunter2"), "shop").catalogue()
-    assert "hunter2" not in str(refused.value)
-
-
-def test_no_session_of_ours_can_write(shop: Shop) -> None:
-    orders(shop)
-    connection = Connection(replace(shop.address, user=shop.server.user, password=shop.server.password))
-    with pytest.raises(pymysql.Error, match="READ ONLY transaction"):
-        connection.execute("DELETE FROM orders")
-    connection.close()
-
-
-def test_the_printed_sql_is_what_a_new_user_needs(shop: Shop) -> None:
-    spec = orders(shop)
-    wanted = (contract_wanted(spec),)
-    shop.execute("DROP USER IF EXISTS newcomer@'%'", "CREATE USER newcomer@'%' IDENTIFIED BY 'read only'")
-    address = replace(shop.address, user="newcomer")
-    sql = contract.dialect_of(shop.address.dialect).missing_sql(address, wanted, None)
-    shop.execute(*(line for line in sql.splitlines() if line.startswith("GRANT")))
-    probe = SqlProbe(address, "shop")
-    facts = probe.facts(wanted)
-    assert facts.sees_transactions
-    assert facts.tables[0].readable
-    assert not facts.tables[0].writable
-    assert facts.tables[0].unindexed == ("updated_at",)
-    missing = contract.dialect_of(shop.address.dialect).missing_sql(address, wanted, facts)
-    assert missing == f"CREATE INDEX `orders_updated_at` ON `{shop.database}`.`orders` (`updated_at`);"
-
-
-def contract_wanted(spec: contract.TableSpec) -> Any:
-    from incremental_assets.core.checks.doctor import Wanted
-
-    return Wanted(spec.id, ("updated_at",))
-
-
-def test_a_comparison_ends_when_it_is_interrupted(shop: Shop) -> None:
-    orders(shop, rows=1)
-    shop.execute("CREATE VIEW slow AS SELECT id, SLEEP(600) AS waited FROM orders")
-    spec = spec_of(shop, "slow", strategy=Strategy.FULL_REFRESH)
-    reader = dialect_of(shop.address.dialect).reader(shop.address)
-    with ThreadPoolExecutor(1) as pool:
-        comparing = pool.submit(reader.row_hashes, cast("SparkSession", None), spec, (Window(None, None),))
-
-        def asked_to_end() -> bool:
-            this_process.ask()
-            time.sleep(0.1)
-            return comparing.done()
-
-        try:
-            until(asked_to_end)
-        finally:
-            this_process.go_on()
-        with pytest.raises(contract.SourceUnreachable, match="the connection was lost"):
-            comparing.result()

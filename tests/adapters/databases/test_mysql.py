@@ -12,9 +12,11 @@ from tests.adapters.databases.collation_contract import *  # noqa: F403 - of key
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import SourceUnreachable, orders, synced
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
+from tests.adapters.databases.mysql_allowed_contract import *  # noqa: F403 - of what a server allows
 from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
 from tests.adapters.databases.mysql_contract import Shop, renumbered
 from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute under load
+from tests.adapters.databases.mysql_stamps_contract import *  # noqa: F403 - of who stamps
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
