@@ -51,6 +51,22 @@ def test_rows_that_cross_a_network_unencrypted_are_looked_at(tmp_path: Path) -> 
     )
 
 
+def _index_told(tmp_path: Path, *, rows: int, size: int) -> list[str]:
+    (tmp_path / "sources.yaml").write_text(CONFIG)
+    now = datetime(2024, 1, 31, tzinfo=UTC)
+    source = SourceFacts("PostgreSQL 18.4", "reader", "UTF8", False, True, True, True, False, "UTC", now)
+    wanted = Wanted(ORDERS, ("updated_at",))
+    facts = TableFacts(wanted, True, True, True, unindexed=("updated_at",), rows=rows, bytes=size)
+    return [each.topic for each in of_table(orders(), facts, source, landed=True) if "index" in each.topic]
+
+
+def test_an_index_is_not_advised_for_a_table_that_is_known_to_be_small(tmp_path: Path) -> None:
+    assert _index_told(tmp_path, rows=200, size=48_000) == []
+    assert _index_told(tmp_path, rows=2_000_000, size=90_000_000) == ["index"]
+    # A view, of which nothing is known.
+    assert _index_told(tmp_path, rows=0, size=0) == ["index"]
+
+
 def test_a_role_that_others_use_too_is_told_with_them_and_a_pooler_and_settings_without_a_warning(
     tmp_path: Path,
 ) -> None:

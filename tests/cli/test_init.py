@@ -210,6 +210,16 @@ def test_no_password_is_written_or_shown(call: Call, sprawl: str, tmp_path: Path
     assert PASSWORD not in text + said.out + said.err
 
 
+@pytest.mark.usefixtures("password")
+def test_what_is_written_says_how_a_copy_follows_a_wider_type(call: Call, sprawl: str, tmp_path: Path) -> None:
+    call("init", sprawl)
+
+    path = tmp_path / "sources.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("# defaults: {", "defaults: {"), encoding="utf-8")
+    (source,) = load(path).sources
+    assert {table.schema_changes for table in source.tables} == {"widen"}
+
+
 def test_a_password_in_the_address_is_refused_and_nothing_is_asked(call: Call, sprawl: str, tmp_path: Path) -> None:
     said = call("init", sprawl.replace(READER, f"{READER}:{PASSWORD}"), "--json")
 

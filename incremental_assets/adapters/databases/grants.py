@@ -34,6 +34,6 @@ def table_statements(
         if each.writable and facts and not facts.is_superuser:
             yield words.no_writes.format(relation(each.wanted.table), user)
     for each in tables:
-        for column in each.unindexed:
+        for column in each.worth_an_index:
             name = identifier(f"{each.wanted.table.name}_{column}")
             yield f"CREATE INDEX {name} ON {relation(each.wanted.table)} ({identifier(column)});"

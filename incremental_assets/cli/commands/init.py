@@ -28,6 +28,11 @@ lake: ./lake                                    # where the copies lie
 checkpoints: sqlite:///lake/checkpoints.db      # what has landed; a postgresql:// URL where more than one machine syncs
 sources:
 """
+_WIDER = (
+    "# A column that becomes wider (int to bigint) stops its table until a full refresh. With the next line its copy follows, if all that",
+    "# read the copies know Delta's type widening (Spark 4 does, delta-rs and DuckDB do not).",
+    "# defaults: {schema_changes: widen}",
+)
 
 
 def run(config: Path | None, address: str) -> Answer:
@@ -80,6 +85,7 @@ def _text(url: SourceUrl, schemas: Sequence[str], found: Sequence[Proposal]) -> 
     lines = url.keys(has_password=_has_password(url))
     lines += [f"schemas: [{', '.join(map(scalar, schemas))}]"] if schemas and not facts_of(url.dialect).is_file else []
     lines += ["unlisted: ignore   # full_refresh also copies every table that is not listed here, whole, once a day"]
+    lines += _WIDER
     tables = [each for each in found if each.terms is not None]
     lines.append("tables:" if tables else "tables: []")
     body = "".join(f"    {line}\n" for line in lines)

@@ -35,8 +35,9 @@ def of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Source
     )
     yield from found
     if all(each.health is Health.OK for each in found):
+        indexed = "with few rows" if facts.unindexed else "indexed"
         never = "" if _may_be_null(spec, cursor) else " and never NULL"
-        yield Finding(name, "cursor", Health.OK, f"{cursor.column} is {with_article(cursor.type)}, indexed{never}")
+        yield Finding(name, "cursor", Health.OK, f"{cursor.column} is {with_article(cursor.type)}, {indexed}{never}")
 
 
 def _of_index(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[Finding]:
@@ -47,8 +48,8 @@ def _of_index(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[Fi
             f"no index serves {cursor.column}: every look reads the whole table, unless nothing was written in the whole server since the last sync",
             "leave it where the table is small or has no better cursor; else take a column that an index begins with",
         )
-    if facts.unindexed:
-        detail = f"no index begins with {', '.join(facts.unindexed)}: every look reads the whole table"
+    if facts.worth_an_index:
+        detail = f"no index begins with {', '.join(facts.worth_an_index)}: every look reads the whole table"
         yield warn(str(spec.id), "index", detail, SQL)
 
 

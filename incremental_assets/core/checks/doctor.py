@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from incremental_assets.core.captures.database.stamps import CURE
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table import TableId, is_small
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,11 @@ class TableFacts:
     bytes: int = 0
     """The bytes; 0, like the rows, if the catalogue has no such number, as for a view."""
     partitioned: bool = False
+
+    @property
+    def worth_an_index(self) -> tuple[str, ...]:
+        """Those of `unindexed` for which an index changes anything: none of a table that is known to be small."""
+        return () if (self.rows or self.bytes) and is_small(self.rows, self.bytes) else self.unindexed
 
 
 def there(facts: SourceFacts | None, wanted: Sequence[Wanted]) -> list[TableFacts]:

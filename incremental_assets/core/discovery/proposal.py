@@ -8,12 +8,10 @@ from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.discovery.ranking import Candidate, Tells, ranked
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Arrival, Cursor, NullPolicy, TableShape
+from incremental_assets.core.model.table import Arrival, Cursor, NullPolicy, TableShape, is_small
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.core.words import counted
 
-_FEW_ROWS, _FEW_BYTES = 10_000, 8 * 2**20
-"""A table below both sizes is read whole in a moment, and is then right whatever its columns tell."""
 _LARGE = 256 * 2**20
 """Bytes from which a look that reads all rows is a burden to the source: seconds of its time, every minute."""
 
@@ -184,4 +182,4 @@ def _deleted(traits: TableTraits) -> tuple[str, ...]:
 
 
 def _is_small(shape: TableShape) -> bool:
-    return shape.rows < _FEW_ROWS and shape.bytes < _FEW_BYTES
+    return is_small(shape.rows, shape.bytes)

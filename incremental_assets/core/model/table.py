@@ -15,6 +15,14 @@ from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.stamping import Stamping
 from incremental_assets.core.strategies import Strategy, Traits, traits_of
 
+_FEW_ROWS, _FEW_BYTES = 10_000, 8 * 2**20
+"""A table below both sizes is read whole in a moment, and is then right whatever its columns tell."""
+
+
+def is_small(rows: int, size: int) -> bool:
+    """Whether a table of so many rows and bytes is read in a moment, with an index or without one."""
+    return rows < _FEW_ROWS and size < _FEW_BYTES
+
 
 class NullPolicy(StrEnum):
     """What happens to rows without a cursor."""

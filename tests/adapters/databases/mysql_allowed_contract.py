@@ -176,7 +176,9 @@ def test_the_printed_sql_is_what_a_new_user_needs(shop: Shop) -> None:
     assert facts.tables[0].readable
     assert not facts.tables[0].writable
     assert facts.tables[0].unindexed == ("updated_at",)
-    missing = contract.dialect_of(shop.address.dialect).missing_sql(address, wanted, facts)
+    assert contract.dialect_of(shop.address.dialect).missing_sql(address, wanted, facts) == ""
+    large = replace(facts, tables=(replace(facts.tables[0], rows=2_000_000),))
+    missing = contract.dialect_of(shop.address.dialect).missing_sql(address, wanted, large)
     assert missing == f"CREATE INDEX `orders_updated_at` ON `{shop.database}`.`orders` (`updated_at`);"
 
 

@@ -100,7 +100,7 @@ def index_statements(facts: SourceFacts | None) -> str:
     return "\n".join(
         f"CREATE INDEX {identifier(f'{each.wanted.table.name}_{name}')} ON {identifier(each.wanted.table.name)} ({identifier(name)});"
         for each in tables
-        for name in each.unindexed
+        for name in each.worth_an_index
     )
 
 

@@ -140,7 +140,7 @@ def missing_sql(
         for each in tables
         if each.writable and facts and not facts.is_superuser
     ]
-    lines += [statement for each in tables for column in each.unindexed for statement in _index(each, column)]
+    lines += [statement for each in tables for column in each.worth_an_index for statement in _index(each, column)]
     return "\n".join(lines)
 
 
