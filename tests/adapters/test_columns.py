@@ -54,7 +54,8 @@ def copies(desk: Stand, *columns: str) -> list[list[tuple[object, ...]]]:
 def ledger(desk: Stand) -> dict[str, str]:
     """The last change of each table's columns."""
     with desk.runtime() as runtime:
-        return {table.name: str(change) for table, (_, change) in runtime.checkpoints.schema_changes().items()}
+        standings = runtime.checkpoints.standings()
+        return {table.name: str(found.changed[1]) for table, found in standings.items() if found.changed}
 
 
 def whole_lake(desk: Stand) -> bytes:

@@ -135,7 +135,7 @@ def test_a_change_of_columns_is_a_row_of_the_transaction_that_records_its_landin
 ) -> None:
     widened = SchemaChange("id", Change.WIDENED, "int", "bigint", "schema_changes: widen")
     added = SchemaChange("colour", Change.ADDED, None, "string", "schema_changes: widen")
-    assert checkpoints.schema_changes() == {}
+    assert checkpoints.standings() == {}
     for seq, changes in enumerate([(widened, added), ()]):
         done = landed(seq)
         assert done.report is not None
@@ -149,7 +149,9 @@ def test_a_change_of_columns_is_a_row_of_the_transaction_that_records_its_landin
         ("shop.public.orders", 0, "run", "colour"),
     ]
     assert all(abs(datetime.now(UTC) - _moment(row["at"])) < timedelta(minutes=1) for row in rows)
-    assert {table: change for table, (_, change) in checkpoints.schema_changes().items()} == {ORDERS: added}
+    last = checkpoints.standings()[ORDERS].changed
+    assert last is not None
+    assert last[1] == added
 
     # One that cannot be written takes its event with it.
     assert told.report is not None

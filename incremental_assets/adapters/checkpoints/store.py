@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Executable, select
 
 from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
-from incremental_assets.adapters.checkpoints.changes import change_of, latest_changes
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.events import (
     Recorded,
@@ -38,14 +37,14 @@ from incremental_assets.adapters.checkpoints.positions import (
     positions_of,
 )
 from incremental_assets.adapters.checkpoints.rows import event_of
+from incremental_assets.adapters.checkpoints.standings import all_standings, holder_of
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, table_of, verifications
 from incremental_assets.adapters.checkpoints.verifications import after_landing, known_of, remember, verified_of
-from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.installation import Installation
-from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.operations.standing import Standing
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.ports.checkpoints import Judge
 
@@ -168,9 +167,12 @@ class SqlCheckpoints:
         alive = (heartbeats.c.expires_at > self._database.now()).label("alive")
         return {table_of(row): _heartbeat(row) for row in self._read(select(heartbeats, alive))}
 
-    def schema_changes(self) -> dict[TableId, tuple[datetime, SchemaChange]]:
-        """The last change of columns of every table that had one, and when it landed."""
-        return {table_of(row): (row.at, change_of(row)) for row in self._read(latest_changes())}
+    def standings(self) -> dict[TableId, Standing]:
+        """Where every table stands that was ever written, at one moment."""
+        if not self._database.exists:
+            return {}
+        with self._database.transaction() as connection:
+            return all_standings(connection, self._database)
 
     # --- the catalogue last seen ------------------------------------------------------------------
 
@@ -228,6 +230,5 @@ class SqlLease:
 
 
 def _heartbeat(row: Any) -> Heartbeat:
-    owner = ProcessIdentity(row.host, row.machine, row.pid, row.process_started) if row.token is not None else None
-    holds = owner is not None and row.alive and not owner.is_gone
-    return Heartbeat(str(owner) if holds else None, row.run_id if holds else None)
+    holder = holder_of(row)
+    return Heartbeat(holder.owner, holder.run_id) if holder else Heartbeat(None, None)

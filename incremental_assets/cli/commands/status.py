@@ -12,8 +12,8 @@ from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.globs import matches
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import short, text
+from incremental_assets.cli.seen import Seen, look_at
 from incremental_assets.cli.selection import remembered, selected, with_problems
-from incremental_assets.cli.standings import RUNNING, Standing, standings
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.config.resolve import unconfigured
 from incremental_assets.core.model.cures import check
@@ -22,6 +22,7 @@ from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.operations.standing import Standing, Unfinished
 from incremental_assets.core.words import age, agreeing, counted
 
 _NAMED = 3
@@ -32,7 +33,7 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
     """Run the command."""
     with opened(configured(config)) as runtime:
         found = remembered(runtime, patterns) if offline else selected(runtime, patterns)
-        tables = standings(runtime, found, offline=offline)
+        tables = look_at(runtime, found, offline=offline)
         left = [
             each
             for each in unconfigured(runtime.configuration.sources, runtime.checkpoints.positions())
@@ -43,7 +44,7 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
         for source, error in found.unreachable.items()
     ]
     document = {
-        "tables": [_entry(standing) for standing in tables],
+        "tables": [_entry(seen) for seen in tables],
         "no_longer_configured": [
             {"source": table.source, "table": render_table(table.schema, table.name)} for table, _ in left
         ],
@@ -53,38 +54,43 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
     return replace(with_problems(summary, found), exit_code=DONE)
 
 
-def _entry(standing: Standing) -> dict[str, Any]:
-    position, report = standing.position, standing.position.last_report
-    state = position.state
+def _entry(seen: Seen) -> dict[str, Any]:
+    standing, verified = seen.standing, seen.standing.verified
+    report, state = standing.position.last_report, standing.position.state
     return {
-        "source": standing.table.source,
-        "table": render_table(standing.table.schema, standing.table.name),
-        "strategy": str(standing.terms.strategy),
-        "cursor": standing.cursor,
+        "source": seen.table.source,
+        "table": render_table(seen.table.schema, seen.table.name),
+        "strategy": str(seen.terms.strategy),
+        "cursor": seen.cursor,
         "watermark": text(state and state.position.watermark),
-        "lag_seconds": standing.lag,
-        "next_look": standing.next_look and standing.next_look.isoformat(),
-        "deletes_due": standing.deletes_due and standing.deletes_due.isoformat(),
+        "lag_seconds": seen.lag,
+        "next_look": seen.next_look and seen.next_look.isoformat(),
+        "deletes_due": seen.deletes_due and seen.deletes_due.isoformat(),
         "provisional_rows": state and state.position.provisional,
         "last_run": report.run_id if report else None,
-        "last_run_at": standing.last_at and standing.last_at.isoformat(),
+        "last_run_at": standing.ended_at and standing.ended_at.isoformat(),
         "last_status": str(report.status) if report else None,
-        "unfinished": standing.unfinished or None,
+        "unfinished": standing.unfinished,
         "guarantee": str(report.guarantee) if report and report.guarantee else None,
         "guarantee_reason": (report.guarantee_reason or None) if report else None,
         "within_seconds": report.within.total_seconds() if report and report.within else None,
-        "verified_through": standing.verified and standing.verified.through,
-        "drift": standing.verified and standing.verified.drift,
-        "lease": standing.heartbeat.owner if standing.heartbeat else None,
-        "oldest_transaction": _oldest(standing.bound),
-        "error": standing.error or (report.error if report else None),
-        "warnings": list(standing.warnings),
-        "held": standing.held and _held_entry(standing.held),
-        "unfit": standing.unfit and _unfit_entry(standing.unfit),
-        "log": standing.log and _log_entry(standing.log, state),
+        "verified_through": verified and verified.through,
+        "drift": verified and verified.drift,
+        "lease": standing.holder and standing.holder.owner,
+        "oldest_transaction": _oldest(seen.bound),
+        "error": _error(seen),
+        "warnings": list(seen.warnings),
+        "held": seen.held and _held_entry(seen.held),
+        "unfit": seen.unfit and _unfit_entry(seen.unfit),
+        "log": seen.log and _log_entry(seen.log, state),
         "last_schema_change": standing.changed
         and {"at": standing.changed[0].isoformat(), **standing.changed[1].to_json()},
     }
+
+
+def _error(seen: Seen) -> str | None:
+    report = seen.standing.position.last_report
+    return seen.error or (report.error if report else None)
 
 
 def _log_entry(seen: LogSeen, state: State | None) -> dict[str, Any]:
@@ -123,16 +129,16 @@ def _oldest(bound: Moment | None) -> dict[str, Any] | None:
     }
 
 
-def _shown(tables: Sequence[Standing]) -> list[Shown]:
+def _shown(tables: Sequence[Seen]) -> list[Shown]:
     shown: list[Shown] = [
         Grid(
             columns=("table", "strategy", "watermark", "lag", "last run", "status", "guarantee", "verified", "lease"),
-            rows=tuple(_row(standing) for standing in tables),
+            rows=tuple(_row(each) for each in tables),
             right=frozenset({"lag"}),
             spare=("guarantee", "verified", "strategy", "lease"),
         )
     ]
-    for source, bound in {standing.table.source: standing.bound for standing in tables if standing.bound}.items():
+    for source, bound in {each.table.source: each.bound for each in tables if each.bound}.items():
         oldest = _oldest(bound)
         if oldest and oldest["prepared"]:
             shown.append(
@@ -145,7 +151,7 @@ def _shown(tables: Sequence[Standing]) -> list[Shown]:
                     "dim",
                 )
             )
-    kept = {standing.table.source: standing.log for standing in tables if standing.log}
+    kept = {each.table.source: each.log for each in tables if each.log}
     shown += [
         Note(
             f"{source}: the source keeps {seen.kept_bytes >> 20:,} MiB of its log for us",
@@ -155,44 +161,36 @@ def _shown(tables: Sequence[Standing]) -> list[Shown]:
     ]
     shown += [Note(str(error), "bad") for seen in kept.values() if (error := seen.refused or seen.behind)]
     shown += [
-        Note(f"{standing.table}: {_drifted(standing.verified)}; {check(standing.table)} names them", "bad")
-        for standing in tables
-        if standing.verified and standing.verified.drift
+        Note(f"{each.table}: {_drifted(verified)}; {check(each.table)} names them", "bad")
+        for each in tables
+        if (verified := each.standing.verified) and verified.drift
     ]
-    shown += [Note(sentence, "warn") for standing in tables for sentence in standing.warnings]
-    shown += [
-        Note(f"{standing.table}: {standing.held.sentence}", "warn")
-        for standing in tables
-        if standing.held and standing.held.rows
-    ]
-    shown += [
-        Note(f"{standing.table}: {standing.unfit.sentence}", "warn")
-        for standing in tables
-        if standing.unfit and standing.unfit.rows
-    ]
-    shown += _uncounted([standing for standing in tables if _is_uncounted(standing)])
+    shown += [Note(sentence, "warn") for each in tables for sentence in each.warnings]
+    shown += [Note(f"{each.table}: {each.held.sentence}", "warn") for each in tables if each.held and each.held.rows]
+    shown += [Note(f"{each.table}: {each.unfit.sentence}", "warn") for each in tables if each.unfit and each.unfit.rows]
+    shown += _uncounted([each for each in tables if _is_uncounted(each)])
     shown += [
         Note(
-            f"{standing.table}: last change of its columns {standing.changed[0]:%Y-%m-%d %H:%M}Z: {standing.changed[1]}",
+            f"{each.table}: last change of its columns {changed[0]:%Y-%m-%d %H:%M}Z: {changed[1]}",
             "dim",
         )
-        for standing in tables
-        if standing.changed
+        for each in tables
+        if (changed := each.standing.changed)
     ]
-    shown += [Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in tables) if error]
+    shown += [Note(error, "bad") for error in dict.fromkeys(map(_error, tables)) if error]
     return shown
 
 
-def _is_uncounted(standing: Standing) -> bool:
+def _is_uncounted(seen: Seen) -> bool:
     """Whether something has landed, and what waits in quarantine could not be counted."""
-    of_contract = standing.terms.contract is not None and standing.held is None
-    return standing.position.state is not None and standing.error is None and (standing.unfit is None or of_contract)
+    of_contract = seen.terms.contract is not None and seen.held is None
+    return seen.standing.position.state is not None and seen.error is None and (seen.unfit is None or of_contract)
 
 
-def _uncounted(tables: Sequence[Standing]) -> list[Note]:
+def _uncounted(tables: Sequence[Seen]) -> list[Note]:
     if not tables:
         return []
-    names = ", ".join(str(standing.table) for standing in tables[:_NAMED]) + (", …" if len(tables) > _NAMED else "")
+    names = ", ".join(str(each.table) for each in tables[:_NAMED]) + (", …" if len(tables) > _NAMED else "")
     of = counted(len(tables), "table")
     return [
         Note(
@@ -202,48 +200,48 @@ def _uncounted(tables: Sequence[Standing]) -> list[Note]:
     ]
 
 
-def _row(standing: Standing) -> tuple[Cell | str, ...]:
-    report, limits = standing.position.last_report, standing.terms.freshness
+def _row(seen: Seen) -> tuple[Cell | str, ...]:
+    standing, limits = seen.standing, seen.terms.freshness
+    report, state = standing.position.last_report, standing.position.state
     late = next(
         (
             tone
             for tone, limit in (("bad", limits.fail), ("warn", limits.warn))
-            if limit and (standing.lag or 0) > limit.total_seconds()
+            if limit and (seen.lag or 0) > limit.total_seconds()
         ),
         "",
     )
-    state = standing.position.state
     return (
-        str(standing.table),
-        str(standing.terms.strategy),
+        str(seen.table),
+        str(seen.terms.strategy),
         str(state.position) if state and state.position.capture else short(state and state.position.watermark),
         # Of a table that never landed it is the age of the source's oldest row, which is no lag.
-        Cell(_lag(standing), late),
+        Cell(_lag(seen), late),
         _last_run(standing),
         _status(standing),
         report.promise if report else "",
         _verified(standing.verified),
-        standing.heartbeat.owner or "" if standing.heartbeat else "",
+        standing.holder.owner if standing.holder else "",
     )
 
 
-def _lag(standing: Standing) -> str:
-    if standing.next_look is not None:
-        wait = (standing.next_look - datetime.now(UTC)).total_seconds()
+def _lag(seen: Seen) -> str:
+    if seen.next_look is not None:
+        wait = (seen.next_look - datetime.now(UTC)).total_seconds()
         return f"looks in {age(wait)}" if wait > 0 else "look is due"
-    return "" if standing.lag is None or standing.position.state is None else age(standing.lag)
+    return "" if seen.lag is None or seen.standing.position.state is None else age(seen.lag)
 
 
 def _last_run(standing: Standing) -> str:
-    if standing.last_at is not None:
-        return f"{age((datetime.now(UTC) - standing.last_at).total_seconds())} ago"
+    if standing.ended_at is not None:
+        return f"{age((datetime.now(UTC) - standing.ended_at).total_seconds())} ago"
     return "" if standing.unfinished else "never"
 
 
 def _status(standing: Standing) -> Cell | str:
     report = standing.position.last_report
     if standing.unfinished:
-        return Cell(standing.unfinished, "dim" if standing.unfinished == RUNNING else "bad")
+        return Cell(standing.unfinished, "dim" if standing.unfinished is Unfinished.RUNNING else "bad")
     return Cell(str(report.status), {"landed": "good", "idle": "good"}.get(report.status, "bad")) if report else ""
 
 

@@ -1,8 +1,7 @@
-"""Collects the state of every table: from the checkpoints, the lake, and one light look at each source."""
+"""What is seen of every table: where it stands by the checkpoints, what the lake holds back, and one light look at each source."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,37 +22,25 @@ from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
-from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
-from incremental_assets.core.model.verified import Verified
-from incremental_assets.core.planning.events import FINISHED_KINDS, Checkpoint, EventKind
+from incremental_assets.core.operations.standing import Standing
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.renames import renamed_too_late
 from incremental_assets.core.syncing.foreign_changes import seen_in
 
 if TYPE_CHECKING:
-    from incremental_assets.adapters.checkpoints.events import Recorded
-    from incremental_assets.adapters.checkpoints.store import Heartbeat
     from incremental_assets.resources.runtime import Runtime
-
-RUNNING, INTERRUPTED = "running", "interrupted"
-_RECENT = 20
-"""How many events of a table are searched for its last finished sync."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """One table, all that is known of it."""
+class Seen:
+    """One table: where it stands, and what a look adds to that."""
 
-    table: TableId
+    standing: Standing
     terms: TableConfig
     cursor: str | None
     """Its column; None where there is none, and where only the source could tell the one that numbers its transactions."""
-    position: Checkpoint
-    last_at: datetime | None
-    heartbeat: Heartbeat | None
-    verified: Verified | None
-    """What was verified; None until a check has recorded something."""
     lag: float | None
     next_look: datetime | None
     """When a table without a cursor is looked at next: until then its lag is not known."""
@@ -67,46 +54,42 @@ class Standing:
     """What its contract holds; None where there is none, and where only a session could tell."""
     unfit: UnfitRows | None = None
     """What cannot land, whatever the contract; None where only a session could tell."""
-    changed: tuple[datetime, SchemaChange] | None = None
-    """The last change of its columns, and when it landed."""
     log: LogSeen | None = None
     """What the source's log says of it; None where it is not read from there, and where nobody looked."""
-    unfinished: str = ""
-    """Whether a run that has begun is still there or was interrupted; empty if the last one has ended."""
+
+    @property
+    def table(self) -> TableId:
+        """Which it is."""
+        return self.standing.table
 
 
-def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Standing]:
-    """The standings of the selected tables, and of those that their source does not show. `offline` asks no source."""
-    positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
-    verified = runtime.checkpoints.verified()
+def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
+    """What is seen of the selected tables, and of those that their source does not show. `offline` asks no source."""
+    standings = runtime.checkpoints.standings()
+    positions = {table: standing.position for table, standing in standings.items()}
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     logs = {} if offline else _logs(runtime, found)
     changed = {} if offline else _other_hands(runtime, found, positions)
-    held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
+    held = _held(runtime, found)
     unfit = {spec.id: runtime.unfit(spec) for spec in found.specs}
-    late = {spec.id: renamed_too_late(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
+    states = {spec.id: positions.get(spec.id, Checkpoint()).state for spec in found.specs}
+    late = {spec.id: renamed_too_late(spec, states[spec.id]) for spec in found.specs}
     stamped = {
-        spec.id: _of_stamps(spec, bound, positions.get(spec.id, Checkpoint()).state)
+        spec.id: _of_stamps(spec, bound, states[spec.id])
         for spec in found.specs
         if isinstance(bound := bounds.get(spec.id.source), Bound)
     }
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     specs = {spec.id: spec for spec in found.specs}
-    states = {spec.id: positions.get(spec.id, Checkpoint()).state for spec in found.specs}
     due = {spec.id: capture_of(spec).next_look(spec, states[spec.id]) for spec in found.specs}
     deletes = {spec.id: deletes_due(spec, states[spec.id]) for spec in found.specs}
     shown = sorted(specs.keys() | errors.keys())
     terms = {table: terms_of(runtime.configuration.source(table.source), table) for table in shown}
-    recent = {table: runtime.checkpoints.history(table, _RECENT) for table in shown if table in positions}
     return [
-        Standing(
-            table=table,
+        Seen(
+            standing=standings.get(table, Standing(table)),
             terms=terms[table],
             cursor=_cursor(specs[table] if table in specs else terms[table]),
-            position=positions.get(table, Checkpoint()),
-            last_at=_last_at(recent.get(table, ())),
-            heartbeat=beats.get(table),
-            verified=verified.get(table),
             lag=None if due.get(table) else _lag(positions.get(table), lags.get(table)),
             next_look=due.get(table),
             deletes_due=deletes.get(table),
@@ -115,9 +98,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
             warnings=(*changed.get(table, ()), *late.get(table, ()), *stamped.get(table, ())),
             held=held.get(table),
             unfit=unfit.get(table),
-            changed=columns.get(table),
             log=logs.get(table),
-            unfinished=_unfinished(recent.get(table, ()), beats.get(table)),
         )
         for table in shown
     ]
@@ -197,14 +178,3 @@ def _cursor(table: TableSpec | TableConfig) -> str | None:
 def _lag(position: Checkpoint | None, lag: float | None) -> float | None:
     """How far a table lags. Of one that never landed it is known only where a row waits: 0 would say that every row has landed."""
     return lag or None if position is None or position.state is None else lag
-
-
-def _last_at(recent: Sequence[Recorded]) -> datetime | None:
-    return next((kept.at for kept in reversed(recent) if kept.event.kind in FINISHED_KINDS), None)
-
-
-def _unfinished(recent: Sequence[Recorded], beat: Heartbeat | None) -> str:
-    last = recent[-1].event.kind if recent else None
-    if last not in (EventKind.INTENT, EventKind.STAGED):
-        return ""
-    return RUNNING if beat is not None and beat.owner else INTERRUPTED
