@@ -232,6 +232,7 @@ def test_a_session_that_hides_what_it_does_may_be_between_two_transactions(sourc
     assert "GRANT pg_read_all_stats" in plain.bound().blind
 
 
+@pytest.mark.acceptance
 def test_transactions_that_begin_while_they_are_looked_for_do_not_lower_the_guarantee(
     source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:

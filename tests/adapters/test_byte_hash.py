@@ -100,6 +100,7 @@ def test_decimals_of_any_precision_and_scale_hash_alike(source: Source, precisio
     assert there == here
 
 
+@pytest.mark.acceptance
 def test_both_sides_hash_every_type_alike(source: Source, spark: SparkSession) -> None:
     from tests.adapters.reading import rows_of
 

@@ -185,6 +185,7 @@ def test_a_training_run_that_fails_leaves_what_was_there(machine: Machine, monke
     assert [path for path in machine.jars.iterdir() if path.is_dir()] == [before]
 
 
+@pytest.mark.acceptance
 def test_set_up_is_told_in_one_line_why_there_is_none(tmp_path: Path) -> None:
     java = tmp_path / "java"
     Machine.write(java / "bin" / "java", "#!/bin/sh\nexit 1\n")

@@ -104,6 +104,7 @@ def test_with_every_tick_cared_for_the_files_stay_few_and_the_rows_are_those_of_
     )
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("by")
 def test_a_file_that_is_not_small_keeps_its_own_range_of_keys_and_none_is_made_larger_than_the_target(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
@@ -160,6 +161,7 @@ def test_what_another_hand_did_before_is_still_told_after_it(desk: Desk) -> None
     assert found.foreign.startswith("UPDATE in version 3")
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("by")
 def test_rows_that_are_only_marked_as_deleted_leave_the_files(desk: Desk) -> None:
     desk.land(ORDERS, [(number, "a", 1) for number in range(100)])
@@ -184,6 +186,7 @@ def test_a_file_alone_stays_as_it_is_and_that_is_said(desk: Desk) -> None:
         desk.lake.compact(ORDERS, How.GATHER, "run", landed(desk))
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("spark_alone")
 def test_what_looks_like_a_variable_in_a_name_stays_what_it_is(desk: Desk) -> None:
     """Spark replaces `${env:NAME}` in its settings, of which the note of such a commit is one."""
@@ -277,6 +280,7 @@ def test_columns_that_came_later_or_were_widened_or_left_are_in_the_new_file_as_
     )
 
 
+@pytest.mark.acceptance
 def test_spark_knows_what_was_done(desk: Desk) -> None:
     some_files(desk)
     desk.lake.compact(ORDERS, How.GATHER, "run", landed(desk))
@@ -311,6 +315,7 @@ def test_a_row_that_spark_deletes_while_its_file_is_written_anew_never_comes_bac
     assert (desk.rows(ORDERS), files(desk)) == (left, 1)
 
 
+@pytest.mark.acceptance
 def test_a_table_that_tasks_must_not_touch_is_told_and_compacted_by_spark(desk: Desk) -> None:
     some_files(desk)
     assert desk.lake.layout(ORDERS).by_tasks
@@ -322,6 +327,7 @@ def test_a_table_that_tasks_must_not_touch_is_told_and_compacted_by_spark(desk: 
     assert commits(desk)[0].engine != ENGINE
 
 
+@pytest.mark.acceptance
 def test_a_file_that_only_spark_should_read_is_gathered_by_spark(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     some_files(desk)
     before = desk.rows(ORDERS)

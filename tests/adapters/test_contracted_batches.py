@@ -133,6 +133,7 @@ def test_rows_that_break_the_contract_are_kept_whole_and_the_others_land(desk: D
     assert all(row["_sync_resolved_at"] is None for row in kept)
 
 
+@pytest.mark.acceptance
 def test_the_copy_keeps_the_last_version_that_passed(desk: Desk) -> None:
     desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
     second = desk.land(ORDERS, [(1, None, 30), (2, "B", 31)])
@@ -204,6 +205,7 @@ def test_nothing_lands_where_the_contract_says_fail(desk: Desk) -> None:
         stage(desk, spec, (1, "a", 10), (2, None, 20))
 
 
+@pytest.mark.acceptance
 def test_more_breaches_than_may_be_need_a_person(desk: Desk) -> None:
     spec = replace(ORDERS, contract=replace(CONTRACT, max_fraction=0.5))
     stage(desk, spec, (1, "a", 10), (2, None, 20))

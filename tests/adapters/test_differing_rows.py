@@ -83,6 +83,7 @@ def values(found: DifferingRows) -> list[dict[str, tuple[str | None, str | None]
     ]
 
 
+@pytest.mark.acceptance
 def test_each_value_that_differs_is_shown_as_people_write_it(landed: Landed) -> None:
     desk = landed(ORDERS)
     desk.execute(
@@ -99,6 +100,7 @@ def test_each_value_that_differs_is_shown_as_people_write_it(landed: Landed) -> 
     assert (found.is_all, found.compared > 0) == (True, True)
 
 
+@pytest.mark.acceptance
 def test_rows_that_one_side_lacks_stand_alone_and_numbers_come_in_their_order(landed: Landed) -> None:
     desk = landed(ORDERS)
     desk.execute(
@@ -112,6 +114,7 @@ def test_rows_that_one_side_lacks_stand_alone_and_numbers_come_in_their_order(la
     ]
 
 
+@pytest.mark.acceptance
 def test_a_row_that_was_changed_with_a_new_stamp_is_newer_and_no_drift(landed: Landed) -> None:
     desk = landed(ORDERS)
     desk.execute("UPDATE orders SET note = 'new', at = now() WHERE id = 3")
@@ -122,6 +125,7 @@ def test_a_row_that_was_changed_with_a_new_stamp_is_newer_and_no_drift(landed: L
     assert shown(desk, "orders").rows == ()
 
 
+@pytest.mark.acceptance
 def test_no_more_rows_than_are_asked_for_and_that_there_are_more(landed: Landed) -> None:
     desk = landed(ORDERS)
     desk.execute("UPDATE orders SET note = 'drifted' WHERE id BETWEEN 2 AND 25")
@@ -131,6 +135,7 @@ def test_no_more_rows_than_are_asked_for_and_that_there_are_more(landed: Landed)
     assert shown(desk, "orders", most=24).is_all
 
 
+@pytest.mark.acceptance
 def test_of_rows_without_a_key_as_many_are_shown_as_are_missing(landed: Landed) -> None:
     desk = landed(VISITS)
     desk.execute("INSERT INTO visits VALUES ('late', '2024-01-03Z'), ('late', '2024-01-03Z')")
@@ -139,12 +144,14 @@ def test_of_rows_without_a_key_as_many_are_shown_as_are_missing(landed: Landed) 
     assert [row.copy for row in found.rows] == [None, None]
 
 
+@pytest.mark.acceptance
 def test_a_table_that_is_read_whole_is_compared_as_a_whole(landed: Landed) -> None:
     desk = landed(PRICES)
     desk.execute("UPDATE prices SET price = 3 WHERE code = 'b'", "INSERT INTO prices VALUES ('c', NULL)")
     assert values(shown(desk, "prices")) == [{"price": ("3", "2")}, {"code": ("c", None), "price": (None, None)}]
 
 
+@pytest.mark.acceptance
 def test_names_and_texts_that_look_like_the_format_itself_are_taken_apart(landed: Landed) -> None:
     desk = landed(ODD)
     desk.execute("""UPDATE "odd, "".`names`" SET "e:f" = '3:a,b,~' WHERE "a, b" = 'x,~1:3'""")
@@ -153,6 +160,7 @@ def test_names_and_texts_that_look_like_the_format_itself_are_taken_apart(landed
     assert found.rows[0].values[:2] == ("x,~1:3", "")
 
 
+@pytest.mark.acceptance
 def test_a_row_that_its_contract_holds_is_no_difference_until_it_changes_again(landed: Landed) -> None:
     desk = landed(ORDERS)
     desk.execute("INSERT INTO orders (id, note, rate, at) VALUES (31, 'too much', 500, '2024-02-01Z')")

@@ -21,6 +21,7 @@ def _rows(spark: SparkSession, wide: int, last: str, zero: float = 0.0) -> DataF
     return numbers.selectExpr("id", "f", *usual, f"{last} AS last")
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("wide", [10, 900], ids=["narrow", "wider than Catalyst can descend"])
 def test_rows_are_equal_when_every_column_is(spark: SparkSession, wide: int) -> None:
     ours = _rows(spark, wide, "CASE id WHEN 3 THEN 'now' END")

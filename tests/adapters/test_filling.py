@@ -32,6 +32,7 @@ def test_a_history_shows_the_versions_with_their_new_column(opened: Open) -> Non
     assert [row for row in versions if row[0] == 5] == [(5, "red", True), (5, None, False)]
 
 
+@pytest.mark.acceptance
 def test_rows_that_are_told_by_their_transactions_are_filled(opened: Open) -> None:
     desk = opened(BY_XMIN)
     desk.execute(
@@ -43,6 +44,7 @@ def test_rows_that_are_told_by_their_transactions_are_filled(opened: Open) -> No
     assert (desk.check("orders"), desk.sync()["orders"].status) == (0, Status.IDLE)
 
 
+@pytest.mark.acceptance
 def test_rows_without_a_value_in_the_new_column_stay_as_they_are(opened: Open) -> None:
     desk = opened(BY_TIME)
     desk.execute("ALTER TABLE orders ADD COLUMN colour text", "UPDATE orders SET colour = 'red' WHERE id = 5")

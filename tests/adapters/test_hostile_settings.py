@@ -104,6 +104,7 @@ def test_what_a_database_or_a_role_sets_changes_no_answer(source: Source, whose:
     assert before["guarantee"] is Guarantee.SETTLED
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("forgotten", "differ"),
     [

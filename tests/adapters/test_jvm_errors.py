@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 HEARD = """
 import threading
 for thread in threading.enumerate():
@@ -40,6 +42,7 @@ def test_every_line_but_that_of_the_module_is_passed_on() -> None:
     assert _said(SAYS + HEARD) == ("", "WARNING: something else\nno end of line")
 
 
+@pytest.mark.acceptance
 def test_a_session_begins_without_a_word_and_its_jvm_is_heard() -> None:
     said, heard = _said(BEGINS + HEARD)
     assert said == "2\n"

@@ -39,6 +39,7 @@ def test_only_whole_numbers_can_be_told_by_the_statistics_of_a_file() -> None:
     assert among == f"{equal} AND {TARGET}.`the id` >= -5 AND {TARGET}.`the id` <= 7"
 
 
+@pytest.mark.acceptance
 def test_a_batch_says_between_which_keys_its_rows_lie(desk: Desk) -> None:
     assert staged(desk, ORDERS, [(5, "a", 1), (LEAST, "b", 2), (MOST, "c", 3)]).keys == (KeyRange("id", LEAST, MOST),)
     of_two = table("shop int, code string, no smallint, at bigint", key=("shop", "code", "no"))
@@ -51,6 +52,7 @@ def test_a_batch_says_between_which_keys_its_rows_lie(desk: Desk) -> None:
     assert staged(desk, ORDERS, []).keys == ()
 
 
+@pytest.mark.acceptance
 def test_rows_at_both_ends_of_what_a_number_can_be_are_replaced_like_any_other(desk: Desk) -> None:
     desk.land(ORDERS, [(key, "old", 1) for key in (LEAST, LEAST + 1, -1, 0, 1, 2, 3, MOST - 1, MOST)])
     counts = desk.land(ORDERS, [(LEAST, "new", 2), (0, "new", 2), (MOST, "new", 2)]).rows

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Strategy
@@ -54,6 +56,7 @@ def test_an_append_adds_what_is_new_and_keeps_every_version(desk: Desk) -> None:
     assert desk.rows(EVENTS) == [(1, "a", 10), (2, "B", 21), (2, "b", 20)]
 
 
+@pytest.mark.acceptance
 def test_an_append_without_a_key_drops_as_many_copies_as_are_there(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 10), (1, "a", 10), (2, None, 20)])
     second = desk.land(EVENTS, [(1, "a", 10), (1, "a", 10), (1, "a", 10), (2, None, 20), (2, None, 20)])
@@ -72,6 +75,7 @@ def test_an_append_with_an_enforced_key_compares_whole_rows(desk: Desk) -> None:
     assert desk.land(spec, [(1, "A", 20), (2, "b", 20)]).rows == RowCounts(read=2, inserted=1, unchanged=1)
 
 
+@pytest.mark.acceptance
 def test_an_append_with_an_enforced_key_lands_a_version_that_goes_back_to_an_earlier_one_and_each_once(
     desk: Desk,
 ) -> None:
@@ -84,6 +88,7 @@ def test_an_append_with_an_enforced_key_lands_a_version_that_goes_back_to_an_ear
     assert sorted(map(tuple, written)) == [(1, 1, "open"), (1, 2, "open"), (2, 1, "closed"), (3, 1, "open")]
 
 
+@pytest.mark.acceptance
 def test_rows_from_before_their_key_had_its_name_are_not_versions_of_one_another(desk: Desk) -> None:
     before = table("number bigint, note string, at bigint", Strategy.APPEND, key=("number",))
     desk.land(before, [(1, "a", 10), (2, "b", 10), (3, "c", 10)])
@@ -115,6 +120,7 @@ def test_an_empty_batch_commits_its_sequence_and_state(desk: Desk) -> None:
     assert (found.version, found.seq, found.state) == (commit.version, 3, desk.previous)
 
 
+@pytest.mark.acceptance
 def test_rows_are_counted_by_the_log_without_those_that_deletion_vectors_mark_and_by_window(desk: Desk) -> None:
     assert desk.lake.rows(ORDERS) is None
     desk.land(ORDERS, [(number, "a", number) for number in range(100)])

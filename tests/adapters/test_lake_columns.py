@@ -38,6 +38,7 @@ def test_a_new_column_arrives_and_rows_that_gained_a_value_are_written(desk: Des
     assert desk.rows(wider) == [(1, "a", 10, 6), (2, "b", 20, None)]
 
 
+@pytest.mark.acceptance
 def test_the_values_of_a_dropped_column_survive_an_upsert(desk: Desk) -> None:
     desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
     narrower = table("id bigint, at bigint")
@@ -46,6 +47,7 @@ def test_the_values_of_a_dropped_column_survive_an_upsert(desk: Desk) -> None:
     assert desk.rows(ORDERS) == [(1, "a", 10), (2, "b", 21), (3, None, 30)]
 
 
+@pytest.mark.acceptance
 def test_a_new_column_does_not_land_the_overlap_of_an_append_again(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 10), (2, "b", 20)])
     wider = table("id bigint, note string, at bigint, size int", Strategy.APPEND, key=(), enforced=False)
@@ -57,6 +59,7 @@ def test_a_new_column_does_not_land_the_overlap_of_an_append_again(desk: Desk) -
     assert third.rows == RowCounts(read=4, inserted=1, unchanged=3)
 
 
+@pytest.mark.acceptance
 def test_a_dropped_column_takes_no_part_in_comparing_an_append(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 10), (2, "b", 20)])
     narrower = table("id bigint, at bigint", Strategy.APPEND, key=(), enforced=False)
@@ -80,6 +83,7 @@ WIDE = replace(table("id bigint, size double, price decimal(12,3), day timestamp
 EPOCH = date(1970, 1, 2)
 
 
+@pytest.mark.acceptance
 def test_columns_follow_the_source_to_wider_types_and_the_rows_that_are_there_keep_their_values(desk: Desk) -> None:
     desk.land(NARROW, [(1, 0.5, Decimal("1.25"), EPOCH, 10), (2, 1.5, Decimal("2.50"), EPOCH, 20)])
     moment = datetime(2026, 1, 1, 12, 30)  # noqa: DTZ001 - the column takes no zone
@@ -100,6 +104,7 @@ def test_columns_follow_the_source_to_wider_types_and_the_rows_that_are_there_ke
     assert desk.land(WIDE, [(1, 9.5, Decimal("9.000"), moment, 40)]).rows == RowCounts(read=1, updated=1)
 
 
+@pytest.mark.acceptance
 def test_a_number_that_was_widened_is_matched_with_the_rows_from_before(desk: Desk, writer: str) -> None:
     narrow = replace(table("id int, price decimal(8,2), at bigint"), widens=True)
     wide = replace(table("id bigint, price decimal(12,3), at bigint"), widens=True)
@@ -121,6 +126,7 @@ def test_a_number_that_was_widened_is_matched_with_the_rows_from_before(desk: De
     assert ('"engineInfo":"incremental-assets/' in last) is (writer == "tasks")
 
 
+@pytest.mark.acceptance
 def test_a_run_that_was_killed_while_it_widened_leaves_the_rest_to_the_next_one(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

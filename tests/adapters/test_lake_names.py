@@ -14,6 +14,7 @@ from tests.adapters.batches import ORDERS, Desk, table
 from tests.snapshots import as_read
 
 
+@pytest.mark.acceptance
 def test_a_key_that_is_called_as_a_variable_of_the_environment_is_itself(desk: Desk) -> None:
     """Spark would put the variable's value in its place in some statements and not in others, and then every row matches."""
     hostile = table("${env:HOME} bigint, at bigint", key=("${env:HOME}",))
@@ -23,6 +24,7 @@ def test_a_key_that_is_called_as_a_variable_of_the_environment_is_itself(desk: D
     assert [name for name, _ in desk.lake.columns(hostile)] == ["${env:HOME}", "at"]
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("enforced", [True, False], ids=["enforced", "declared"])
 def test_columns_and_keys_that_are_called_as_aliases_are_themselves(desk: Desk, *, enforced: bool) -> None:
     """Of `s.id`, Delta takes a column `s` before the frame that is called so."""
@@ -41,6 +43,7 @@ def test_columns_and_keys_that_are_called_as_aliases_are_themselves(desk: Desk, 
     assert desk.lake.duplicates(spec).rows == 0
 
 
+@pytest.mark.acceptance
 def test_not_a_number_and_the_two_zeros_are_values_like_any_other(desk: Desk) -> None:
     spec = table("id bigint, x double, at bigint")
     desk.land(spec, [(1, math.nan, 10), (2, 0.0, 10), (3, None, 10)])
@@ -49,6 +52,7 @@ def test_not_a_number_and_the_two_zeros_are_values_like_any_other(desk: Desk) ->
     assert math.copysign(1, desk.rows(spec)[1][1]) == -1
 
 
+@pytest.mark.acceptance
 def test_any_name_that_a_source_takes_is_a_column(desk: Desk) -> None:
     spec = table(
         "a b bigint, select string, ünïcode string, x.y string, q`t string, semi;{}()=' bigint",

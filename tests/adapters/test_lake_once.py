@@ -19,6 +19,7 @@ from tests.adapters.batches import APP, EVENTS, ORDERS, Desk
 from tests.snapshots import as_read
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("there", [2, 9], ids=["others written along", "others left alone"])
 def test_a_batch_that_holds_a_row_twice_does_not_add_up(
     desk: Desk, there: int, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,7 @@ from tests.adapters.batches import APP, EVENTS, ORDERS, Desk
 from tests.snapshots import as_read
 
 
+@pytest.mark.acceptance
 def test_rows_changed_by_another_hand_are_noticed(desk: Desk) -> None:
     commit = desk.land(EVENTS, [(1, "a", 10), (2, "b", 20)])
     desk.sql("UPDATE {t} SET note = 'x' WHERE id = 1", EVENTS)
@@ -66,6 +67,7 @@ def test_the_last_commit_is_told_and_whose_it_is_without_the_log_being_read(desk
     assert desk.lake.last_commit(ORDERS) == LastCommit(commit.version + 1)
 
 
+@pytest.mark.acceptance
 def test_maintenance_is_harmless(desk: Desk) -> None:
     for number in range(2):
         desk.land(ORDERS, [(number, "a", number)])
@@ -90,6 +92,7 @@ def test_a_hand_that_reaches_in_between_inspection_and_commit_stops_the_commit(d
     assert desk.rows(EVENTS) == [(1, "a", 10)]
 
 
+@pytest.mark.acceptance
 def test_a_second_row_of_a_key_by_another_hand_is_gone_once_the_table_is_reset_and_synced(desk: Desk) -> None:
     rows = [(1, "a", 10), (2, "b", 20)]
     desk.land(ORDERS, rows)
@@ -102,6 +105,7 @@ def test_a_second_row_of_a_key_by_another_hand_is_gone_once_the_table_is_reset_a
     assert desk.rows(ORDERS) == rows
 
 
+@pytest.mark.acceptance
 def test_what_a_commit_could_not_see_is_told_by_every_later_look(desk: Desk) -> None:
     commit = desk.land(EVENTS, [(1, "a", 10)])
     desk.other_hand("UPDATE", EVENTS)
@@ -140,6 +144,7 @@ def test_files_of_others_where_a_table_would_be_made_stay_and_stop_it(desk: Desk
     assert other.read_text() == "somebody's"
 
 
+@pytest.mark.acceptance
 def test_a_column_of_another_hand_is_left_empty_and_stops_nothing(desk: Desk) -> None:
     desk.land(ORDERS, [(1, "a", 10)])
     DeltaTable(desk.path(ORDERS)).alter.add_columns([Field("theirs", PrimitiveType("string"))])

@@ -19,6 +19,7 @@ DECLARED = replace(ORDERS, key_enforced=False)
 # --- keys that the source does not enforce ------------------------------------------------------------
 
 
+@pytest.mark.acceptance
 def test_of_a_declared_key_the_largest_cursor_lands_and_none_from_below_it_overwrites_it(desk: Desk) -> None:
     first = desk.land(DECLARED, [(1, "old", 10), (1, "new", 12), (1, "mid", 11), (2, "b", 5)])
     assert first.rows == RowCounts(read=4, inserted=2)
@@ -28,6 +29,7 @@ def test_of_a_declared_key_the_largest_cursor_lands_and_none_from_below_it_overw
     assert desk.rows(DECLARED) == [(1, "new", 12), (2, "B", 5)]
 
 
+@pytest.mark.acceptance
 def test_a_row_of_a_declared_key_whose_cursor_got_smaller_is_the_newer_one_where_all_above_it_was_read(
     desk: Desk,
 ) -> None:
@@ -54,6 +56,7 @@ def test_a_row_of_a_declared_key_that_cannot_land_any_more_leaves_the_copy_thoug
     assert desk.rows(DECLARED) == [(2, "b", 11)]
 
 
+@pytest.mark.acceptance
 def test_of_a_declared_key_a_row_that_lands_keeps_its_place_whatever_else_has_that_key(desk: Desk) -> None:
     spec = table("id bigint, note string, at bigint", enforced=False)
     desk.land(spec, [(1, "a", 10), (2, "b", 20)])
@@ -76,6 +79,7 @@ def test_a_row_without_a_whole_key_goes_to_quarantine_once_and_the_others_land(d
     assert {row["_sync_reason"] for row in kept} == {"a part of the key is NULL"}
 
 
+@pytest.mark.acceptance
 def test_rows_of_one_key_and_cursor_that_cannot_land_are_all_in_quarantine_and_once(desk: Desk) -> None:
     first = [(None, "ann", 11), (None, "bob", 11), (7, "unfit", 11)]
     assert desk.land(ORDERS, first, bad=["unfit"]).rows == RowCounts(read=3, quarantined=3)
@@ -85,6 +89,7 @@ def test_rows_of_one_key_and_cursor_that_cannot_land_are_all_in_quarantine_and_o
     assert texts(desk)[3:] == [("7", "worse", "11", 3), (None, "cyd", "11", 3)]
 
 
+@pytest.mark.acceptance
 def test_rows_without_a_key_that_are_alike_in_everything_are_as_many_in_quarantine(desk: Desk) -> None:
     desk.land(ORDERS, [(None, "ann", 11)])
     desk.land(ORDERS, [(None, "ann", 11), (None, "ann", 11), (None, None, 11), (None, "null", 11)])
@@ -96,6 +101,7 @@ def test_rows_without_a_key_that_are_alike_in_everything_are_as_many_in_quaranti
     ]
 
 
+@pytest.mark.acceptance
 def test_a_row_that_cannot_land_is_known_again_in_a_table_that_has_gained_a_column(desk: Desk) -> None:
     desk.land(ORDERS, [(None, "ann", 11)])
     wider = table("id bigint, note string, at bigint, more string")
@@ -105,6 +111,7 @@ def test_a_row_that_cannot_land_is_known_again_in_a_table_that_has_gained_a_colu
     assert len(desk.quarantined(wider)) == 2
 
 
+@pytest.mark.acceptance
 def test_what_an_earlier_table_left_in_quarantine_stays_beside_what_a_new_one_puts_there(desk: Desk) -> None:
     desk.land(ORDERS, [(None, "of the first", 10), (1, "a", 10)])
     shutil.rmtree(desk.path(ORDERS))
@@ -151,6 +158,7 @@ def test_a_row_that_can_no_longer_land_leaves_a_copy_that_gets_a_new_column(desk
     assert (column.since, column.since_cursor) == (2, Reached("at:integer", "20"))
 
 
+@pytest.mark.acceptance
 def test_all_rows_of_a_key_that_the_copy_holds_twice_leave_it(desk: Desk) -> None:
     desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
     desk.sql("INSERT INTO {t} SELECT * FROM {t}", ORDERS)
@@ -158,6 +166,7 @@ def test_all_rows_of_a_key_that_the_copy_holds_twice_leave_it(desk: Desk) -> Non
     assert desk.rows(ORDERS) == [(1, "A", 11)]
 
 
+@pytest.mark.acceptance
 def test_an_append_keeps_the_versions_that_were_seen_before_one_that_cannot_land(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 10)])
     assert desk.land(EVENTS, [(1, "bad", 11)], bad=[1]).rows == RowCounts(read=1, quarantined=1)

@@ -50,6 +50,7 @@ def test_rows_are_there_before_their_position_and_the_next_sync_goes_on_from_it(
     assert desk.rows(spec) == [*ROWS, (4, "d", 40)]
 
 
+@pytest.mark.acceptance
 @BOTH
 def test_rows_without_a_position_are_replaced_by_the_next_load(desk: Desk, spec: TableSpec) -> None:
     load(desk, spec, ROWS)
@@ -58,6 +59,7 @@ def test_rows_without_a_position_are_replaced_by_the_next_load(desk: Desk, spec:
     assert desk.rows(spec) == ROWS[:2]
 
 
+@pytest.mark.acceptance
 @BOTH
 def test_rows_without_a_position_are_replaced_by_a_staged_batch(desk: Desk, spec: TableSpec) -> None:
     load(desk, spec, ROWS)
@@ -65,6 +67,7 @@ def test_rows_without_a_position_are_replaced_by_a_staged_batch(desk: Desk, spec
     assert desk.rows(spec) == ROWS[:2]
 
 
+@pytest.mark.acceptance
 @BOTH
 def test_rows_of_a_load_that_died_are_replaced_although_the_source_has_other_columns_since(
     desk: Desk, spec: TableSpec
@@ -86,6 +89,7 @@ def test_a_load_that_does_not_add_up_gets_no_position(desk: Desk) -> None:
     assert (found.landed, found.state) == (False, None)
 
 
+@pytest.mark.acceptance
 def test_a_load_that_wakes_behind_a_fence_replaces_nothing(desk: Desk) -> None:
     sleeping = desk.loading(ORDERS)
     desk.lake.fence(ORDERS, CommitIds(APP, 9, "fence"), None)
@@ -94,6 +98,7 @@ def test_a_load_that_wakes_behind_a_fence_replaces_nothing(desk: Desk) -> None:
     assert desk.rows(ORDERS) == []
 
 
+@pytest.mark.acceptance
 def test_a_position_that_wakes_behind_another_load_is_not_given(desk: Desk) -> None:
     plan, batch = load(desk, ORDERS, ROWS)
     other, rows = load(desk, ORDERS, ROWS[:1])
@@ -103,6 +108,7 @@ def test_a_position_that_wakes_behind_another_load_is_not_given(desk: Desk) -> N
     assert desk.rows(ORDERS) == ROWS[:1]
 
 
+@pytest.mark.acceptance
 def test_rows_that_another_hand_changed_before_they_had_a_position_get_none(desk: Desk) -> None:
     plan, lake = desk.loading(ORDERS), desk.lake
     batch = lake.load(plan, desk.show(ORDERS, ROWS))
@@ -111,6 +117,7 @@ def test_rows_that_another_hand_changed_before_they_had_a_position_get_none(desk
         lake.apply(plan, batch, landed_state(plan, as_read(3, None, None)))
 
 
+@pytest.mark.acceptance
 def test_a_load_is_cut_into_files_by_the_bytes_of_the_source(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_size, "FILE_BYTES", 1_000)
     spec = replace(ORDERS, shape=replace(ORDERS.shape, rows=100, bytes=5_000))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 _BEGINS = """
 import sys
 from incremental_assets.adapters.spark.session import SparkSettings, Work, open_session
@@ -31,6 +33,7 @@ print([name for name in ("pandas", "pyspark.testing", "unittest") if name in sys
     assert played(lines) == ["7 2", "[]"]
 
 
+@pytest.mark.acceptance
 def test_numbers_and_rows_of_numpy_are_converted_as_before() -> None:
     lines = """
 import numpy as np

@@ -184,6 +184,7 @@ def test_a_pooler_of_statements_is_refused_before_anything_is_set(source: Source
         application.close()
 
 
+@pytest.mark.acceptance
 def test_a_pooler_that_is_full_is_told_as_what_it_is(source: Source, pgbouncer: OpenPooler) -> None:
     with pooled(source, pgbouncer, 1) as shared:
         application = shared.application()

@@ -90,6 +90,7 @@ def test_both_sides_count_and_hash_every_type_alike(source: Source, spark: Spark
     assert (whole.rows, int(whole.digest)) == (309, sum(here.values()))
 
 
+@pytest.mark.acceptance
 def test_a_task_reads_every_type_bit_for_bit_as_spark_does(source: Source, spark: SparkSession, tmp_path: Path) -> None:
     from tests.adapters.reading import copied, rows_of
 

@@ -54,6 +54,7 @@ def test_literals_mean_what_they_say_under_either_setting(source: Source) -> Non
             assert connection.execute(f"SELECT {literal(name)}".encode()).fetchone() == (name,)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("by", ["task", "Spark"])
 def test_a_table_of_hostile_names_is_read_counted_and_hashed(
     source: Source, spark: SparkSession, tmp_path: Path, by: str
@@ -74,6 +75,7 @@ def test_a_table_of_hostile_names_is_read_counted_and_hashed(
     assert (frame.count(), _canary(source)) == (2, 1)
 
 
+@pytest.mark.acceptance
 def test_tables_of_hostile_names_are_looked_at_together(source: Source) -> None:
     tables = _hostile_tables(source, HOSTILE)
     probe = source.open()

@@ -101,6 +101,7 @@ def rows_read(snapshot: SparkSnapshot, by: str) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for rows in read for row in rows]
 
 
+@pytest.mark.acceptance
 @BY
 def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(
     source: Source, spark: SparkSession, by: str
@@ -232,6 +233,7 @@ def test_all_parts_of_a_read_share_one_snapshot(copy: Copy, source: Source) -> N
     assert batch.lower == number(1)
 
 
+@pytest.mark.acceptance
 def test_rows_that_differ_are_named_row_by_row(copy: Copy, source: Source) -> None:
     source.execute(
         "CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t SELECT g, g FROM generate_series(1, 20) AS g"
@@ -251,6 +253,7 @@ def test_rows_that_differ_are_named_row_by_row(copy: Copy, source: Source) -> No
         copy.lake.compare(spec, [Window(None, None)])
 
 
+@pytest.mark.acceptance
 def test_each_row_counts_in_the_one_window_that_it_lies_in_and_in_no_gap_between_them(
     copy: Copy, source: Source
 ) -> None:
@@ -270,6 +273,7 @@ def test_each_row_counts_in_the_one_window_that_it_lies_in_and_in_no_gap_between
     assert copy.lake.count(spec, windows) == (2, 1, 0, 3, 1, 2, 0)
 
 
+@pytest.mark.acceptance
 def test_an_append_is_measured_by_the_last_version_of_each_row_and_compared_by_all(copy: Copy, source: Source) -> None:
     source.execute("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 10), (2, 20)")
     spec = source.spec("t", NUMBER, strategy=Strategy.APPEND, key=("id",), key_enforced=True)
@@ -374,6 +378,7 @@ def test_a_tick_of_a_table_that_has_landed_is_two_jobs(
     assert jobs(spark) - before == 2
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("kind", "mark", "value"),
     [("boolean", "true", "true"), ("timestamptz", "now()", None), ("char(6)", "'gone'", "gone  ")],

@@ -47,6 +47,7 @@ def test_values_that_landed_stay_under_the_new_name_though_no_row_has_moved(open
     desk.assert_tidy("orders")
 
 
+@pytest.mark.acceptance
 def test_a_key_that_is_renamed_by_case_alone_is_renamed_in_the_copy_and_rows_go_on_to_land(opened: Open) -> None:
     desk = opened(BY_TIME)
     desk.execute(*renames(("id", "ID")))
@@ -59,6 +60,7 @@ def test_a_key_that_is_renamed_by_case_alone_is_renamed_in_the_copy_and_rows_go_
     assert desk.check("orders") == 0
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("entry", [BY_TIME, APPEND], ids=["upsert", "append"])
 def test_ticks_after_it_land_through_our_own_commit_as_before(opened: Open, entry: str) -> None:
     desk = opened(entry)
@@ -102,6 +104,7 @@ def test_a_column_that_comes_after_it_is_filled_as_ever(opened: Open) -> None:
     assert by_delta_rs(desk, "SELECT id, remark, colour FROM t") == desk.source("SELECT id, remark, colour FROM orders")
 
 
+@pytest.mark.acceptance
 def test_names_can_change_again_and_go_back(opened: Open) -> None:
     desk = opened(BY_TIME)
     renamed(desk)
@@ -176,6 +179,7 @@ def died(*_: object) -> NoReturn:
     raise Refused("it died here")
 
 
+@pytest.mark.acceptance
 def test_key_and_cursor_are_renamed_once_the_configuration_names_them_so(opened: Open) -> None:
     desk = opened(BY_TIME)
     desk.execute("ALTER TABLE orders RENAME COLUMN id TO number", "ALTER TABLE orders RENAME COLUMN at TO changed_at")
@@ -209,6 +213,7 @@ def test_a_frozen_table_stops_in_one_sentence(opened: Open) -> None:
     assert desk.sync()["orders"].status is Status.IDLE
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("policy", ["widen", "discard"])
 def test_a_renamed_column_is_not_a_new_one(opened: Open, policy: str) -> None:
     desk = opened(f"{BY_TIME[:-1]}, schema_changes: {policy}}}")
@@ -218,6 +223,7 @@ def test_a_renamed_column_is_not_a_new_one(opened: Open, policy: str) -> None:
     desk.assert_equal("orders", SHOWN)
 
 
+@pytest.mark.acceptance
 def test_a_copy_that_allows_no_commit_of_ours_is_left_as_it_is_until_everything_is_read_again(opened: Open) -> None:
     desk = opened(BY_TIME)
     stamped(desk, "orders")
@@ -257,6 +263,7 @@ def stamped(desk: Stand, name: str) -> None:
     desk.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')")
 
 
+@pytest.mark.acceptance
 def test_a_full_refresh_writes_the_names_anew(opened: Open) -> None:
     desk = opened(BY_TIME)
     renamed(desk)
@@ -331,6 +338,7 @@ def test_files_are_put_together_and_a_quarantine_goes_on(opened: Open) -> None:
     desk.assert_equal("orders", SHOWN)
 
 
+@pytest.mark.acceptance
 def test_the_configuration_names_it_where_the_source_is_not_known_to_have_told(opened: Open) -> None:
     desk = opened(BY_TIME)
     latest = desk.settled_at("orders")

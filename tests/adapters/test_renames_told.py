@@ -48,6 +48,7 @@ def tell(desk: Stand[World], renames: str, entry: str = UPSERT) -> None:
     desk.shop.configure(f"- {entry[:-1]}, rename: {{{renames}}}}}")
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("entry", [UPSERT, APPEND], ids=["upsert", "append"])
 def test_values_stay_under_the_new_name_and_ticks_go_on(world: World, spark: SparkSession, entry: str) -> None:
     desk = opened(world, spark, entry)
@@ -68,6 +69,7 @@ def test_values_stay_under_the_new_name_and_ticks_go_on(world: World, spark: Spa
     desk.assert_tidy("orders")
 
 
+@pytest.mark.acceptance
 def test_key_cursor_and_a_hostile_name_beside_a_history(world: World, spark: SparkSession) -> None:
     entry = f"{UPSERT[:-1]}, history: scd2}}"
     desk = opened(world, spark, entry)
@@ -93,6 +95,7 @@ def test_key_cursor_and_a_hostile_name_beside_a_history(world: World, spark: Spa
     assert desk.check("orders") == 0
 
 
+@pytest.mark.acceptance
 def test_an_entry_that_comes_too_late_for_an_upsert_has_nothing_left_to_do(world: World, spark: SparkSession) -> None:
     desk = opened(world, spark)
     desk.execute(RENAMED)

@@ -35,6 +35,7 @@ def has_written_anew(desk: Desk, version: int) -> bool:
     return anew
 
 
+@pytest.mark.acceptance
 def test_rows_that_are_not_in_the_batch_stay_with_the_sequence_that_brought_them(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     second = desk.land(ORDERS, [(2, "B", 50), (3, "C", 51), (9, "new", 52)], late=[9])
@@ -63,6 +64,7 @@ def test_rows_that_were_marked_as_deleted_do_not_come_back(desk: Desk) -> None:
     assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 50), (3, "C", 60), (4, "D", 61), (9, "new", 62)]
 
 
+@pytest.mark.acceptance
 def test_any_value_stays_as_it_was_and_any_name_is_a_column(desk: Desk) -> None:
     awkward = table("a `b` bigint, x.y double, Z 9 binary, at bigint", key=("a `b`", "x.y"))
     desk.land(awkward, [(1, math.nan, b"\x00", 10), (1, -0.0, b"", 20), (2, math.inf, None, 30), (3, 0.5, b"x", 40)])
@@ -72,6 +74,7 @@ def test_any_value_stays_as_it_was_and_any_name_is_a_column(desk: Desk) -> None:
     assert rows == {(1, "nan"): b"new", (1, "-0.0"): b"", (2, "inf"): None, (3, "0.5"): b"new"}
 
 
+@pytest.mark.acceptance
 def test_a_table_with_a_change_feed_tells_of_no_row_that_stays(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     desk.sql("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableChangeDataFeed = 'TRUE')", ORDERS)
@@ -82,6 +85,7 @@ def test_a_table_with_a_change_feed_tells_of_no_row_that_stays(desk: Desk) -> No
     assert {row.id for row in feed.format("delta").load(desk.path(ORDERS)).collect()} == {2, 3}
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "statement",
     [
@@ -97,6 +101,7 @@ def test_what_another_hand_has_given_the_table_is_not_taken_by_a_large_batch(des
     assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 50), (3, "C", 51), (4, "d", 40)]
 
 
+@pytest.mark.acceptance
 def test_partitions_that_another_hand_has_made_stay(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     parted = desk.read(ORDERS).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
@@ -106,6 +111,7 @@ def test_partitions_that_another_hand_has_made_stay(desk: Desk) -> None:
     assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 50), (3, "C", 51), (4, "d", 40)]
 
 
+@pytest.mark.acceptance
 def test_a_column_of_another_hand_that_begins_as_ours_do_keeps_its_values(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     desk.sql("ALTER TABLE {t} ADD COLUMNS (_sync_note string)", ORDERS)
@@ -114,6 +120,7 @@ def test_a_column_of_another_hand_that_begins_as_ours_do_keeps_its_values(desk: 
     assert "_sync_note" in desk.read(ORDERS).columns
 
 
+@pytest.mark.acceptance
 def test_rows_are_not_written_anew_under_other_columns(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     second = desk.land(table("id bigint, note string, at bigint, more string"), [(2, "B", 50, "m"), (3, "C", 51, "m")])
@@ -121,6 +128,7 @@ def test_rows_are_not_written_anew_under_other_columns(desk: Desk) -> None:
     assert desk.rows(ORDERS) == [(1, "a", 10, None), (2, "B", 50, "m"), (3, "C", 51, "m"), (4, "d", 40, None)]
 
 
+@pytest.mark.acceptance
 def test_a_hand_that_reaches_in_while_the_table_is_written_anew_is_told(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

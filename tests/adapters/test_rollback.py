@@ -73,6 +73,7 @@ def test_rows_come_back_as_they_were_and_what_lands_after_it_goes_on_from_there(
     assert desk.rows(ORDERS) == FIRST
 
 
+@pytest.mark.acceptance
 def test_what_was_resolved_after_a_run_is_held_again_and_what_was_before_stays_resolved(desk: Desk) -> None:
     held = replace(ORDERS, contract=Contract(rules=(ColumnRules("note", nullable=False),), file="sources.yaml", line=7))
     desk.land(held, [(1, "a", 10), (2, None, 20), (3, None, 30)])
@@ -86,6 +87,7 @@ def test_what_was_resolved_after_a_run_is_held_again_and_what_was_before_stays_r
     assert (desk.lake.held(held), desk.rows(held)) == (NOTHING_HELD, [(1, "a", 10), (2, "b", 40), (3, "c", 50)])
 
 
+@pytest.mark.acceptance
 def test_what_a_killed_run_had_overtaken_is_not_held_again_where_its_rows_stay(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +155,7 @@ def test_a_quarantine_is_taken_back_as_well_and_once(desk: Desk) -> None:
     assert sorted(row["note"] for row in desk.quarantined(ORDERS)) == ["bad", "worse"]
 
 
+@pytest.mark.acceptance
 def test_a_copy_is_taken_back_though_the_quarantine_of_then_was_vacuumed(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -205,6 +208,7 @@ def test_a_sequence_that_a_later_one_has_overtaken_takes_nothing_back(
     assert desk.rows(ORDERS) == rows
 
 
+@pytest.mark.acceptance
 def test_a_disk_that_is_full_is_told_and_not_taken_for_a_version_that_is_gone(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

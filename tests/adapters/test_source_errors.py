@@ -131,6 +131,7 @@ def test_a_connection_that_is_lost_in_a_light_question_is_told_as_it_was(source:
         asked.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
 
+@pytest.mark.acceptance
 def test_a_question_of_a_process_that_was_killed_ends_in_the_source_as_well(source: Source) -> None:
     """It would go on for as long as it takes, a count of a large table for minutes."""
     source.execute("CREATE VIEW slow AS SELECT now() AS updated_at FROM pg_sleep(600)")

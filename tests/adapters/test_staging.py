@@ -81,6 +81,7 @@ def test_a_row_without_a_cursor_leaves_the_overlap_without_a_lower_end(desk: Des
     assert desk.stage.write(desk.plan(ORDERS), desk.show(ORDERS, [*ROWS, (4, "d", None)])).lower is None
 
 
+@pytest.mark.acceptance
 def test_repeats_of_a_declared_key_and_keys_that_are_not_whole_are_counted(desk: Desk) -> None:
     spec = replace(ORDERS, key_enforced=False)
     batch = desk.stage.write(desk.plan(spec), desk.show(spec, [*ROWS, (1, "x", 11), (1, "y", 12), (None, "z", 1)]))

@@ -74,6 +74,7 @@ def test_a_file_says_how_many_rows_it_has_and_what_lies_in_it(desk: Desk) -> Non
         assert "a" not in found[side].values()
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("strategy", [Strategy.FULL_REFRESH, Strategy.UPSERT])
 def test_a_column_that_an_overwrite_takes_away_or_retypes_takes_its_statistics_along(
     desk: Desk, strategy: Strategy
@@ -88,6 +89,7 @@ def test_a_column_that_an_overwrite_takes_away_or_retypes_takes_its_statistics_a
     assert sorted(newest(desk, after)["minValues"]) == ["_sync_at", "_sync_seq", "at", "id"]
 
 
+@pytest.mark.acceptance
 def test_what_somebody_has_set_stays(desk: Desk) -> None:
     # Of three rows, so that the fourth is not most of the table, which would be rewritten.
     desk.land(ORDERS, [(number, "a", None, True, None, 10) for number in (1, 3, 4)])

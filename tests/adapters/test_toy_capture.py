@@ -161,6 +161,7 @@ def later(place: Place) -> None:
     place.put(3, "sent")
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", ["orders", "audit"])
 def test_events_land_in_one_commit_with_their_offsets(place: Place, name: str) -> None:
     first = place.sync(name)
@@ -243,6 +244,7 @@ def test_a_sensor_asks_for_the_tables_that_moved(place: Place) -> None:
         assert (verdict.passed, verdict.measured) == (False, 4.0)
 
 
+@pytest.mark.acceptance
 def test_dagster_syncs_its_tables_and_shows_them(place: Place) -> None:
     with place.runtime() as runtime:
         runtime.specs("shop")  # the catalogue is remembered
@@ -261,6 +263,7 @@ def test_dagster_syncs_its_tables_and_shows_them(place: Place) -> None:
     place.check("orders")
 
 
+@pytest.mark.acceptance
 def test_its_copies_are_checked_for_what_can_be_checked_of_them(place: Place) -> None:
     place.sync("orders")
     with place.runtime() as runtime:
@@ -342,6 +345,7 @@ def test_every_command_knows_its_tables(place: Place) -> None:
     ] == [True]
 
 
+@pytest.mark.acceptance
 def test_a_process_that_is_killed_is_made_good_by_the_next(place: Place) -> None:
     place.sync("orders")
     later(place)

@@ -51,6 +51,7 @@ def test_a_landed_row_that_changes_to_what_cannot_land_counts(desk: Desk) -> Non
     assert unfit(desk, ORDERS) == 1
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("kind", "one", "other"),
     [
@@ -79,6 +80,7 @@ def lost(desk: Desk, spec: TableSpec) -> list[tuple[object, object]]:
     return sorted((row["id"], row.get("_sync_resolution")) for row in desk.quarantined(spec))
 
 
+@pytest.mark.acceptance
 def test_a_row_that_is_gone_when_the_table_is_read_whole_counts_no_more(desk: Desk) -> None:
     spec = replace(ORDERS, strategy=Strategy.FULL_REFRESH, cursor=None)
     desk.land(spec, [(1, "bad", 10), (2, "worse", 11), (3, "c", 12)], bad=["bad", "worse"])
@@ -99,6 +101,7 @@ def test_rows_without_a_key_that_are_gone_when_the_table_is_read_whole_count_no_
     assert unfit(desk, spec) == 0
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(("kind", "one", "other"), [("bigint", 1, 2), ("string", "a", "b")])
 @pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
 def test_a_row_that_the_source_has_no_more_counts_no_more(
@@ -116,6 +119,7 @@ def test_a_row_that_the_source_has_no_more_counts_no_more(
     assert unfit(desk, spec) == 2, "one that comes back is another one"
 
 
+@pytest.mark.acceptance
 def test_a_batch_that_says_of_such_a_row_that_it_is_gone_is_believed(desk: Desk) -> None:
     desk.land(ORDERS, [(1, "bad", 10), (2, "bad", 11), (3, "c", 12)], bad=["bad"])
     desk.land(ORDERS, [(1, "gone", 13), (3, "cc", 14)], gone=["gone"])
@@ -133,6 +137,7 @@ def test_of_a_key_that_may_be_written_otherwise_nothing_is_concluded(desk: Desk)
     assert unfit(desk, spec) == 3
 
 
+@pytest.mark.acceptance
 def test_a_quarantine_of_an_earlier_release_gets_the_columns_in_which_that_is_said(desk: Desk) -> None:
     desk.land(ORDERS, [(1, "bad", 10), (2, "bad", 11)], bad=["bad"])
     path = quarantine_path(str(desk.folder), ORDERS.id)

@@ -23,6 +23,7 @@ def _missing(_: Path) -> None:
     """Nothing is in its place."""
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("files", "spoiled"),
     [

@@ -143,6 +143,7 @@ def test_a_session_that_moves_on_is_seen_open_and_holds_nothing_else(
     assert (bound.unshown, bound.oldest) == (None, began)
 
 
+@pytest.mark.acceptance
 def test_many_short_sessions_neither_hold_the_bound_nor_slow_the_look(
     shop: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +179,7 @@ def test_many_short_sessions_neither_hold_the_bound_nor_slow_the_look(
     assert statistics.median(pauses) < len(PATIENCE), pauses
 
 
+@pytest.mark.acceptance
 def test_a_start_from_before_a_session_became_idle_is_no_transaction_of_a_writer(shop: Source) -> None:
     """It processes a notification; or, which lasts longer, it ends and waits for the lock of a temporary table that it has to remove."""
     probe, spec = shop.open(), shop.spec("orders", UPDATED)

@@ -25,6 +25,7 @@ STRATEGIES = ("upsert", "append", "full_refresh")
 FAILING = "- {table: public.failing, strategy: full_refresh, refresh_every: 0s}\n"
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("tables", [6, pytest.param(50, marks=pytest.mark.acceptance)])
 def test_a_tick_of_all_tables_is_one_job_that_reads_and_one_that_writes_and_who_fails_in_one_is_alone(
     stand: OpenStand, tables: int
@@ -57,6 +58,7 @@ def test_a_tick_of_all_tables_is_one_job_that_reads_and_one_that_writes_and_who_
     assert len(desk.copy("failing")) == 1
 
 
+@pytest.mark.acceptance
 def test_copies_and_histories_that_are_due_are_compacted_in_a_job_each_and_begin_no_sql(
     stand: OpenStand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +92,7 @@ def test_copies_and_histories_that_are_due_are_compacted_in_a_job_each_and_begin
         desk.assert_equal(name)
 
 
+@pytest.mark.acceptance
 def test_a_tick_that_holds_rows_is_a_job_more_and_begins_no_sql_whatever_was_held_before(stand: OpenStand) -> None:
     tables, lines, statements = ("orders", "items", "events"), "", []
     for name in tables:
@@ -121,6 +124,7 @@ def test_a_tick_that_holds_rows_is_a_job_more_and_begins_no_sql_whatever_was_hel
         assert kept == {"21": "superseded", "22": None, "24": None}
 
 
+@pytest.mark.acceptance
 def test_a_replay_begins_no_sql(stand: OpenStand) -> None:
     desk = stand(
         "- {table: public.orders, cursor: {column: at, type: timestamp}, strategy: upsert, contract: {note: {nullable: false}}}",
@@ -140,6 +144,7 @@ def test_a_replay_begins_no_sql(stand: OpenStand) -> None:
     assert kept == {"21": "replayed", "22": "gone", "23": None}
 
 
+@pytest.mark.acceptance
 def test_histories_that_begin_with_a_first_load_or_later_are_one_job_more_and_begin_no_sql(stand: OpenStand) -> None:
     tables, lines, statements = ("orders", "items"), "", []
     for name, history in zip(tables, ("scd2", "append"), strict=True):
@@ -164,6 +169,7 @@ def test_histories_that_begin_with_a_first_load_or_later_are_one_job_more_and_be
     assert {name: len(desk.copy(f"{name}__history")) for name in tables} == {"orders": 21, "items": 21}
 
 
+@pytest.mark.acceptance
 def test_of_drift_all_over_a_large_table_a_check_and_a_repair_look_at_each_row_once_and_begin_no_sql(
     stand: OpenStand,
 ) -> None:
@@ -192,6 +198,7 @@ def test_of_drift_all_over_a_large_table_a_check_and_a_repair_look_at_each_row_o
     desk.assert_equal("orders")
 
 
+@pytest.mark.acceptance
 def test_a_repair_that_follows_a_check_at_once_looks_for_nothing_again(stand: OpenStand) -> None:
     desk = stand(
         "- {table: public.orders, cursor: {column: at, type: timestamp}, strategy: upsert}\n",

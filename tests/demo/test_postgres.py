@@ -97,6 +97,7 @@ def test_a_port_that_was_taken_meanwhile_is_given_up_for_another(server: Embedde
     assert EmbeddedPostgres(folder).port == server.port
 
 
+@pytest.mark.acceptance
 def test_a_new_server_takes_the_place_of_one_whose_password_is_lost(server: EmbeddedPostgres, folder: Path) -> None:
     (folder / "server.json").unlink()
     assert EmbeddedPostgres(folder).start().is_running()
@@ -112,6 +113,7 @@ def test_any_folder_will_do(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / name).exists()
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has a folder that the server's account cannot enter")
 def test_root_s_own_folder_keeps_its_mode_and_the_data_move_out(tmp_path: Path) -> None:
     private = tmp_path / "private"
@@ -126,6 +128,7 @@ def test_root_s_own_folder_keeps_its_mode_and_the_data_move_out(tmp_path: Path) 
     assert not moved.parent.exists()
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has a folder that the server's account cannot enter")
 def test_programs_below_a_folder_of_root_s_own_are_copied_with_all_that_they_need(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -160,6 +163,7 @@ def test_a_log_that_is_a_link_tells_nothing_of_root_s(server: EmbeddedPostgres, 
     assert "root's own" not in last_words(here)
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts the server as another account")
 def test_the_server_s_account_is_not_given_root_s_variables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_OF_ROOT", "hunter2")

@@ -87,6 +87,7 @@ def counts(ask: Ask) -> dict[str, int]:
     return {table: ask(f"SELECT COUNT(*) FROM {table}")[0][0] for table in TABLES}
 
 
+@pytest.mark.acceptance
 def test_the_day_s_report_counts_what_the_tables_show(played: tuple[Shop, Ask]) -> None:
     shop, ask = played
     loaded: dict[str, int] = {}
@@ -125,6 +126,7 @@ def test_the_day_s_report_counts_what_the_tables_show(played: tuple[Shop, Ask]) 
     assert ask(spoilt) == [(0, None)]
 
 
+@pytest.mark.acceptance
 def test_what_is_late_is_stamped_before_the_first_changes_of_the_day(in_mariadb: tuple[Shop, Ask]) -> None:
     shop, ask = in_mariadb
     shop.prepare(SCALE, lambda table, rows: None)

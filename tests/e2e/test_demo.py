@@ -220,6 +220,7 @@ def test_nothing_moved_imports_neither_spark_nor_dagster(checkout: Checkout) -> 
     assert done.stdout.startswith("nothing changed in 6 tables; 2 tables not looked at before ")
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("demo")
 def test_status_and_check_agree_that_all_is_well(checkout: Checkout) -> None:
     status, check = checkout.run("status", "--json"), checkout.run("check", "--json")
@@ -239,6 +240,7 @@ def test_doctor_finds_nothing_to_fix(checkout: Checkout) -> None:
     assert sql.document == {"sql": {"tpch": ""}}
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("demo")
 def test_a_backfill_lands_nothing_new_and_is_not_repeated(checkout: Checkout) -> None:
     words = ("backfill", "--select", "public.supplier", "--from", "2025-01-01", "--windows-per-run", "60", "--json")

@@ -127,6 +127,7 @@ def silent(home: Home) -> Iterator[Silent]:
     made.hang_up()
 
 
+@pytest.mark.acceptance
 def test_it_answers_as_a_process_of_its_own_does(home: Home) -> None:
     for arguments in (
         ("schema",),
@@ -200,6 +201,7 @@ def test_a_command_that_is_killed_ends_its_caller_with_the_status_of_a_killed_on
     assert process.returncode == 137
 
 
+@pytest.mark.acceptance
 def test_a_caller_learns_of_a_killed_server_and_the_next_command_runs_by_itself(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.start()
@@ -245,6 +247,7 @@ def test_a_command_whose_server_is_killed_as_it_forks_is_not_begun_a_second_time
     assert begun == 1  # and not None, after which the caller would run it
 
 
+@pytest.mark.acceptance
 def test_a_server_that_is_told_to_end_sees_its_commands_to_their_end(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.start()
@@ -261,6 +264,7 @@ def test_a_server_that_is_told_to_end_sees_its_commands_to_their_end(tmp_path: P
     server.wait(timeout=30)
 
 
+@pytest.mark.acceptance
 def test_a_server_whose_folder_is_removed_ends(tmp_path: Path) -> None:
     home = Home(tmp_path)
     server = psutil.Process(home.start())

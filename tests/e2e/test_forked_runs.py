@@ -129,6 +129,7 @@ def location(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Location]:
     made.close()
 
 
+@pytest.mark.acceptance
 def test_a_run_is_a_fork_and_succeeds_and_fails_as_any_other(location: Location) -> None:
     good, bad = location.launch("succeeds"), location.launch("fails")
     assert (location.ended(good), location.ended(bad)) == (DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE)
@@ -148,6 +149,7 @@ def test_a_run_that_is_terminated_is_cancelled_and_its_process_ends(location: Lo
     until(lambda: not psutil.pid_exists(pid))
 
 
+@pytest.mark.acceptance
 def test_a_run_that_is_killed_is_told_as_failed_and_takes_no_other_with_it(location: Location) -> None:
     killed, other = location.launch("waits"), location.launch("waits")
     os.kill(location.process(killed)[0], signal.SIGKILL)
@@ -188,6 +190,7 @@ def test_runs_outlive_the_process_that_they_are_forks_of_and_the_next_imports_fo
     assert location.process(location.launch("succeeds"))[1] == location.forks_from, "as soon as there is one again"
 
 
+@pytest.mark.acceptance
 def test_a_server_that_is_told_to_end_takes_its_runs_along(location: Location) -> None:
     """The last of the module: there is no server any more."""
     run = location.launch("waits")

@@ -88,6 +88,7 @@ def test_a_row_that_is_gone_takes_exactly_its_key_away_in_the_commit_of_its_batc
     assert desk.lake.find(ORDERS, "batch2") == second
 
 
+@pytest.mark.acceptance
 def test_a_batch_of_rows_that_are_gone_alone_leaves_the_others(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     rows = [(2, GONE, None), (4, GONE, None)]
@@ -98,6 +99,7 @@ def test_a_batch_of_rows_that_are_gone_alone_leaves_the_others(desk: Desk) -> No
     assert desk.rows(ORDERS) == [(1, "a", 10), (3, "c", 30)]
 
 
+@pytest.mark.acceptance
 def test_a_key_that_goes_and_comes_in_one_batch_stays_with_the_row_that_came(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     second = desk.land(ORDERS, [(2, GONE, None), (2, "again", 50)], gone=[GONE])
@@ -111,6 +113,7 @@ def test_rows_that_are_gone_never_come_into_a_copy_that_holds_none(desk: Desk) -
     assert first.rows == RowCounts(read=2, inserted=1)
 
 
+@pytest.mark.acceptance
 def test_a_row_leaves_beside_one_that_can_no_longer_land_and_people_are_told_of_the_latter(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     rows = [(2, "bad", 50), (3, GONE, None), (4, "D", 52)]
@@ -121,6 +124,7 @@ def test_a_row_leaves_beside_one_that_can_no_longer_land_and_people_are_told_of_
     assert isinstance(desk, FakeDesk) or [told[:22] for told in second.warnings] == ["1 row was taken out of"]
 
 
+@pytest.mark.acceptance
 def test_versions_that_landed_stay_in_a_copy_that_keeps_them(desk: Desk) -> None:
     desk.land(EVENTS, FIRST)
     second = desk.land(EVENTS, [(1, "A", 50), (2, GONE, None)], gone=[GONE])
@@ -146,6 +150,7 @@ def marked(desk: Desk) -> dict[object, object]:
     return {row["id"]: row["_sync_deleted_at"].astimezone(UTC) for row in found}
 
 
+@pytest.mark.acceptance
 def test_where_deletes_are_marked_the_row_stays_and_only_its_key_coming_back_takes_the_mark_away(desk: Desk) -> None:
     desk.land(MARKING, FIRST)
     second = desk.land(MARKING, [(1, "A", 50), (2, GONE, None), (4, GONE, None), (9, GONE, None)], gone=[GONE])
@@ -159,6 +164,7 @@ def test_where_deletes_are_marked_the_row_stays_and_only_its_key_coming_back_tak
     assert desk.rows(MARKING) == sorted([(1, "A", 50), *FIRST[1:]], key=str)
 
 
+@pytest.mark.acceptance
 def test_a_row_that_can_no_longer_land_leaves_a_copy_whose_deletes_are_marked(desk: Desk) -> None:
     desk.land(MARKING, FIRST)
     second = desk.land(MARKING, [(2, "bad", 50), (3, GONE, None), (4, "D", 52)], bad=["bad"], gone=[GONE])
@@ -167,6 +173,7 @@ def test_a_row_that_can_no_longer_land_leaves_a_copy_whose_deletes_are_marked(de
     assert marked(desk) == {3: CLOCK}
 
 
+@pytest.mark.acceptance
 def test_a_copy_that_is_marked_from_now_on_gets_the_column_and_keeps_its_rows(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     second = desk.land(MARKING, [(2, GONE, None)], gone=[GONE])
@@ -174,6 +181,7 @@ def test_a_copy_that_is_marked_from_now_on_gets_the_column_and_keeps_its_rows(de
     assert (marked(desk), desk.rows(MARKING)) == ({2: CLOCK}, FIRST)
 
 
+@pytest.mark.acceptance
 def test_a_marked_row_leaves_once_rows_that_are_gone_are_to_leave(desk: Desk) -> None:
     desk.land(MARKING, FIRST)
     desk.land(MARKING, [(2, GONE, None), (4, GONE, None)], gone=[GONE])
@@ -185,6 +193,7 @@ def test_a_marked_row_leaves_once_rows_that_are_gone_are_to_leave(desk: Desk) ->
 TELLING = replace(EVENTS, deletes=MARKING.deletes)
 
 
+@pytest.mark.acceptance
 def test_an_append_says_by_one_more_version_that_a_row_is_gone_and_by_another_that_it_is_back(desk: Desk) -> None:
     desk.land(TELLING, FIRST)
     second = desk.land(TELLING, [(1, "A", 50), (2, GONE, None), (9, GONE, None)], gone=[GONE])

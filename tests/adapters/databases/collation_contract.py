@@ -9,6 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.core.differences.differing import differing
@@ -84,6 +86,7 @@ def test_a_key_that_is_written_anew_is_the_same_key_and_another_row(world: World
         assert len({*after} - {*placed}) == 1
 
 
+@pytest.mark.acceptance
 def test_a_key_that_is_written_anew_takes_the_place_of_its_row_in_a_copy(
     world: World, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -113,6 +116,7 @@ def test_a_key_that_is_written_anew_takes_the_place_of_its_row_in_a_copy(
         assert NAME in desk.read(spec).columns
 
 
+@pytest.mark.acceptance
 def test_known_bad_keys_that_are_told_apart_as_they_are_written_stand_side_by_side(
     world: World, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_what_the_source_has_deleted_is_found_by_numbers(
     assert sorted(copy.rows(found)["id"].to_pylist()) == [1, 17, 40]
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("few", [0, 5_000])
 def test_what_the_source_has_deleted_is_found_by_hashes_of_any_key(
     world: World, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int

@@ -340,6 +340,7 @@ def test_a_list_of_transactions_that_others_keep_old_is_not_trusted(
     assert planned(probe, spec).reading.settled.guarantee is Guarantee.SETTLED
 
 
+@pytest.mark.acceptance
 def test_many_that_look_at_once_do_not_blind_each_other(shop: Shop) -> None:
     """As tables do that are synced side by side."""
     spec, probe = orders(shop), SqlProbe(shop.address, "shop")
@@ -348,6 +349,7 @@ def test_many_that_look_at_once_do_not_blind_each_other(shop: Shop) -> None:
     assert {each.guarantee for each in found} == {Guarantee.SETTLED}
 
 
+@pytest.mark.acceptance
 def test_a_prepared_transaction_stops_the_watermark_even_after_a_crash(tmp_path: Any, server: EmbeddedMariaDB) -> None:
     own = type(server)(tmp_path / "server").start()
     try:

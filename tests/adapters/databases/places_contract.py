@@ -83,6 +83,7 @@ def test_rows_that_differ_are_found_by_numbers_and_read_alone(
     assert [(row[0], row[1]) for row in rows_of(spark, world, plan)] == [(17, "other"), (3, "other"), (41, "new")]
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("few", [0, 5_000])
 @pytest.mark.parametrize("keyed", [True, False])
 def test_rows_that_differ_are_found_by_hashes_of_any_key_or_of_the_row(
@@ -139,6 +140,7 @@ def test_rows_of_other_windows_and_rows_that_cannot_land_are_not_counted(world: 
     probe.close()
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("few", [0, 5_000])
 def test_a_comparison_gives_what_differs_and_what_no_copy_can_hold_from_one_snapshot(
     world: World, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int

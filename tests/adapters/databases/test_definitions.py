@@ -277,6 +277,7 @@ POSTGRESQL = [
 ]
 
 
+@pytest.mark.acceptance
 def test_postgresql_tells_of_changes_after_which_rows_show_something_else(
     postgres: EmbeddedPostgres, database: str
 ) -> None:
@@ -435,6 +436,7 @@ MARIADB = [
 ]
 
 
+@pytest.mark.acceptance
 def test_mariadb_tells_of_changes_after_which_rows_show_something_else(mariadb: EmbeddedMariaDB) -> None:
     world = mysql_contract.made(mariadb)
     assert outcomes(world, MARIADB) == wanted(MARIADB)

@@ -69,6 +69,7 @@ def test_rows_that_are_left_of_another_have_its_stamp_and_are_not_promised(shop:
         assert cursor.fetchall() == ((2, 1),), "what the server does"
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "waits",
     [1, pytest.param(60, id="known-bad: as long as a question may take", marks=pytest.mark.acceptance)],

@@ -189,6 +189,7 @@ def world(postgres: EmbeddedPostgres, database: str) -> Server:
     return Server(postgres, database)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("patience", ["1s", "known-bad: 0"])
 @pytest.mark.parametrize("locked", ["busy", "busy_1"])
 def test_a_table_that_another_session_has_locked_is_named_and_the_others_are_described(
@@ -295,6 +296,7 @@ def test_a_hundred_deletes_cost_less_than_two_reads_of_the_keys_index_and_none_o
     assert 100_000 < of_index < 2 * 100_000
 
 
+@pytest.mark.acceptance
 def test_rows_of_some_hundred_ranges_are_hashed_from_range_to_range_by_the_index(world: Server) -> None:
     world.execute(
         "CREATE TABLE sales (id bigint PRIMARY KEY, price numeric(12,2), day date, updated_at timestamptz NOT NULL DEFAULT now())",

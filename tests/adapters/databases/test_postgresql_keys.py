@@ -81,6 +81,7 @@ def create(world: Server, columns: str, key: str, *statements: str) -> None:
     )
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_sides_place_keys_alike_by_either_hash_and_find_the_same_ones_gone(
     world: Server, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -143,6 +144,7 @@ class Counted:
         return found
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("columns", "key", "values"),
     [

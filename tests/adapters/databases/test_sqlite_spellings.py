@@ -242,6 +242,7 @@ def test_a_row_that_comes_later_and_keeps_one_out_that_has_landed_brings_it_to_q
     assert found(copy.world, copy.desk.lake, copy.spec).places.numbers == frozenset()
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(("value", "column"), [("2.5", "at"), ("'much'", "value")])
 def test_a_row_that_is_kept_out_takes_the_one_that_has_landed_out_of_no_copy(
     copy: Copy, value: str, column: str
@@ -315,6 +316,7 @@ def test_where_no_key_tells_rows_apart_none_is_kept_out(world: File, strategy: S
     probe.close()
 
 
+@pytest.mark.acceptance
 def test_an_append_holds_the_spelling_that_could_pass_for_a_version_it_has(copy: Copy) -> None:
     copy.spec = replace(copy.spec, strategy=Strategy.APPEND)
     copy.world.execute("INSERT INTO readings VALUES ('2024-01-01T10:00', 1.5, 1)")

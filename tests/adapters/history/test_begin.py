@@ -177,6 +177,7 @@ def _begin_and_die(folder: Path, point: str) -> None:
     Shop(folder).begin("killed")
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "point", ["half of the data file", "the data file", "the versions", "the commit, without its name", "the commit"]
 )

@@ -96,6 +96,7 @@ class Marking(Chronicle):
         return replace(super().landing, deletes=Deletes(DeleteMode.DIFF, Then.MARK))
 
 
+@pytest.mark.acceptance
 def test_rows_that_the_copy_marks_as_gone(writer: str, tmp_path: Path, spark: SparkSession) -> None:
     desk = Marking(tmp_path, spark)
     desk.now = 1
@@ -110,6 +111,7 @@ def test_rows_that_the_copy_marks_as_gone(writer: str, tmp_path: Path, spark: Sp
     assert desk.lake.overlapping_versions(desk.spec) == FaultyKeys(0)
 
 
+@pytest.mark.acceptance
 @BOTH
 def test_a_copy_that_marks_what_is_gone_is_followed_batch_by_batch_without_sql(
     kind: History, writer: str, tmp_path: Path, spark: SparkSession

@@ -108,6 +108,7 @@ def any_course_of_changes(folder: Path, seed: int) -> None:
         assert not any(overlaps(versions) for versions in found.values())
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("seed", range(12))
 def test_any_course_of_changes_leaves_the_versions_of_the_rule(tmp_path: Path, seed: int) -> None:
     any_course_of_changes(tmp_path, seed)

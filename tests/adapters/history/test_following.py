@@ -63,6 +63,7 @@ def test_its_files_are_put_together_and_it_goes_on(tmp_path: Path, spark: SparkS
     assert_as_the_rule_says(desk)
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("writer")
 @pytest.mark.parametrize("kind", [History.SCD2, pytest.param(History.APPEND, marks=pytest.mark.acceptance)])
 def test_each_version_of_a_row_is_kept_from_its_own_time_to_that_of_the_next(

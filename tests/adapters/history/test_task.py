@@ -126,6 +126,7 @@ def text(versions: dict[object, list[Version]]) -> str:
     return repr(sorted(versions.items(), key=repr))
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "seed", [*range(9), *(pytest.param(seed, marks=pytest.mark.acceptance) for seed in range(9, 24))]
 )

@@ -48,6 +48,7 @@ def test_a_table_in_which_nothing_was_written_is_not_read(open_shop: Open) -> No
     assert shop.stand.versions("orders") == versions
 
 
+@pytest.mark.acceptance
 def test_a_value_that_the_log_does_not_send_is_that_of_the_copy(open_shop: Open) -> None:
     shop = open_shop()
     shop.execute(f"INSERT INTO orders SELECT n, 'new', n, f.t || n FROM ({LONG}) AS f(t), generate_series(1, 4) AS n")
@@ -64,6 +65,7 @@ def test_a_value_that_the_log_does_not_send_is_that_of_the_copy(open_shop: Open)
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_keys_that_change_swap_and_follow_each_other_land(open_shop: Open) -> None:
     shop = open_shop()
     shop.execute("INSERT INTO orders SELECT n, 'order ' || n, n, NULL FROM generate_series(1, 6) AS n")
@@ -79,6 +81,7 @@ def test_keys_that_change_swap_and_follow_each_other_land(open_shop: Open) -> No
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_what_was_truncated_leaves_the_copy_and_what_came_after_stays(open_shop: Open) -> None:
     shop = open_shop()
     shop.execute("INSERT INTO orders SELECT n, 'new', n, NULL FROM generate_series(1, 9) AS n")
@@ -149,6 +152,7 @@ def test_status_plan_and_doctor_say_what_the_log_has(open_shop: Open) -> None:
     assert doctor.run(config, (), sql=True).document["sql"] == {"shop": ""}
 
 
+@pytest.mark.acceptance
 def test_doctor_prints_what_is_missing_in_the_order_in_which_it_is_run(open_shop: Open) -> None:
     shop = open_shop()
     shop.execute("DROP PUBLICATION shop", f"SELECT pg_drop_replication_slot('{shop.slot}')")

@@ -54,6 +54,7 @@ def a_transaction_that_the_snapshot_does_not_show(shop: LoggedShop, patch: Patch
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_a_transaction_that_was_open_when_the_table_was_loaded_lands_with_its_commit(
     open_shop: Open, monkeypatch: Patch
 ) -> None:
@@ -107,6 +108,7 @@ def a_commit_that_waits_for_a_standby(shop: LoggedShop, patch: Patch) -> None:
     assert told == [False, True]
 
 
+@pytest.mark.acceptance
 def test_a_commit_that_was_decoded_before_it_is_visible_is_waited_for(open_shop: Open, monkeypatch: Patch) -> None:
     shop = open_shop(ORDERS, ITEMS)
     a_commit_that_waits_for_a_standby(shop, monkeypatch)

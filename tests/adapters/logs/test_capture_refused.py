@@ -179,6 +179,7 @@ def remove(path: Path) -> None:
     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+@pytest.mark.acceptance
 def test_a_table_that_was_out_of_the_publication_for_a_while_is_loaded_again(open_shop: Open) -> None:
     shop = landed(open_shop)
     shop.execute("ALTER PUBLICATION shop DROP TABLE orders", "DELETE FROM orders WHERE id = 1")
@@ -188,6 +189,7 @@ def test_a_table_that_was_out_of_the_publication_for_a_while_is_loaded_again(ope
     assert_loaded_again(shop)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "altered",
     [

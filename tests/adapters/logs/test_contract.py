@@ -68,6 +68,7 @@ def waits_until_it_is_right(shop: LoggedShop) -> None:
     assert held(shop) == {"1": "superseded", "7": "gone", "8": "gone"}
 
 
+@pytest.mark.acceptance
 def test_a_row_that_breaks_its_contract_waits_until_it_is_right_or_gone(open_shop: Open) -> None:
     waits_until_it_is_right(open_shop(more=CONTRACT))
 

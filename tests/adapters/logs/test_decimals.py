@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ def test_what_is_no_number_is_noticed() -> None:
     assert is_special(octets, places).tolist() == [False, True, True, True, False]
 
 
+@pytest.mark.acceptance
 @given(st.lists(st.text(max_size=9), max_size=20), st.booleans())
 def test_texts_that_lie_anywhere_are_found(texts: list[str], overlap: bool) -> None:
     words = [each.encode() for each in texts]

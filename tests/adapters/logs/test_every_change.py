@@ -24,6 +24,7 @@ def changes(shop: LoggedShop, *names: str) -> list[tuple[Any, ...]]:
     return [row[2:] for row in shop.changes(*(names or ("id", "status")))]
 
 
+@pytest.mark.acceptance
 def test_every_change_is_a_row_with_what_happened_and_its_place(open_shop: Open) -> None:
     shop = open_shop(ORDERS, more=APPEND)
     shop.execute("INSERT INTO orders VALUES (1, 'new')")
@@ -92,6 +93,7 @@ def values_that_were_not_sent(shop: LoggedShop) -> None:
     assert sorted(found[9:]) == [("u", 1, "sent", "second 1"), ("u", 20, "sent", "first 2")]
 
 
+@pytest.mark.acceptance
 def test_a_value_that_was_not_sent_is_that_of_the_version_before(open_shop: Open) -> None:
     values_that_were_not_sent(open_shop(ORDERS, more=APPEND))
 

@@ -77,6 +77,7 @@ def every_version(shop: LoggedShop) -> None:
     assert_sound(shop)
 
 
+@pytest.mark.acceptance
 def test_each_change_of_a_row_is_a_version_and_one_that_left_it_as_it_was_is_none(open_shop: Open) -> None:
     every_version(open_shop(ORDERS, more=SCD2))
 
@@ -178,6 +179,7 @@ def values_that_were_not_sent(shop: LoggedShop) -> None:
     assert_sound(shop)
 
 
+@pytest.mark.acceptance
 def test_a_value_that_was_not_sent_is_that_of_the_version_before(open_shop: Open) -> None:
     values_that_were_not_sent(open_shop(ORDERS, more=SCD2))
 

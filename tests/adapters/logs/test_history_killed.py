@@ -69,6 +69,7 @@ def killed_at(open_shop: Open, moments: tuple[str, ...]) -> None:
     assert [*(shop.shelf().folder / "scratch").glob("*")] == []
 
 
+@pytest.mark.acceptance
 def test_a_sync_that_dies_between_the_copy_and_its_history_loses_no_version(open_shop: Open) -> None:
     killed_at(open_shop, ("after apply",))
 

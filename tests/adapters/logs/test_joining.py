@@ -94,6 +94,7 @@ def insert_and_wait(stand: LogStand) -> None:
 WRITERS, KEYS, SECONDS = 8, 300, 3.0
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("seed", [1])
 def test_any_snapshot_joined_with_the_log_is_the_source_under_eight_writers(stand: LogStand, seed: int) -> None:
     oid = stand.publish("t", "id int PRIMARY KEY, v int NOT NULL, w text")

@@ -80,6 +80,7 @@ def test_a_part_that_comes_without_rows_asks_for_no_comparison(open_shop: Open) 
     shop.assert_equal()
 
 
+@pytest.mark.acceptance
 def test_changes_land_after_the_comparison_from_where_the_log_was_left(open_shop: Open) -> None:
     shop = parted(open_shop)
     before = shop.at()

@@ -166,6 +166,7 @@ VALUES = {
 }
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("kind", VALUES)
 def test_values_are_the_texts_that_spark_makes_of_them(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     values = pa.chunked_array([pa.array(VALUES[kind], required_type(kind))])
@@ -199,6 +200,7 @@ def test_a_batch_that_holds_rows_begins_no_sql(spark: SparkSession, tmp_path: Pa
     ]
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("key", [("id", "day"), ("moment", "amount"), ("note", "raw", "is_new", "local", "few")])
 def test_both_find_the_same_keys_and_cursors_of_what_is_held(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: tuple[str, ...]

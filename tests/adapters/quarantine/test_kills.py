@@ -42,6 +42,7 @@ def test_a_process_that_keeps_rows_is_killed_after(point: str, tmp_path: Path) -
     assert counter.rows() == sorted([*first, *((key, at, seq, how, done) for key, at, _, how, done in kept)])
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("point", [*POINTS[:2], "the vector", *POINTS[2:]])
 def test_a_process_that_resolves_rows_is_killed_after(point: str, tmp_path: Path) -> None:
     counter = Counter(tmp_path)

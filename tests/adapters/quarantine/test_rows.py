@@ -108,6 +108,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     return found
 
 
+@pytest.mark.acceptance
 def test_to_keep_a_few_rows_only_those_with_their_keys_are_hashed_however_many_are_held(
     counter: Counter, work: Work
 ) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 DDL = (
     "id bigint, part string, v double, d decimal(38,10), t timestamp, n timestamp_ntz, day date, b binary, x.`y string"
 )
-EXAMPLES = settings(max_examples=200 if os.environ.get("TESTS") == "all" else 12, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=200 if os.environ.get("TESTS") == "all" else 5, deadline=None, derandomize=True)
 
 PARTS = (None, "a", "é😀", "")
 VALUES = (
@@ -200,6 +200,7 @@ def test_upserts_of_a_table_that_marks_what_is_gone(
             assert sorted(table.read_flagged(), key=repr) == sorted(held.values(), key=repr)
 
 
+@pytest.mark.acceptance
 @EXAMPLES
 @given(st.lists(st.tuples(BATCH, MEDDLING), min_size=1, max_size=8))
 def test_appends_without_a_key_count_equal_rows(steps: list[tuple[list[Row], tuple[str, list[Row]]]]) -> None:
@@ -215,6 +216,7 @@ def test_appends_without_a_key_count_equal_rows(steps: list[tuple[list[Row], tup
             check(table, model)
 
 
+@pytest.mark.acceptance
 @EXAMPLES
 @given(
     st.lists(
@@ -234,6 +236,7 @@ def test_appends_with_a_key_add_versions(steps: list[tuple[list[Row], str]]) -> 
             check(table, model)
 
 
+@pytest.mark.acceptance
 @EXAMPLES
 @given(st.lists(st.tuples(BATCH, st.booleans(), MEDDLING), min_size=1, max_size=6), st.booleans())
 def test_upserts_that_write_along_what_stays(
@@ -276,6 +279,7 @@ def test_upserts_between_what_spark_does(spark: SparkSession, steps: list[tuple[
             assert sorted(told(row.values()) for row in read) == sorted(told(row) for row, _ in model.rows)
 
 
+@pytest.mark.acceptance
 @EXAMPLES
 @given(st.lists(st.tuples(BATCH, MEDDLING), min_size=1, max_size=5), st.booleans())
 def test_overwrites_leave_nothing_of_what_was_there(

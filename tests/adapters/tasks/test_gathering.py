@@ -215,6 +215,7 @@ def _compact_and_die(folder: Path, point: str) -> None:
     Table(folder, DDL, seq=4).compact(How.GATHER)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "point", ["half of the data file", "the data file", "the commit, without its name", "the commit"]
 )

@@ -86,6 +86,7 @@ def assert_alike(by_tasks: KeysByTasks, by_spark: HeldKeys, rows: int) -> None:
     assert sorted(map(repr, here.to_pylist())) == sorted(map(repr, there.to_pylist()))
 
 
+@pytest.mark.acceptance
 @BOTH
 def test_tasks_tell_what_spark_tells(desk: Desk, spec: TableSpec, rows: list[Row]) -> None:
     desk.land(spec, rows)
@@ -94,6 +95,7 @@ def test_tasks_tell_what_spark_tells(desk: Desk, spec: TableSpec, rows: list[Row
     assert_alike(*told(desk, spec), len(rows))
 
 
+@pytest.mark.acceptance
 def test_a_row_that_is_marked_as_gone_has_no_key_there(desk: Desk) -> None:
     spec = replace(NUMBERS, deletes=Deletes(DeleteMode.DIFF, Then.MARK))
     desk.land(spec, NUMBER_ROWS)
@@ -103,6 +105,7 @@ def test_a_row_that_is_marked_as_gone_has_no_key_there(desk: Desk) -> None:
     assert_alike(by_tasks, by_spark, 98)
 
 
+@pytest.mark.acceptance
 def test_the_keys_of_marked_rows_are_told_once_such_rows_are_to_leave(desk: Desk) -> None:
     marking = replace(NUMBERS, deletes=Deletes(DeleteMode.DIFF, Then.MARK))
     desk.land(marking, NUMBER_ROWS)
@@ -117,6 +120,7 @@ def test_the_keys_of_marked_rows_are_told_once_such_rows_are_to_leave(desk: Desk
         assert sorted(found["id"].to_pylist()) == [-300, -293, -286]
 
 
+@pytest.mark.acceptance
 def test_a_key_that_was_read_twice_is_told_once(desk: Desk) -> None:
     desk.land(NUMBERS, NUMBER_ROWS)
     by_tasks, _ = told(desk, NUMBERS)
@@ -126,6 +130,7 @@ def test_a_key_that_was_read_twice_is_told_once(desk: Desk) -> None:
     assert by_tasks.rows(frozenset({"-293"})).to_pylist() == [{"id": -293}]
 
 
+@pytest.mark.acceptance
 def test_a_key_that_spark_alone_has_told_is_found_by_spark(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.land(NUMBERS, NUMBER_ROWS)
     by_tasks, _ = told(desk, NUMBERS)
@@ -140,6 +145,7 @@ def test_a_key_that_spark_alone_has_told_is_found_by_spark(desk: Desk, monkeypat
     assert sorted(row["id"] for row in by_tasks.rows(first | second).to_pylist()) == [-300, -293]
 
 
+@pytest.mark.acceptance
 def test_a_file_of_the_copy_that_is_missing_is_one_sentence(desk: Desk) -> None:
     desk.land(NUMBERS, NUMBER_ROWS)
     for file in Path(desk.path(NUMBERS)).glob("*.parquet"):

@@ -76,6 +76,7 @@ def test_an_upsert_that_replaces_adds_and_takes_away(desk: Desk) -> None:
     assert desk.lake.find(ORDERS, "batch3") is not None
 
 
+@pytest.mark.acceptance
 def test_a_batch_that_tasks_share_is_one_commit(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "LEAST_ROWS", 1)
     monkeypatch.setattr(sharing, "SHARE_ROWS", 1)
@@ -122,6 +123,7 @@ def test_the_vectors_of_one_commit_lie_in_one_file(desk: Desk) -> None:
     assert kernel_rows(desk.spark, desk.path(ORDERS), ("getLong", "getString", "getLong")) == rows
 
 
+@pytest.mark.acceptance
 def test_an_append_a_full_refresh_and_a_position(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 1), (1, "a", 1), (2, None, 2)])
     assert desk.land(EVENTS, [(1, "a", 1), (1, "a", 1), (1, "a", 1), (2, None, 2)]).rows.inserted == 1
@@ -139,6 +141,7 @@ def test_an_append_a_full_refresh_and_a_position(desk: Desk) -> None:
     assert len(loaded.rows(ORDERS)) == 20
 
 
+@pytest.mark.acceptance
 def test_names_that_need_column_mapping(desk: Desk) -> None:
     awkward = table("a `b` bigint, x.y string, Z;9 int, at bigint", key=("a `b`",))
     desk.land(awkward, [(number, "a", 1, number) for number in range(20)])
@@ -198,6 +201,7 @@ def test_what_we_do_not_know_of_a_table_is_sparks_to_write(desk: Desk, statement
     assert commits(desk, ORDERS)[-1] == "Spark: WRITE"
 
 
+@pytest.mark.acceptance
 def test_a_file_that_only_spark_should_read_is_left_to_it_by_the_task(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     (name,) = Path(desk.path(ORDERS)).glob("part-*.parquet")
@@ -237,6 +241,7 @@ def test_another_hand_that_is_first_leaves_nothing_of_us(desk: Desk, monkeypatch
     assert desk.rows(ORDERS) == sorted(FIRST[1:], key=str)
 
 
+@pytest.mark.acceptance
 def test_values_of_every_type_are_read_as_they_were_staged(desk: Desk) -> None:
     spec = table(
         "id bigint, a tinyint, b smallint, c int, d float, e double, f boolean, g string, h binary, i date, j timestamp, k timestamp_ntz, "

@@ -143,6 +143,7 @@ def by_bytes(rows: list[Row]) -> tuple[int, int]:
     return len(rows), sum(byte_hash.row_hashes(columns).tolist())
 
 
+@pytest.mark.acceptance
 def test_spark_computes_the_same(spark: SparkSession, tmp_path: Path) -> None:
     spec = table(f"{DDL}, at bigint")
     desk = Desk(tmp_path / "lake", spark)

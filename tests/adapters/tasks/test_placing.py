@@ -123,6 +123,7 @@ def test_of_a_row_group_of_which_some_rows_are_asked_for_exactly_those_are_hashe
     assert by_bytes.sums(some, 0) == {place: KeySum(1, digest) for place, digest in hashes.items()}
 
 
+@pytest.mark.acceptance
 def test_the_log_tells_where_whole_numbers_lie_and_of_no_other_key(desk: Desk) -> None:
     for spec in (NUMBERS, TEXTS):
         desk.land(spec, ROWS)
@@ -132,12 +133,14 @@ def test_the_log_tells_where_whole_numbers_lie_and_of_no_other_key(desk: Desk) -
         assert rows.bounds() == (KeySpread(102, -300, 1000) if spec is NUMBERS else None)
 
 
+@pytest.mark.acceptance
 def test_no_row_has_no_ends(desk: Desk) -> None:
     desk.land(NUMBERS, ROWS)
     nowhere = Both(desk, NUMBERS, [Window(number(5000), None)])
     assert nowhere.tasks.spread() == nowhere.spark.spread()
 
 
+@pytest.mark.acceptance
 def test_of_versions_the_last_one_counts_which_spark_alone_tells(desk: Desk) -> None:
     spec = replace(NUMBERS, strategy=Strategy.APPEND)
     desk.land(spec, ROWS)
@@ -146,6 +149,7 @@ def test_of_versions_the_last_one_counts_which_spark_alone_tells(desk: Desk) -> 
     both.assert_equal(KeyParts(-1000, 1000), 4)
 
 
+@pytest.mark.acceptance
 def test_where_no_task_can_run_spark_answers(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.land(NUMBERS, ROWS)
     both = Both(desk, NUMBERS, [Window(None, None)])

@@ -30,6 +30,7 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wanted_values, "_RUN_ROWS", 4)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("close", [0, 8])
 @settings(
     deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

@@ -34,6 +34,7 @@ def place(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) 
     return found
 
 
+@pytest.mark.acceptance
 def test_changes_land_in_one_commit_with_their_offsets(place: Place) -> None:
     place.configure(ORDERS)
     topic = place.broker.topics["lab.shop.orders"] = FakeTopic()

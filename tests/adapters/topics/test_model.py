@@ -144,6 +144,7 @@ def play(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert played.shop.copy() == played.rows, seed
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "first", [0, 20, *(pytest.param(each, marks=pytest.mark.acceptance) for each in range(40, 200, 20))]
 )
