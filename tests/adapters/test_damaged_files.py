@@ -9,10 +9,12 @@ import pytest
 
 from incremental_assets.adapters.delta.damaged_files import damaged_file
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing
 from incremental_assets.core.errors import LakeRefused, TargetChanged
 from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import TableId
+from tests.adapters.batches import table
 from tests.adapters.tasks.tables import Table
 
 ORDERS = TableId("shop", "public", "orders")
@@ -64,6 +66,30 @@ def test_a_file_that_is_gone_or_cut_is_named_with_the_cure(
     with pytest.raises(TargetChanged, match=told) as gone, explained(ORDERS, str(lake)):
         raise ValueError("some words of a library")
     assert f"gone ({file})" in str(gone.value)
+
+
+@pytest.mark.parametrize("which", [data_file, vector_file])
+def test_a_sync_sees_before_it_writes_that_a_file_of_its_copy_is_gone_or_cut(
+    tmp_path: Path, which: Callable[[Path], Path]
+) -> None:
+    path = table_path(str(tmp_path), ORDERS)
+    made(tmp_path, path)
+    spec, lake = table("id bigint, note string, at bigint"), DeltaLake(str(tmp_path), pytest.fail)
+
+    def lacks() -> str:
+        target = lake.inspect(spec, None)
+        assert target is not None
+        return target.lacks
+
+    assert lacks() == ""
+    file = which(Path(path))
+    kept = file.read_bytes()
+    file.write_bytes(kept[:-1])
+    assert lacks().startswith(f"a file of the copy is cut ({file} has ")
+    file.unlink()
+    assert lacks() == f"a file of the copy is gone ({file}), and its rows with it"
+    file.write_bytes(kept)
+    assert lacks() == ""
 
 
 def test_a_full_disk_is_no_damaged_file_and_a_fault_of_ours_stays_one(tmp_path: Path) -> None:

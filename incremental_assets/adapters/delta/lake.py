@@ -17,6 +17,7 @@ from incremental_assets.adapters.delta.beside import is_quarantine_whole, lackin
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
+from incremental_assets.adapters.delta.damaged_files import lost_file
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
@@ -85,7 +86,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             _foreign(log, newest, since),
             log.landed(),
             log.columns(),
-            lacking(self._lake, spec, log),
+            lacking(self._lake, spec, log) or lost_file(self._lake, spec.id),
         )
 
     def last_commit(self, spec: TableSpec) -> LastCommit | None:

@@ -57,7 +57,7 @@ class Target:
     columns: tuple[TargetColumn, ...] = ()
     """Its columns, those that syncs add included."""
     lacks: str = ""
-    """What lies beside it and is gone or older than its newest commit says, as the first words of a sentence; empty where nothing is."""
+    """A file of it that is gone or cut, or what lies beside it and is gone or older than its newest commit says, as the first words of a sentence; empty where nothing is."""
 
     @property
     def as_left(self) -> AsLeft:
