@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import KafkaException
 
+from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.planning.plan import Mode
-from tests.adapters.topics.server import KafkaServer
+from tests.adapters.topics.server import KafkaServer, kafka_server
 from tests.conformance.scenario import of_topic
 from tests.conformance.topic_stand import TopicStand
+from tests.waiting import until
 
-
-@pytest.fixture
-def away(topics: TopicStand, kafka: KafkaServer) -> Iterator[TopicStand]:
-    """The broker goes after the first sync, and is there again in the end."""
-    topics.put(topics.change("c", 1, "new"))
-    topics.land()
-    topics.put(topics.change("u", 1, "paid"))
-    kafka.stop()
-    yield topics
-    kafka.start()
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @of_topic(
@@ -29,13 +24,18 @@ def away(topics: TopicStand, kafka: KafkaServer) -> Iterator[TopicStand]:
     "the broker is down",
     holds="the sync ends in one sentence that names the source; once it is there again the next one lands all",
 )
-def test_a_broker_that_is_down(away: TopicStand, kafka: KafkaServer) -> None:
-    assert "shop: the cluster does not answer" in away.refused()
-    away.assert_copy((1, "new", None))
-    kafka.start()
-    away.land()
-    away.assert_copy((1, "paid", None))
-    kafka.stop()
+def test_a_broker_that_is_down(tmp_path: Path, spark: SparkSession) -> None:
+    with kafka_server(tmp_path) as server:
+        topics = TopicStand.open(server, tmp_path, spark)
+        topics.put(topics.change("c", 1, "new"))
+        topics.land()
+        topics.put(topics.change("u", 1, "paid"))
+        server.stop()
+        assert "shop: the cluster does not answer" in topics.refused()
+        topics.assert_copy((1, "new", None))
+        server.start()
+        until(lambda: _lands(topics))
+        topics.assert_copy((1, "paid", None))
 
 
 @of_topic(
@@ -83,9 +83,7 @@ def test_a_topic_that_is_made_anew(topics: TopicStand, kafka: KafkaServer, recor
     topics.put(*[topics.change("c", row, "new") for row in range(5)])
     topics.land()
     kafka.remove(topics.topic)
-    until = time.monotonic() + 30
-    while _is_there(topics) and time.monotonic() < until:
-        time.sleep(0.2)
+    until(lambda: not _is_there(topics))
     kafka.make(topics.topic, 3)
     topics.put(*[topics.change("c", row, "other") for row in range(records)])
     assert "was made anew since it was read" in topics.refused()
@@ -94,12 +92,20 @@ def test_a_topic_that_is_made_anew(topics: TopicStand, kafka: KafkaServer, recor
     topics.assert_copy(*[(row, "other", None) for row in range(records)])
 
 
-def _is_there(topics: TopicStand) -> bool:
+def _lands(topics: TopicStand) -> bool:
+    """A broker that has just begun refuses questions for a while."""
     try:
-        topics.ends()
-    except Exception:  # noqa: BLE001 - of the client, which has many words for it
+        topics.land()
+    except SourceUnreachable:
         return False
     return True
+
+
+def _is_there(topics: TopicStand) -> bool:
+    try:
+        return bool(topics.ends())
+    except KafkaException:
+        return False
 
 
 @of_topic(

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status, SyncReport
 from tests.adapters.topics.broker import as_bytes, envelope
 from tests.adapters.topics.place import Place
 from tests.adapters.topics.server import KafkaServer
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,9 +73,7 @@ class TopicStand:
         self.server.put(self.topic, records, commit=commit)
         # A broker writes the mark of a transaction a moment after it has said that it is over.
         marks = 0 if commit is None else 1
-        until = time.monotonic() + _SECONDS
-        while sum(self.ends()) < sum(before) + len(records) + marks and time.monotonic() < until:
-            time.sleep(0.1)
+        until(lambda: sum(self.ends()) >= sum(before) + len(records) + marks)
 
     def ends(self) -> tuple[int, ...]:
         """Behind the last record of each partition."""
@@ -100,9 +100,11 @@ class TopicStand:
 
     def refused(self, mode: Mode = Mode.SYNC) -> str:
         """What a sync says that cannot."""
-        report = self.place.sync(mode=mode)
-        assert report.error is not None, report
-        return str(report.error)
+        try:
+            report = self.place.sync(mode=mode)
+        except IncrementalAssetsError as error:
+            return str(error)
+        raise AssertionError(report)
 
     def copy(self) -> list[Row]:
         """Its rows, by their ids."""
