@@ -138,6 +138,23 @@ def status(config: Path | None, select: tuple[str, ...], offline: bool, **_: Any
 
 @commands.command()
 @everywhere
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Serve them there until Ctrl-C; without it they are printed once."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to serve them on.")
+def metrics(config: Path | None, port: int | None, host: str, **_: Any) -> Answer:
+    """What the checkpoint database knows, for Prometheus.
+
+    Asks no source and starts no Spark: a scrape costs a few light queries. There is no authentication, so that it stays on 127.0.0.1
+    unless you choose another address.
+    """
+    from incremental_assets.cli.commands import metrics as command
+
+    return command.run(config, host, port)
+
+
+@commands.command()
+@everywhere
 @select
 def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     """Which windows have landed, and does Dagster say the same?

@@ -5,7 +5,7 @@ failed run too, and would never run it again; the checkpoint table knows what ha
 """
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -23,6 +23,7 @@ from dagster import (
 
 from incremental_assets.core.config.resolve import gone
 from incremental_assets.core.errors import IncrementalAssetsError, sentence
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.preview.pending import Blocked, Pending, new_keys, partition_keys
@@ -88,6 +89,7 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
         specs = [spec for spec in resolved.specs if spec.id in defined]
         seen = look(view.config, specs, runtime, memory, now)
     except IncrementalAssetsError as error:
+        _keep(runtime, view, None)
         failed = memory.failed(str(error), view.config.every, now)
         return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write()), True
     new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
@@ -100,6 +102,9 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
         *(Blocked(problem.table, str(problem.error)) for problem in resolved.problems),
         *(Blocked(table, str(gone(table))) for table in sorted(defined - met)),
     )
+    if seen.look is not None:
+        not_seen = {*(each.table for each in stopped), *(spec.id for spec in resolved.specs if spec.id not in defined)}
+        _keep(runtime, view, replace(seen.look, behind=seen.look.behind | not_seen))
     for said in shown:
         context.log.info("%s", said)
     if requests:
@@ -114,6 +119,12 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
         asset_events=[evaluation(verdict) for verdict in seen.verdicts],
     )
     return result, bool(requests or dynamic or seen.verdicts)
+
+
+def _keep(runtime: Opened, view: View, look: Look | None) -> None:
+    """For those who watch; a tick does without."""
+    with suppress(IncrementalAssetsError):
+        runtime.checkpoints.record_look(view.name, look)
 
 
 def _announced(

@@ -6,15 +6,18 @@ The memory is disposable: it holds what was requested and reported, never what h
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from incremental_assets.core.captures.capture import Observation
+from incremental_assets.core.captures.log.observation import kept_by
 from incremental_assets.core.checks.verdict import freshness_of
 from incremental_assets.core.config.settings import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
@@ -25,7 +28,7 @@ from incremental_assets.core.ports import Probe
 from incremental_assets.core.preview.pending import Blocked, Pending, located, look_over
 from incremental_assets.core.syncing.delay import delay
 from incremental_assets.core.syncing.foreign_changes import look_for
-from incremental_assets.core.syncing.idle import keep
+from incremental_assets.core.syncing.idle import IdleTable, keep
 from incremental_assets.defs.opened import Opened
 
 VERSION = 1
@@ -105,11 +108,13 @@ class Tick:
     verdicts: tuple[Verdict, ...] = ()
     positions: Mapping[TableId, Checkpoint] = field(default_factory=dict)
     """What has landed, by the checkpoint table."""
+    look: Look | None = None
+    """What there is to keep of it; None where there was no table to look at."""
 
 
 def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memory: Memory, now: datetime) -> Tick:
     """One look at all tables of a source. Raises SourceUnreachable, SourceRefused."""
-    positions = runtime.checkpoints.positions()
+    begun, positions = time.monotonic(), runtime.checkpoints.positions()
     looks = [ObserveRequest(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
     probe = runtime.probe(source.name)
     observations = probe.observe(looks)
@@ -130,7 +135,21 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
         stopped=stopped,
         verdicts=verdicts_told,
         positions=positions,
+        look=_kept(moved, stopped, still, observations, time.monotonic() - begun) if specs else None,
     )
+
+
+def _kept(
+    moved: Sequence[Pending],
+    stopped: Sequence[Blocked],
+    still: Sequence[IdleTable],
+    observations: Sequence[Observation],
+    seconds: float,
+) -> Look:
+    """What the checkpoint database keeps of a look. Of a table that is looked at in intervals it says nothing in between."""
+    not_now = {each.spec.id for each in still if each.found.next_look is not None}
+    behind = {*(each.spec.id for each in moved), *(each.table for each in stopped), *not_now}
+    return Look(frozenset(behind), seconds, observations[0].bound.since, kept_by(observations))
 
 
 def _copies(

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import Busy, LeaseLost
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
@@ -36,6 +37,7 @@ class Memory:
     events: list[Event] = field(default_factory=list)
     leases: dict[TableId, Held] = field(default_factory=dict)
     verified: dict[TableId, Verified] = field(default_factory=dict)
+    looks: dict[str, Look | None] = field(default_factory=dict)
     clock: float = 0.0
     gone: set[str] = field(default_factory=set)
 
@@ -120,6 +122,10 @@ class FakeCheckpoints:
             elif each.event is not None:
                 self.memory.events.append(each.event)
         return others
+
+    def record_look(self, source: str, look: Look | None) -> None:
+        """The last one counts."""
+        self.memory.looks[source] = look
 
     def last_event(self, table: TableId) -> int:
         """Events are numbered over all tables."""

@@ -1,4 +1,4 @@
-"""Where every table stands, in one transaction: its position, the times of its last events, lease, verification and change of columns."""
+"""Where every table stands, in one transaction: its position, the times of its last events, the last look, lease, verification and change of columns."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, func, se
 
 from incremental_assets.adapters.checkpoints.changes import change_of, latest_changes
 from incremental_assets.adapters.checkpoints.database import Database
+from incremental_assets.adapters.checkpoints.looks import all_looks
 from incremental_assets.adapters.checkpoints.positions import all_positions
 from incremental_assets.adapters.checkpoints.tables import checkpoints, heartbeats, same_table, table_of, verifications
 from incremental_assets.adapters.checkpoints.verifications import verified_of
 from incremental_assets.adapters.process import ProcessIdentity
+from incremental_assets.core.model.look import Looked
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.operations.standing import Holder, Standing, Unfinished
+from incremental_assets.core.operations.standing import Holder, Standing, Unfinished, in_step
 from incremental_assets.core.planning.events import FINISHED_KINDS, EventKind
 from incremental_assets.core.planning.plan import Mode
 
@@ -34,27 +36,27 @@ def all_standings(connection: Connection, database: Database) -> dict[TableId, S
     verified = {table_of(row): (verified_of(row), row.verified_at) for row in connection.execute(select(verifications))}
     changed = {table_of(row): (row.at, change_of(row)) for row in connection.execute(latest_changes())}
     marks = {table_of(row): row for row in connection.execute(_marks())}
+    looked = all_looks(connection)
     times = _times(connection, {wanted for mark in marks.values() for wanted in _wanted(mark) if wanted})
     found = {}
     for table, holder in holders.items():
+        if table not in positions:
+            found[table] = Standing(table, holder=holder)
+            continue
         mark, (known, known_at) = marks[table], verified.get(table, (None, None))
-        ended, landed, failed, synced = (times.get(wanted, (None, None)) for wanted in _wanted(mark))
-        found[table] = (
-            Standing(
-                table=table,
-                position=positions[table],
-                ended_at=ended[1],
-                landed_at=landed[1],
-                failed_at=failed[1],
-                in_step_at=synced[0],
-                holder=holder,
-                verified=known,
-                verified_at=known_at,
-                changed=changed.get(table),
-                unfinished=_unfinished(mark, holder),
-            )
-            if table in positions
-            else Standing(table, holder=holder)
+        ended, landed, failed, synced, put_back = (times.get(wanted, (None, None)) for wanted in _wanted(mark))
+        found[table] = Standing(
+            table=table,
+            position=positions[table],
+            ended_at=ended[1],
+            landed_at=landed[1],
+            failed_at=failed[1],
+            in_step_at=in_step(looked.get(table.source, Looked()).in_step(table), synced[0], put_back[1]),
+            holder=holder,
+            verified=known,
+            verified_at=known_at,
+            changed=changed.get(table),
+            unfinished=_unfinished(mark, holder),
         )
     return found
 
@@ -88,13 +90,12 @@ def _newest(kind: EventKind, *conditions: ColumnElement[bool]) -> ScalarSelect[i
     return select(func.max(c.event_id)).where(*mine, *conditions).correlate(heartbeats).scalar_subquery()
 
 
-def _wanted(mark: Any) -> tuple[int, int, int, int]:
-    """The events that say when a sync ended, landed, failed, and began that read on to the end; 0 where there is none."""
-    ended = _latest(mark, *FINISHED_KINDS)
+def _wanted(mark: Any) -> tuple[int, int, int, int, int]:
+    """The events that say when a sync ended, landed, failed, and began that read on to the end, and when the copy was put back; 0 where there is none."""
     synced = max(mark.synced_id or 0, mark.stood_id or 0)
-    # What came back, or was found in the lake, is not what the source had when a sync before it began.
     put_back = max(_latest(mark, EventKind.RESET, EventKind.REBUILT), mark.rolled_back_id or 0)
-    return ended, mark.landed_id or 0, mark.failed_id or 0, synced if synced > put_back else 0
+    ended = _latest(mark, *FINISHED_KINDS)
+    return ended, mark.landed_id or 0, mark.failed_id or 0, synced if synced > put_back else 0, put_back
 
 
 def _latest(mark: Any, *kinds: EventKind) -> int:

@@ -29,6 +29,8 @@ from incremental_assets.adapters.checkpoints.events import (
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.installation import installation_of
 from incremental_assets.adapters.checkpoints.leases import Leases, Pace
+from incremental_assets.adapters.checkpoints.ledger import Ledger
+from incremental_assets.adapters.checkpoints.looks import all_looks, record_look
 from incremental_assets.adapters.checkpoints.positions import (
     all_positions,
     ended_at,
@@ -42,6 +44,7 @@ from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats
 from incremental_assets.adapters.checkpoints.verifications import after_landing, known_of, remember, verified_of
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.installation import Installation
+from incremental_assets.core.model.look import Look, Looked
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.operations.standing import Standing
@@ -133,6 +136,11 @@ class SqlCheckpoints:
                 thin_out(connection, self._database, self._keep_idle, [event.table for event in events])
         return others
 
+    def record_look(self, source: str, look: Look | None) -> None:
+        """Keep what a look at a source came to, in place of the one before; None: the source did not answer."""
+        with self._database.transaction(writes=True) as connection:
+            record_look(connection, self._database, source, look)
+
     def last_event(self, table: TableId) -> int:
         """The number of its last event; 0 if there is none."""
         newest = self._read(latest(table, 1))
@@ -173,6 +181,17 @@ class SqlCheckpoints:
             return {}
         with self._database.transaction() as connection:
             return all_standings(connection, self._database)
+
+    def looks(self) -> dict[str, Looked]:
+        """What is kept of the looks at every source."""
+        if not self._database.exists:
+            return {}
+        with self._database.transaction() as connection:
+            return all_looks(connection)
+
+    def ledger(self) -> Ledger:
+        """For those who watch it."""
+        return Ledger(self._database)
 
     # --- the catalogue last seen ------------------------------------------------------------------
 

@@ -140,6 +140,17 @@ verifications = Table(
     Column("drifted", Text),
 )
 
+looks = Table(
+    "looks",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("looked_at", Instant),
+    Column("failed_at", Instant),
+    Column("held_back_since", Instant),
+    Column("kept_bytes", BigInteger),
+    Column("behind", Text),
+)
+
 installation = Table(
     "installation", metadata, Column("only", Integer, primary_key=True), Column("id", Text, nullable=False)
 )

@@ -13,7 +13,7 @@ from types import FrameType
 
 from incremental_assets.adapters.fork_server.channel import COMMAND, Request, address, fingerprint, peer, private, send
 
-_ALONE = frozenset({"engine", "dev", "demo"})
+_ALONE = frozenset({"engine", "dev", "demo", "metrics"})
 """Commands that start servers or are about the engine itself: nothing of theirs is ready."""
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 ACCEPTED, REFUSED, ENDED = "forked", "stale", "ended"

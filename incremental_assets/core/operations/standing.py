@@ -53,7 +53,7 @@ class Standing:
     failed_at: datetime | None = None
     """When a sync last failed or was refused, whatever has happened since."""
     in_step_at: datetime | None = None
-    """The copy had all that had settled in the source at this moment: when the last sync began that read on to the end."""
+    """The copy had all that had settled in the source at this moment: when the last sync began that read on to the end, or the last look that found nothing."""
     holder: Holder | None = None
     verified: Verified | None = None
     """None until a check has recorded something."""
@@ -71,3 +71,9 @@ class Standing:
         if self.unfinished is Unfinished.INTERRUPTED or (self.verified is not None and self.verified.drift):
             return Health.WARN
         return None if report is None else Health.OK
+
+
+def in_step(looked: datetime | None, synced: datetime | None, put_back: datetime | None) -> datetime | None:
+    """When a copy had all that had settled: the last look that saw it so, unless it was put back since, or the last sync, whichever is later."""
+    by_look = looked if looked is None or put_back is None or looked > put_back else None
+    return max((each for each in (by_look, synced) if each is not None), default=None)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from incremental_assets.core.errors import Busy
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
@@ -45,6 +46,9 @@ class Checkpoints(Protocol):
 
         Gives those of which nothing was recorded: the error where another run holds the table, None where it has moved on since.
         """
+
+    def record_look(self, source: str, look: Look | None) -> None:
+        """Keep what a look at a source came to, in place of the one before; None: the source did not answer."""
 
     def last_event(self, table: TableId) -> int:
         """The number of its last event; 0 if there is none."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.errors import IncrementalAssetsError
 
@@ -49,3 +51,9 @@ class LogObservation(DatabaseObservation):
     def elsewhere(self) -> Self:
         """Nothing in it depends on a position."""
         return self
+
+
+def kept_by(observations: Iterable[Observation]) -> int | None:
+    """How much of its log a source keeps for us, as far as these tell."""
+    seen = (each.log for each in observations if isinstance(each, LogObservation))
+    return max((each.kept_bytes for each in seen if each is not None), default=None)

@@ -1,0 +1,42 @@
+"""The metrics of a configuration as text, made anew only when the checkpoint database has changed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from incremental_assets.cli.selection import remembered
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.operations.exposition import text_of
+from incremental_assets.core.operations.metrics import Watched, families
+
+if TYPE_CHECKING:
+    from incremental_assets.resources.runtime import Runtime
+
+
+class Exporter:
+    """One for all who scrape, each of whom waits for the one before."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime, self._lock = runtime, threading.Lock()
+        self._ledger = runtime.checkpoints.ledger()
+        self._version = version("incremental-assets")
+        self._revision: object = self
+        self._text = ""
+
+    def text(self) -> str:
+        """What is known now. Raises CheckpointsUnreachable and its kin."""
+        with self._lock:
+            revision = self._ledger.revision()
+            if revision != self._revision:
+                self._text = text_of(families(self._ledger.read(), self._watched(), self._version))
+                self._revision = revision
+            return self._text
+
+    def _watched(self) -> Sequence[Watched]:
+        """The tables of the file, and of the catalogue last seen."""
+        configuration, found = self._runtime.configuration, remembered(self._runtime, ())
+        terms = {table: terms_of(configuration.source(table.source), table) for table in sorted(found.tables)}
+        return [Watched(table, each.strategy, each.freshness) for table, each in terms.items()]
