@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from incremental_assets.adapters.databases.postgresql import pinned
+from incremental_assets.adapters.databases.postgresql import asked, connect, greeting, pinned
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.errors import SourceRefused
@@ -143,8 +143,8 @@ def test_nothing_is_read_where_damaged_pages_would_be_passed_over(source: Source
         (part, *_) = parts.parts(plan, numbers) or ()
         with pytest.raises(SourceRefused, match=setting):
             list(part.batches())
-    asked = source.open(READER)
-    for question in (asked.bound, asked.catalogue, lambda: asked.snapshot(plan).__enter__()):
+    probe = source.open(READER)
+    for question in (probe.bound, probe.catalogue, lambda: probe.snapshot(plan).__enter__()):
         with pytest.raises(SourceRefused, match=rf'{setting} is on, .* ALTER ROLE "{READER}" SET {setting} = off'):
             question()
 
@@ -158,8 +158,30 @@ def test_every_parameter_that_a_session_may_have_of_its_own_has_a_verdict(source
         if line.startswith("|")
         for name in re.findall(r"`([^`]+)`", line.split("|")[1])
     }
-    with source.connect() as asked:
-        found = asked.execute(
+    with source.connect() as connection:
+        found = connection.execute(
             "SELECT name FROM pg_settings WHERE context NOT IN ('internal', 'postmaster', 'sighup')"
         ).fetchall()
     assert [name for (name,) in found if not any(fnmatchcase(name.lower(), each.lower()) for each in told)] == []
+
+
+def test_a_limit_of_a_role_that_is_over_before_our_own_is_set_ends_nothing(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.execute(*KINDS)
+    before = answers(source)
+    name = f'{READER} IN DATABASE "{source.database}"'
+    for setting in ("statement_timeout", "idle_in_transaction_session_timeout"):
+        source.execute(f"ALTER ROLE {name} SET {setting} = '500ms'")
+    slow = "pg_catalog.pg_sleep(0.6)"
+    really = pinned.pin
+    for module in (asked, connect):
+        monkeypatch.setattr(module, "pin", lambda limits: f"{really(limits)}, {slow}")
+    monkeypatch.setattr(greeting, "MAY_MARK", f"{greeting.MAY_MARK} AND {slow} IS NOT NULL")
+    probe = source.open(READER)
+    spec = source.spec("kinds", Cursor("id", CursorType.INTEGER), key=("id",), key_enforced=True)
+    plan = planned(probe, spec)
+    with probe.snapshot(plan) as numbers:
+        parts = dialect_of("postgresql").reader(source.address(READER)).parts(plan, numbers) or ()
+        rows = [row for part in parts for table in part.batches() for row in table.to_pylist()]
+    assert rows == before["kinds"]

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import pq
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.postgresql.pinned import END, UNDO, Limits, Terms, pin
+from incremental_assets.adapters.databases.postgresql.pinned import END, UNDO, Limits, Terms, deadline, pin
 from incremental_assets.adapters.databases.postgresql.pipeline import Rows, Statement, together
 from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.databases.postgresql.sql import identifier
@@ -74,11 +74,14 @@ class Asked:
             with psycopg.RawCursor(self.connection) as held:
                 held.execute(sql.encode(), values or None)
                 return Answer(held.fetchall() if held.description is not None else [])
-        return self._asked([(_ALONE, ()), (pin(self._limits), ()), (sql, values or ()), (END, ())])
+        return self._asked([*self._begun(_ALONE), (sql, values or ()), (END, ())])
 
     def begin(self, sql: str) -> Answer:
         """Begin a transaction whose every statement sees the same snapshot, and ask the first; it is held until its end."""
-        return self._asked([(_SNAPSHOT, ()), (pin(self._limits), ()), (sql, ())])
+        return self._asked([*self._begun(_SNAPSHOT), (sql, ())])
+
+    def _begun(self, begin: str) -> tuple[Statement, ...]:
+        return (begin, ()), (deadline(self._limits.statement_timeout), ()), (pin(self._limits), ())
 
     def end(self) -> None:
         """End the transaction that is held."""
@@ -97,7 +100,7 @@ class Asked:
 
     def _asked(self, statements: Sequence[Statement]) -> Answer:
         try:
-            _, (terms,), answer, *_ = together(self.connection, statements)
+            _, _, (terms,), answer, *_ = together(self.connection, statements)
             self._terms = trusted(Terms.of(terms), self._terms, self._address)
         except BaseException:
             self.clear()

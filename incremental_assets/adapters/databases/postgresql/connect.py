@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.greeting import OLDEST_VERSION
-from incremental_assets.adapters.databases.postgresql.pinned import Limits, pin
+from incremental_assets.adapters.databases.postgresql.pinned import Limits, deadline, pin
 
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")
 
@@ -18,13 +18,17 @@ _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")
 def session_init(snapshot_id: str | None, limits: Limits) -> str:
     """What a parallel reader of Spark's runs first in its transaction: the shared snapshot, which must come before any query, then what it reads by."""
     if snapshot_id is None:
-        return f"SET TRANSACTION READ ONLY; {pin(limits)}"
-    return f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; {_shared(snapshot_id)}; {pin(limits)}"
+        return f"SET TRANSACTION READ ONLY; {_pinned(limits)}"
+    return f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; {_shared(snapshot_id)}; {_pinned(limits)}"
 
 
-def import_snapshot(snapshot_id: str) -> str:
+def import_snapshot(snapshot_id: str, limits: Limits) -> str:
     """What a session of our own driver runs to see what the snapshot shows, until its transaction ends."""
-    return f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {_shared(snapshot_id)}"
+    return f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {_shared(snapshot_id)}; {_pinned(limits)}"
+
+
+def _pinned(limits: Limits) -> str:
+    return f"{deadline(limits.statement_timeout)}; {pin(limits)}"
 
 
 def _shared(snapshot_id: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.postgresql.pinned import END, MAY_MARK
+from incremental_assets.adapters.databases.postgresql.pinned import END, MAY_MARK, deadline
 from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.core.errors import SourceRefused
 
@@ -21,9 +21,11 @@ OTHER_ENCODING = (
     "have it pass on client_encoding, or give the address of the server itself"
 )
 
+_IDLE = "SET LOCAL idle_in_transaction_session_timeout = 0"
+
 
 def greet(driver: Patient, address: Address) -> None:
-    """Find out what answers, by a transaction that sets nothing. Raises SourceRefused where it cannot serve us."""
+    """Find out what answers, by a transaction that sets nothing but its own deadlines. Raises SourceRefused where it cannot serve us."""
     place = f"{address.host}:{address.port}"
     if driver.info.server_version < OLDEST_VERSION:
         raise SourceRefused(f"{place}: {TOO_OLD.format(driver.info.parameter_status('server_version'))}")
@@ -32,7 +34,10 @@ def greet(driver: Patient, address: Address) -> None:
         raise SourceRefused(f"{place}: {OTHER_ENCODING.format(encoding)}")
     with psycopg.RawCursor(driver) as asked:
         try:
-            asked.execute("BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY")
+            # A message of its own, behind which a pooler says what it is. A role's limit may be of milliseconds.
+            asked.execute(
+                f"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY; {deadline(address.statement_timeout)}; {_IDLE}"
+            )
         except psycopg.errors.ProtocolViolation as error:
             # Pooled by statements, it ends the connection of a client that begins a transaction.
             if "statement pooling" not in str(error):

@@ -99,6 +99,11 @@ class Terms:
         return self.server == before.server or (self.is_replica and before.is_replica)
 
 
+def deadline(timeout: timedelta | None) -> str:
+    """Before `pin`, in a statement of its own that looks nothing up: a role's own limit of some milliseconds may be over within the SELECT."""
+    return f"SET LOCAL statement_timeout = {_milliseconds(timeout)}"
+
+
 @lru_cache(maxsize=64)
 def pin(limits: Limits) -> str:
     """The one SELECT that sets it all until the end of the transaction. Every name is that of the catalogue, whatever the path is before."""
@@ -115,7 +120,6 @@ def pin(limits: Limits) -> str:
         "session_user, current_user, "
         f"{damaged}, "
         "pg_catalog.to_char(pg_catalog.pg_postmaster_start_time(), 'YYYY-MM-DD HH24:MI:SS.US'), pg_catalog.pg_is_in_recovery(), "
-        f"pg_catalog.set_config('statement_timeout', '{_milliseconds(limits.statement_timeout)}', true), "
         f"(SELECT pg_catalog.count(pg_catalog.set_config(s.name, NULL, true)) FROM pg_catalog.unnest({_array(_OWN)}) AS s (name)), "
         f"CASE WHEN {_WHERE_IT_CAN} THEN pg_catalog.set_config('client_connection_check_interval', '5s', true) END{mark}"
     )

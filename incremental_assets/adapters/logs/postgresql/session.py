@@ -13,6 +13,7 @@ from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.connect import driver_arguments
 from incremental_assets.adapters.databases.postgresql.errors import explain
 from incremental_assets.adapters.databases.postgresql.greeting import greet
+from incremental_assets.adapters.databases.postgresql.pinned import deadline
 from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.adapters.databases.sentences import place_of
@@ -40,7 +41,7 @@ def without_limit(asked: Asked) -> Iterator[None]:
     with asked.held():
         patience, asked.connection.patience = asked.connection.patience, None
         try:
-            asked.execute("SET LOCAL statement_timeout = 0")
+            asked.execute(deadline(None))
             yield
         finally:
             asked.connection.patience = patience

@@ -21,7 +21,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql import connect
 from incremental_assets.adapters.databases.postgresql.asked import trusted
 from incremental_assets.adapters.databases.postgresql.errors import copying_explained
-from incremental_assets.adapters.databases.postgresql.pinned import END, Limits, Terms, pin
+from incremental_assets.adapters.databases.postgresql.pinned import END, Limits, Terms
 from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
@@ -87,8 +87,8 @@ class CopyPart:
         try:
             connection.autocommit = True
             # One statement reads it all, however long that takes; a server that falls silent is noticed by the patience.
-            pinned = pin(Limits(None, marked=self.marked))
-            begun = connection.execute(f"{connect.import_snapshot(self.snapshot_id)}; {pinned}".encode())
+            limits = Limits(None, marked=self.marked)
+            begun = connection.execute(connect.import_snapshot(self.snapshot_id, limits).encode())
             while begun.nextset():
                 """The answer to the last of the message."""
             trusted(Terms.of(begun.fetchone() or ()), None, self.address)

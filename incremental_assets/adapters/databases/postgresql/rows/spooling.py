@@ -11,6 +11,7 @@ from types import TracebackType
 from incremental_assets.adapters.databases.dialect import Address, Numbers
 from incremental_assets.adapters.databases.jdbc import bytes_of
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.pinned import deadline
 from incremental_assets.adapters.databases.postgresql.rows.copy_part import CopyPart
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
 from incremental_assets.adapters.databases.spooled_rows import arrow_schema, spool
@@ -53,7 +54,7 @@ class Spooling:
         folder = Path(tempfile.mkdtemp(prefix="rows-", dir=scratch_folder()))
         try:
             # One statement reads it all, however long that takes.
-            asked.execute("SET LOCAL statement_timeout = 0")
+            asked.execute(deadline(None))
             schema = arrow_schema(spec)
             with spool(folder / "rows.parquet", schema) as writer:
                 for rows in part.copied(asked.connection):
