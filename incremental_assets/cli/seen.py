@@ -176,5 +176,6 @@ def _cursor(table: TableSpec | TableConfig) -> str | None:
 
 
 def _lag(position: Checkpoint | None, lag: float | None) -> float | None:
-    """How far a table lags. Of one that never landed it is known only where a row waits: 0 would say that every row has landed."""
-    return lag or None if position is None or position.state is None else lag
+    """How far a table lags. Of one at which no sync has looked, ever or since a reset, it is known only where a row waits: 0 would say that every row has landed."""
+    state = position.state if position else None
+    return lag if state is not None and state.is_synced else lag or None

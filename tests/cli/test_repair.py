@@ -61,6 +61,12 @@ def test_without_a_check_and_without_drift_nothing_is_touched(call: Call, synced
     assert synced.world.lake.tables[ORDERS].version == version
 
 
+def test_a_table_of_which_nothing_has_landed_is_said_not_to_have_been_repaired(call: Call) -> None:
+    said, document = call("repair", "--select", "public.*"), call("repair", "--select", "public.*", "--json")
+    assert "nothing to repair; of 2 tables nothing has landed yet" in said.out
+    assert {entry["reason"] for entry in document.tables.values()} == {"nothing has landed yet"}
+
+
 def test_tables_have_to_be_named(call: Call, synced: Outside) -> None:
     said = call("repair")
     assert said.code == 2

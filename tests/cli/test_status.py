@@ -15,7 +15,7 @@ from incremental_assets.core.planning.events import Event, EventKind
 from tests.cli.conftest import CONFIG, Call, Outside
 from tests.fakes import SimulatedDatabase, World
 from tests.fakes.delta_table import LogEntry
-from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order
+from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, monday, order
 
 STATUS = {
     "source", "table", "strategy", "cursor", "watermark", "lag_seconds", "provisional_rows", "last_run", "last_status", "guarantee",
@@ -395,6 +395,27 @@ def test_the_lag_of_a_table_that_is_not_due_is_not_known(call: Call, synced: Out
     assert countries["lag_seconds"] is None
     assert countries["next_look"].startswith("2024-01-30T09:1")
     assert call("status", "--json").tables["public.orders"]["next_look"] is None
+
+
+@pytest.mark.parametrize("alone", ["a reset", "a backfill"])
+def test_what_no_sync_has_looked_at_lags_by_nothing_and_is_not_said_to_be_fresh(
+    call: Call, outside: Outside, alone: str
+) -> None:
+    monday(outside.world.database).abort()
+    if alone == "a reset":
+        assert call("sync").code == 0
+        assert call("reset", "--select", "*", "--yes").code == 0
+    else:
+        words = ("backfill", "--select", "public.orders", "--from", "2023-11-01", "--to", "2023-12-01")
+        assert call(*words).code == 0
+    order(outside.world.database, "alan", outside.world.database.stamp())
+    outside.world.pass_time(86_400)
+    said, status = call("check", "--json"), call("status", "--json").tables
+    fresh = next(each for each in said.document["checks"] if each["check"] == "freshness")
+    assert (fresh["checked"], fresh["passed"], call("check", "--strict").code) == (False, False, 1)
+    assert "no sync has looked for what waits since a reset, or before a first one" in fresh["detail"]
+    assert status["public.orders"]["lag_seconds"] != 0
+    assert status["public.countries"]["lag_seconds"] is None
 
 
 def test_a_row_that_cannot_land_is_told_until_it_has_landed(call: Call, synced: Outside) -> None:

@@ -15,6 +15,7 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.cures import read_again
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, has_weeks
+from incremental_assets.core.words import agreeing, counted
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime
@@ -40,14 +41,18 @@ def answer(found: Sequence[Coverage]) -> Answer:
     )
     notes = [note for each in found for note in _notes(each)]
     refused = [exit_code_of(each.refused) for each in found if each.refused]
-    good = sum(each.agrees for each in found)
-    summary = Note(
-        f"{good} of {len(found)} tables are covered up to their watermark", "strong" if good == len(found) else "bad"
-    )
-    shown: tuple[Shown, ...] = (grid, *notes, summary)
-    return Answer(
-        {"tables": [_entry(each) for each in found]}, shown, worst([DONE if good == len(found) else FAILED, *refused])
-    )
+    shown: tuple[Shown, ...] = (grid, *notes, _summary(found))
+    is_good = all(each.agrees for each in found)
+    return Answer({"tables": [_entry(each) for each in found]}, shown, worst([DONE if is_good else FAILED, *refused]))
+
+
+def _summary(found: Sequence[Coverage]) -> Note:
+    """A table without a watermark agrees, as nothing of it must be covered yet: it is not counted as covered."""
+    good, begun = sum(each.agrees and each.is_begun for each in found), sum(each.is_begun for each in found)
+    waiting = len(found) - begun
+    rest = f"; {counted(waiting, 'table')} {agreeing(waiting, 'has', 'have')} no watermark, before a first sync or since a reset"
+    tone = "strong" if all(each.agrees for each in found) else "bad"
+    return Note(f"{good} of {len(found)} tables are covered up to their watermark{rest if waiting else ''}", tone)
 
 
 def _coverages(runtime: Runtime, patterns: Sequence[str]) -> list[Coverage]:
@@ -114,6 +119,7 @@ def _entry(each: Coverage) -> dict[str, Any]:
         "source": each.table.source,
         "table": render_table(each.table.schema, each.table.name),
         "agrees": each.agrees,
+        "begun": each.is_begun,
         "error": str(each.refused) if each.refused else None,
         "covered": [bounds(window) for window in each.covered],
         "gaps": [bounds(window) for window in each.gaps],

@@ -23,9 +23,12 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.preflight import check_terms
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
+from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime
+
+_NO_COPY = "nothing has landed yet"
 
 
 class Verdicts(Observer):
@@ -64,7 +67,9 @@ def _repaired(runtime: Runtime, found: Selection, run_id: str, display: Progress
         done += [SyncReport.failed(spec, request, refused[spec.id]) for spec in specs if spec.id in refused]
         specs = tuple(spec for spec in specs if spec.id not in refused)
         idle = [spec for spec in specs if spec.id not in drifted]
-        done += [replace(SyncReport.of(spec, request, Status.IDLE), reason="no check has found drift") for spec in idle]
+        done += [
+            replace(SyncReport.of(spec, request, Status.IDLE), reason=_idle(positions.get(spec.id))) for spec in idle
+        ]
         moving = [spec for spec in specs if spec.id in drifted]
         if moving:
             runtime.begin_session()
@@ -73,6 +78,16 @@ def _repaired(runtime: Runtime, found: Selection, run_id: str, display: Progress
 
             done += DagsterRuns(runtime, source.name).repair(moving, request)
     return done
+
+
+def _nothing(done: Sequence[SyncReport]) -> str:
+    missing = sum(report.reason == _NO_COPY for report in done)
+    return "nothing to repair" + (f"; of {counted(missing, 'table')} {_NO_COPY}" if missing else "")
+
+
+def _idle(position: Checkpoint | None) -> str:
+    """Of a table without a copy no check has found anything."""
+    return "no check has found drift" if position and position.state else _NO_COPY
 
 
 def _refused(spec: TableSpec, position: Checkpoint | None) -> TermsChanged | None:
@@ -92,7 +107,7 @@ def _answer(run_id: str, done: Sequence[SyncReport], seen: dict[TableId, Verdict
         updated=sum(rows.updated for rows in landed),
         deleted=sum(rows.deleted for rows in landed),
     )
-    whole = reports.answer(run_id, done, in_words(total) if landed else "nothing to repair", seconds)
+    whole = reports.answer(run_id, done, in_words(total) if landed else _nothing(done), seconds)
     checked = [verdict for verdict in seen.values() if verdict.table in {report.table for report in done}]
     notes = [
         Note(f"{verdict.table}: checked again: {verdict.detail}", "good" if verdict.passed else "bad")

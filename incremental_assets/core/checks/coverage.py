@@ -34,6 +34,9 @@ class Coverage:
     refused: TermsChanged | None = None
     """Why the two cannot be compared: what landed has the windows of another cursor."""
 
+    is_begun: bool = True
+    """Whether there is a watermark, up to which something must be covered."""
+
     @property
     def agrees(self) -> bool:
         """Whether all that was announced is there, and nothing below the watermark is missing."""
@@ -52,7 +55,7 @@ def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Col
     covered = merge(state.position.coverage) if state else ()
     watermark = state.position.watermark if state else None
     if state is None or watermark is None:
-        return Coverage(spec.id, grid, covered, (), tuple(windows), (), ())
+        return Coverage(spec.id, grid, covered, (), tuple(windows), (), (), is_begun=False)
     reached = watermark if state.position.max_cursor_read is None else min(watermark, state.position.max_cursor_read)
     return Coverage(
         table=spec.id,

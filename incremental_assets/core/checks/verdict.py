@@ -33,6 +33,8 @@ def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: 
     due = capture_of(spec).next_look(spec, state)
     if due is not None:
         return _at_intervals(spec.id, limits, due, bound.clock)
+    if state is not None and not state.is_synced:
+        return unchecked(spec.id, Check.FRESHNESS, _nobody_looked(spec.id))
     found = freshness(spec.id, limits, lag, bound if spec.read_by is not None else None)
     if state is None and found.passed:
         # Without a row that waits, its words would be that every row has landed.
@@ -203,6 +205,10 @@ def lost_history(spec: TableSpec, check: Check) -> Verdict:
 def unchecked(table: TableId, check: Check, why: str) -> Verdict:
     """There is nothing yet to check: a warning, as nothing was found right either."""
     return Verdict(table, check, passed=False, severity=Severity.WARN, detail=why, was_checked=False)
+
+
+def _nobody_looked(table: TableId) -> str:
+    return f"no sync has looked for what waits since a reset, or before a first one: {sync(table)} reads it"
 
 
 def nothing_landed(table: TableId, check: Check) -> Verdict:

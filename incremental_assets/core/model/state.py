@@ -84,6 +84,11 @@ class State:
         return replace(rewound, seq=seq, batch_id="", position=self.position.forgotten(), identity=self.identity)
 
     @property
+    def is_synced(self) -> bool:
+        """Whether a sync has looked at the whole source: not before the first one, of which a backfill knows nothing, and not since a reset."""
+        return self.clock is not None
+
+    @property
     def lacking(self) -> tuple[str, ...]:
         """Columns whose values rows that landed before still lack."""
         return self.unfilled.columns if self.unfilled else ()
