@@ -9,7 +9,7 @@ from psycopg import errors
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.postgresql.encodings import ANY_BYTES, is_legible, shown
-from incremental_assets.adapters.databases.sentences import COLUMN_NOT_UTF8, LOCKED, NAME_NOT_UTF8
+from incremental_assets.adapters.databases.sentences import COLUMN_NOT_UTF8, LOCKED, NAME_NOT_UTF8, UNDESCRIBED
 from incremental_assets.core.model.table import TableId, TableShape
 
 _MOMENT = "1s"
@@ -64,7 +64,7 @@ def _illegible(asked: Asked, source: str, schemas: Sequence[str]) -> dict[int, T
     found = asked.execute(_ILLEGIBLE, (list(schemas),)).fetchall()
     why = {True: NAME_NOT_UTF8, False: COLUMN_NOT_UTF8}
     return {
-        oid: TableShape(TableId(source, schema, name), (), undescribed=why[is_own])
+        oid: TableShape(TableId(source, schema, name), (), undescribed=UNDESCRIBED.format(why[is_own]))
         for oid, schema, name, is_own in found
     }
 
