@@ -39,4 +39,4 @@ class Exporter:
         """The tables of the file, and of the catalogue last seen."""
         configuration, found = self._runtime.configuration, remembered(self._runtime, ())
         terms = {table: terms_of(configuration.source(table.source), table) for table in sorted(found.tables)}
-        return [Watched(table, each.strategy, each.freshness) for table, each in terms.items()]
+        return [Watched(table, each.strategy, each.freshness, each.slo) for table, each in terms.items()]

@@ -155,6 +155,25 @@ def metrics(config: Path | None, port: int | None, host: str, **_: Any) -> Answe
 
 @commands.command()
 @everywhere
+@click.option(
+    "--runbooks",
+    default="docs/runbooks",
+    show_default=True,
+    help="Where your copy of the runbooks is, for their links.",
+)
+def alerts(config: Path | None, runbooks: str, **_: Any) -> Answer:
+    """Rules for Prometheus, by the objectives of the configuration.
+
+    Recording rules and alerts over what `metrics` exports, one set for all tables. An objective that could never alert, or always would, is
+    refused (exit 2).
+    """
+    from incremental_assets.cli.commands import alerts as command
+
+    return command.run(config, runbooks)
+
+
+@commands.command()
+@everywhere
 @select
 def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     """Which windows have landed, and does Dagster say the same?

@@ -18,6 +18,7 @@ COMMANDS = sorted(commands.commands)
 
 def test_the_commands_are_those_of_the_readme() -> None:
     assert COMMANDS == [
+        "alerts",
         "backfill",
         "capture",
         "check",
@@ -88,7 +89,8 @@ for module in {modules!r}:
 def test_a_command_that_moves_no_rows_needs_no_dagster_and_no_spark() -> None:
     """One process for all of them: what none has imported together, none imports alone."""
     names = [
-        f"incremental_assets.cli.commands.{name}" for name in ("status", "metrics", "reset", "doctor", "sync", "plan")
+        f"incremental_assets.cli.commands.{name}"
+        for name in ("status", "metrics", "alerts", "reset", "doctor", "sync", "plan")
     ]
     adapters = ["databases.probe", "checkpoints.store", "delta.lake", "databases.spark_source", "delta.staging.stage"]
     modules = [

@@ -33,7 +33,7 @@ from incremental_assets.core.planning.events import Event
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.strategies import Strategy
-from tests.cli.conftest import Call, FakeRuntime, Outside
+from tests.cli.conftest import CONFIG, Call, FakeRuntime, Outside
 from tests.ports.stories import ORDERS, failed, idle, intent, landed, staged, sync
 from tests.prometheus import promtool, read
 
@@ -221,6 +221,20 @@ def test_a_column_that_changes_is_counted_by_its_change(exporter: Exporter, chec
     tell(checkpoints, intent(1), told(landed(1), schema_changes=(added,)))
 
     assert Metrics(exporter)("schema_changes_total", change="added") == 1
+
+
+def test_an_objective_is_exported_as_it_is_configured(
+    config: Path, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "hunter2")
+    config.write_text(CONFIG + "        slo: {freshness: 95% within 5m, success: 99.9%}\n")
+    runtime = FakeRuntime(load(config), outside, writes=False)
+    found = Metrics(Exporter(runtime))  # type: ignore[arg-type]
+    runtime.close()
+
+    assert found("slo_objective_ratio", slo="freshness") == 0.95
+    assert found("slo_objective_ratio", slo="success") == 0.999
+    assert found("slo_freshness_seconds") == 300
 
 
 def test_a_look_moves_what_is_known_of_its_source_and_of_tables_at_which_nothing_happens(

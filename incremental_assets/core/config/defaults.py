@@ -30,6 +30,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.identifiers import parse_table
 from incremental_assets.core.model.number_keys import IntegerGrid
+from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.partition import Grid, TimeGrid
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.strategies import traits_of
@@ -76,6 +77,7 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
         check_at=document.check_at,
         defaults=Defaults(
             schema_changes=defaults.schema_changes,
+            slo=Objectives(**dict(defaults.slo)),
             owners=defaults.owners,
             tags=dict(defaults.tags),
             reconciliation=defaults.reconciliation.severity,
@@ -116,6 +118,7 @@ def _table(
         else CursorValue.parse(cursor.type.values, document.start),
         schema_changes=chosen("schema_changes"),
         freshness=_freshness(document, defaults),
+        slo=_slo(document, defaults),
         refresh_every=_read_every(document, source.refresh_every),
         compares=document.compare is not None,
         capture=document.capture or "",
@@ -201,6 +204,17 @@ def _grid(
 
 
 def _freshness(document: table_document.TableDocument, defaults: table_document.DefaultsDocument) -> Freshness:
-    # The source's freshness is for tables with a cursor: one that is read once a day by choice is not stale after an hour.
-    inherits = "freshness" not in document.model_fields_set and not traits_of(strategy_of(document)).overwrites
+    inherits = "freshness" not in document.model_fields_set and _is_followed(document)
     return Freshness(**dict(defaults.freshness if inherits else document.freshness))
+
+
+def _slo(document: table_document.TableDocument, defaults: table_document.DefaultsDocument) -> Objectives:
+    if "slo" in document.model_fields_set:
+        return Objectives(**dict(document.slo))
+    found = Objectives(**dict(defaults.slo))
+    return found if _is_followed(document) else replace(found, freshness=None)
+
+
+def _is_followed(document: table_document.TableDocument) -> bool:
+    """Whether the source's freshness is meant for it: one that is read once a day by choice is not stale after an hour."""
+    return not traits_of(strategy_of(document)).overwrites

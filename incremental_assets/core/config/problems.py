@@ -35,6 +35,7 @@ _KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
     "cursor": (table_document.CursorDocument,),
     "partitions": (table_document.TimePartitions, table_document.IntegerPartitions),
     "freshness": (table_document.FreshnessDocument,),
+    "slo": (table_document.SloDocument,),
     "reconciliation": (table_document.ReconciliationDocument,),
     "defaults": (table_document.DefaultsDocument,),
     "deletes": (table_document.DeletesDocument,),

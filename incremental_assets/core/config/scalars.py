@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import (
@@ -23,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from incremental_assets.core.config import addresses, shorthand
-from incremental_assets.core.model import duration
+from incremental_assets.core.model import duration, objective
 from incremental_assets.core.model.cursor import Span
 from incremental_assets.core.model.identifiers import parse_table
 
@@ -150,6 +151,14 @@ def _fraction(text: str) -> float:
 
 Fraction = Annotated[
     float, _read_by(_fraction), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1, "examples": [0.2]})
+]
+Share = Annotated[
+    Decimal, _read_by(objective.parse_share), _schema("string", pattern=objective.SHARE_PATTERN, examples=["99.9%"])
+]
+ShareWithin = Annotated[
+    InstanceOf[objective.Within],
+    _read_by(objective.Within.parse),
+    _schema("string", pattern=objective.WITHIN_PATTERN, examples=["95% within 5m"]),
 ]
 MarkText = Annotated[
     Text,

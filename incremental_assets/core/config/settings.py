@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -16,11 +16,12 @@ from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import History
+from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Cursor, FuturePolicy, TableId
 from incremental_assets.core.model.verdict import Severity
-from incremental_assets.core.strategies import Strategy
+from incremental_assets.core.strategies import Strategy, traits_of
 
 _MONTHS = TimeGrid(Every.MONTH, date(2000, 1, 1))
 
@@ -100,6 +101,7 @@ class TableConfig:
     start: CursorValue | None = None
     schema_changes: Literal["evolve", "widen", "freeze", "discard"] = "evolve"
     freshness: Freshness = Freshness()
+    slo: Objectives = NO_OBJECTIVES
     refresh_every: timedelta = timedelta(days=1)
     """How often a table without a cursor is read whole, or compared."""
     compares: bool = False
@@ -128,6 +130,11 @@ class TableConfig:
         return f"{self.file}:{self.line}" if self.line else ""
 
     @property
+    def interval(self) -> timedelta | None:
+        """How often it is read whole, or compared; None of a table that every sync follows."""
+        return self.refresh_every if self.compares or traits_of(self.strategy).overwrites else None
+
+    @property
     def cursor_columns(self) -> tuple[str, ...]:
         """The columns that the cursor is taken from; that of one by transactions is empty until the catalogue names it."""
         return self.cursor.columns if self.cursor else ()
@@ -142,6 +149,8 @@ class Defaults:
     """What a table of the source gets for the keys that it leaves out, listed or not."""
 
     schema_changes: Literal["evolve", "widen", "freeze", "discard"] = "evolve"
+    slo: Objectives = NO_OBJECTIVES
+    """That of freshness is for tables that are followed; one that is read once a day by choice is not late after an hour."""
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     reconciliation: Severity = Severity.ERROR
@@ -286,6 +295,7 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         strategy=Strategy.FULL_REFRESH,
         refresh_every=source.refresh_every,
         schema_changes=defaults.schema_changes,
+        slo=replace(defaults.slo, freshness=None),
         owners=defaults.owners,
         tags=defaults.tags,
         reconciliation=defaults.reconciliation,

@@ -17,6 +17,8 @@ from incremental_assets.core.config.scalars import (
     MarkText,
     Owner,
     PositiveDuration,
+    Share,
+    ShareWithin,
     ShorthandText,
     SpanText,
     StartText,
@@ -164,6 +166,15 @@ class ReconciliationDocument(Strict):
         return self.max_rows if self.repair == "auto" else 0
 
 
+class SloDocument(Strict):
+    """What those who rely on a copy may expect, by which alerts are raised."""
+
+    freshness: Annotated[
+        ShareWithin | None, Field(description="In how many of all minutes the copy is in step as of how long ago.")
+    ] = None
+    success: Annotated[Share | None, Field(description="How many of the syncs land that land or fail.")] = None
+
+
 class MaintenanceDocument(Strict):
     """What is done for a copy's files after its syncs."""
 
@@ -236,6 +247,7 @@ class DefaultsDocument(Strict):
         Field(description="What a new column in the source does, and a type that has become wider."),
     ] = "evolve"
     freshness: FreshnessDocument = FreshnessDocument()
+    slo: SloDocument = SloDocument()
     owners: tuple[Owner, ...] = ()
     tags: dict[TagKey, str] = Field(default_factory=dict)
     reconciliation: ReconciliationDocument = ReconciliationDocument()

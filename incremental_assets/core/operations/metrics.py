@@ -16,6 +16,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.look import Looked
+from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.operations.exposition import Family, Kind, Sample, pairs, stamp
 from incremental_assets.core.operations.known import Known
@@ -31,6 +32,7 @@ class Watched:
     table: TableId
     strategy: Strategy
     limits: Freshness = field(default_factory=Freshness)
+    slo: Objectives = NO_OBJECTIVES
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,19 @@ def _limits(row: _Row) -> Iterator[tuple[str, str]]:
             yield f',severity="{severity}"', _seconds(limit)
 
 
+def _objectives(row: _Row) -> Iterator[tuple[str, str]]:
+    slo = row.watched.slo
+    if slo.freshness is not None:
+        yield ',slo="freshness"', f"{slo.freshness.share:f}"
+    if slo.success is not None:
+        yield ',slo="success"', f"{slo.success:f}"
+
+
+def _within(row: _Row) -> Iterator[tuple[str, str]]:
+    if row.watched.slo.freshness is not None:
+        yield "", _seconds(row.watched.slo.freshness.within)
+
+
 def _syncs(row: _Row) -> Iterator[tuple[str, str]]:
     yield from ((f',result="{status}"', str(number)) for status, number in row.counts.syncs.items())
 
@@ -278,6 +293,8 @@ _OF_TABLES: tuple[tuple[str, Kind, str, Callable[[_Row], Iterable[tuple[str, str
     ),
     ("provisional_rows", Kind.GAUGE, "Rows of the copy that the next sync reads again.", _one(_provisional)),
     ("freshness_limit_seconds", Kind.GAUGE, "The limits that are configured.", _limits),
+    ("slo_objective_ratio", Kind.GAUGE, "The share that each objective asks for.", _objectives),
+    ("slo_freshness_seconds", Kind.GAUGE, "How long ago the copy may have been in step.", _within),
     ("syncs_total", Kind.COUNTER, "Syncs that landed, failed or were refused.", _syncs),
     ("rows_read_total", Kind.COUNTER, "Rows read from the source.", _count(lambda counts: counts.read)),
     ("rows_total", Kind.COUNTER, "Rows written to the copy.", _written),
