@@ -248,7 +248,7 @@ class Runtime:
         from incremental_assets.adapters.spark.tasks import Tasks
 
         if self._tasks is None:
-            self._tasks = Tasks(self._session)
+            self._tasks = Tasks(self._session, self.configuration.lake)
         return self._tasks
 
     def _session(self) -> SparkSession:

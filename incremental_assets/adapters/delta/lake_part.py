@@ -46,7 +46,7 @@ class LakePart:
                 f"the lake {lake!r} cannot have a `%` in its path, which readers of Delta's log take for the beginning of a code; choose another folder"
             )
         self._lake, self._session, self._source = lake, session, source
-        self._tasks, self._owner = tasks or Tasks(session), owner or Ownership(lake)
+        self._tasks, self._owner = tasks or Tasks(session, lake), owner or Ownership(lake)
 
     @contextmanager
     def _committing(self, spec: TableSpec, table: TableId | None = None) -> Iterator[None]:

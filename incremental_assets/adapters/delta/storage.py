@@ -43,8 +43,9 @@ def remove_folder(path: str, session: Callable[[], SparkSession]) -> None:
 
 def make_own_folder(path: str) -> None:
     """A folder that a JVM will write to, kept to this user; a store has its own ways."""
-    if is_local(path):
-        own_folder(Path(path))
+    store = store_of(path)
+    if store is not None:
+        store.own_folder(path)
 
 
 def names_in(path: str, session: Callable[[], SparkSession]) -> tuple[str, ...]:

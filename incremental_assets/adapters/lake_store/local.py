@@ -7,11 +7,13 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import BinaryIO
 
 from incremental_assets.adapters.lake_store.store import Head, NotOffered, Promises
 from incremental_assets.adapters.new_file import as_ours, new_file, sync_folder
-from incremental_assets.adapters.permissions import plain_file
+from incremental_assets.adapters.permissions import own_folder, plain_file
 from incremental_assets.core.errors import TargetChanged
 
 _MODE = 0o750
@@ -98,6 +100,27 @@ class LocalStore:
         finally:
             temporary.unlink(missing_ok=True)
         return True
+
+    def new(self, key: str) -> AbstractContextManager[BinaryIO]:
+        """See `new_file`."""
+        return new_file(Path(key))
+
+    def passing(self, key: str) -> AbstractContextManager[BinaryIO]:
+        """With the mode of its process."""
+        return Path(key).open("wb")
+
+    def unfinished(self, key: str) -> str:
+        """Hidden in the same folder."""
+        folder, _, name = key.rpartition("/")
+        return f"{folder}/.{name}"
+
+    def finish(self, key: str) -> None:
+        """By a rename."""
+        Path(self.unfinished(key)).rename(key)
+
+    def own_folder(self, folder: str) -> None:
+        """See `permissions`."""
+        own_folder(Path(folder))
 
     def make_folder(self, folder: str) -> None:
         """With those above it, each of them on disk."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
 from threading import Lock
 from typing import Any
 
 import obstore
 import pyarrow as pa
-from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.exceptions import BaseError
 
+from incremental_assets.adapters.lake_store.explained import DENIED, explained, first_line, refused
 from incremental_assets.adapters.lake_store.ranges import Ranges
+from incremental_assets.adapters.lake_store.sink import Sink
 from incremental_assets.adapters.lake_store.store import Head, NotOffered, Promises
 from incremental_assets.core.errors import LakeRefused, StoreUnreachable
 
@@ -22,7 +24,10 @@ _TRIES = 5
 """How often a file is put whose fate a store did not tell."""
 _FIRST_PAUSE_SECONDS = 0.1
 """Before the second time; twice as long before each that follows."""
-_DENIED = (PermissionDeniedError, UnauthenticatedError)
+_PART_BYTES = 16 * 2**20
+"""A file of up to so many bytes is one request; of a larger one, these are the parts."""
+_PARTS_AT_ONCE = 2
+"""How many parts are on their way while the next one is written: so many a task holds."""
 _RETRY = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _CLIENT = {"timeout": timedelta(seconds=30), "connect_timeout": timedelta(seconds=10)}
 _UNKNOWN = "501 Not Implemented"
@@ -48,7 +53,7 @@ class ObjectStore:
         """The names, in pages of which the first begins after `after`; of a folder within without a tag."""
         path = self._path(folder)
         found: dict[str, str] = {}
-        with _explained(folder):
+        with explained(folder):
             for page in obstore.list(self._store, path, offset=f"{path}/{after}" if after else None):
                 for each in page:
                     name, *within = each["path"].removeprefix(f"{path}/").split("/", 1)
@@ -61,12 +66,12 @@ class ObjectStore:
             asked: Any = {}
         else:
             asked = {"range": {"offset": begin} if stop is None else (begin, stop)}
-        with _explained(key):
+        with explained(key):
             return bytes(obstore.get(self._store, self._path(key), options=asked).bytes())
 
     def end(self, key: str, count: int) -> tuple[int, bytes]:
         """The object's size, and the last of its bytes."""
-        with _explained(key):
+        with explained(key):
             found = obstore.get(self._store, self._path(key), options={"range": {"suffix": count}})
             return found.meta["size"], bytes(found.bytes())
 
@@ -75,7 +80,7 @@ class ObjectStore:
 
     def head(self, key: str) -> Head | None:
         """The tag is the store's own."""
-        with _explained(key):
+        with explained(key):
             try:
                 found = obstore.head(self._store, self._path(key))
             except FileNotFoundError:
@@ -93,7 +98,7 @@ class ObjectStore:
 
     def put(self, key: str, data: bytes) -> None:
         """Whole, or not at all."""
-        with _explained(key):
+        with explained(key):
             obstore.put(self._store, self._path(key), data)
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -104,7 +109,36 @@ class ObjectStore:
                 self._is_conditional = True
         return self._put_if_absent(key, data)
 
+    @contextmanager
+    def new(self, key: str) -> Iterator[Sink]:
+        """In parts, as it grows; the object is there once the last of them is, and not at all where the block fails."""
+        writer: Any = obstore.open_writer(
+            self._store, self._path(key), buffer_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
+        )
+        try:
+            yield Sink(writer, key)
+        except BaseException as error:
+            with suppress(BaseError, OSError):
+                writer.__exit__(type(error), error, error.__traceback__)
+            raise
+        with explained(key):
+            writer.close()
+
+    def passing(self, key: str) -> AbstractContextManager[Sink]:
+        """As `new`."""
+        return self.new(key)
+
+    def unfinished(self, key: str) -> str:
+        """The same, as an object is there as a whole."""
+        return key
+
+    def finish(self, key: str) -> None:
+        """It has its key."""
+
     def make_folder(self, folder: str) -> None:
+        """There are none."""
+
+    def own_folder(self, folder: str) -> None:
         """There are none."""
 
     def adopt(self, key: str) -> None:
@@ -112,12 +146,12 @@ class ObjectStore:
 
     def delete(self, key: str) -> None:
         """Remove the object."""
-        with _explained(key):
+        with explained(key):
             obstore.delete(self._store, [self._path(key)])
 
     def delete_prefix(self, folder: str) -> None:
         """Remove all objects whose keys begin with the folder's."""
-        with _explained(folder):
+        with explained(folder):
             for page in obstore.list(self._store, self._path(folder)):
                 obstore.delete(self._store, [each["path"] for each in page])
 
@@ -130,7 +164,7 @@ class ObjectStore:
             try:
                 obstore.put(self._store, path, data, mode="create", use_multipart=False)
             except (BaseError, OSError) as error:
-                said, denied = _first_line(error), isinstance(error, (*_DENIED, FileNotFoundError))
+                said, denied = first_line(error), isinstance(error, (*DENIED, FileNotFoundError))
             else:
                 return True
             try:
@@ -139,9 +173,9 @@ class ObjectStore:
                 if _UNKNOWN in said:
                     raise NotOffered("its store knows no put on a condition") from None
                 if denied:
-                    raise _refused(key, said) from None
+                    raise refused(key, said) from None
             except (BaseError, OSError) as error:
-                said = f"{said}; then {_first_line(error)}"
+                said = f"{said}; then {first_line(error)}"
         raise StoreUnreachable(
             f"{key}: the store did not tell whether it has this file ({said}); nothing was removed, and the next sync looks at what is there"
         )
@@ -163,28 +197,5 @@ class ObjectStore:
         return key.removeprefix(f"{self._root}/")
 
 
-@contextmanager
-def _explained(key: str) -> Iterator[None]:
-    """Raises FileNotFoundError as it is, LakeRefused where the store denies it, StoreUnreachable for all else."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except _DENIED as error:
-        raise _refused(key, _first_line(error)) from None
-    except (BaseError, OSError) as error:
-        raise StoreUnreachable(
-            f"{key}: the store did not answer ({_first_line(error)}); nothing was lost, try again when it does"
-        ) from None
-
-
-def _refused(key: str, said: str) -> LakeRefused:
-    return LakeRefused(f"{key}: the store denies it ({said}); check its credentials and the rights that they have")
-
-
 def _tag(found: Mapping[str, Any]) -> str:
     return str(found["e_tag"] or f"{found['last_modified']} {found['size']}")
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)

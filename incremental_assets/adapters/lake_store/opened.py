@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 
@@ -27,6 +28,26 @@ def configure(lake: str, options: Options) -> None:
         _known[found[0]] = options
         _options.cache_clear()
         _objects.cache_clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How the bucket of a lake is reached, as a task is given it. It holds secrets, and shows none."""
+
+    lake: str
+    options: Mapping[str, str] = field(repr=False)
+
+
+def reached(lake: str) -> Reached | None:
+    """As this process reaches it; None where a task needs nothing."""
+    options = dict(options_of(lake))
+    return Reached(lake, options) if options else None
+
+
+def reach(found: Reached | None) -> None:
+    """From now on this process reaches it as another does: a task that finds the bucket open goes on with it."""
+    if found is not None and dict(options_of(found.lake)) != found.options:
+        configure(found.lake, lambda: found.options)
 
 
 def options_of(address: str) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ An implementation promises what stands here, and says in `Promises` what it cann
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -76,6 +77,12 @@ class Writing(Protocol):
         NotOffered for a place that cannot, and StoreUnclear where nobody can tell: then the file may be there.
         """
 
+    def new(self, key: str) -> AbstractContextManager[Any]:
+        """A file that was not there, to be written from its begin to its end. It outlasts the power of the machine once the block ends, and is not there where the block fails."""
+
+    def passing(self, key: str) -> AbstractContextManager[Any]:
+        """The same of one that need not outlast the power of the machine, and of which a part may stay where the block fails."""
+
     def delete(self, key: str) -> None:
         """Remove a file; silent if there is none."""
 
@@ -91,6 +98,15 @@ class Keeping(Protocol):
 
     def make_folder(self, folder: str) -> None:
         """A folder that outlasts the power of the machine."""
+
+    def own_folder(self, folder: str) -> None:
+        """A folder for this user alone, as are those above it, unless they are there."""
+
+    def unfinished(self, key: str) -> str:
+        """The key under which a file is written that is to appear as a whole: its own, where it does so anyway."""
+
+    def finish(self, key: str) -> None:
+        """Give a file that was written under `unfinished` the key that counts."""
 
     def adopt(self, key: str) -> None:
         """Take from a file that a library has made the rights that one of ours would not have."""

@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.adapters.budget import Budget
+from incremental_assets.adapters.lake_store.opened import Reached, reach, reached
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.session import is_remote
 from incremental_assets.core.concurrency.cohort import Rank, go_apart
@@ -60,6 +62,14 @@ class TasksUnavailable(Exception):
     """Spark's Python workers cannot do this: they lack this package, or one of them ended in the middle of it. Spark itself can do it all the same."""
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the tasks of a job share: the sessions that may be open to each source, and how the lake is reached."""
+
+    limits: Mapping[Budget, int]
+    store: Reached | None
+
+
 _Answers = Callable[[Iterable[int]], Iterator[tuple[int, bytes]]]
 """A function that runs in a task: the answers of the units that it has, by the task's number, each with its place."""
 
@@ -71,9 +81,10 @@ _DIED = ("Python worker exited unexpectedly", "Python worker failed to connect b
 class Tasks:
     """Units that come while a job runs go together into the next one, of whatever table; from `_ALONE_BYTES` on they are a job of their own at once."""
 
-    def __init__(self, session: Callable[[], SparkSession]) -> None:
+    def __init__(self, session: Callable[[], SparkSession], lake: str = "") -> None:
         self.session = session
         """The session, which is opened where it is first needed."""
+        self._lake = lake
         self._together = Combining[tuple[str, Unit], Any](self._play, Rank.JOB)
         self._lacking = False
 
@@ -103,7 +114,7 @@ class Tasks:
         units = [unit for unit, _ in taken]
         try:
             with reading([unit for _, unit in units]) as limits:
-                answers = _job(self.session(), units, limits)
+                answers = _job(self.session(), units, Given(limits, reached(self._lake)))
         except IncrementalAssetsError:
             raise
         except Exception as error:
@@ -154,16 +165,17 @@ def budget_of(unit: Unit) -> Budget | None:
     return unit.budget if isinstance(unit, Asking) else None
 
 
-def _job(
-    session: SparkSession, units: Sequence[tuple[str, Unit]], limits: Mapping[Budget, int]
-) -> list[tuple[bool, Any]]:
-    bins = packed([unit.size for _, unit in units], [budget_of(unit) for _, unit in units], limits)
+def _job(session: SparkSession, units: Sequence[tuple[str, Unit]], given: Given) -> list[tuple[bool, Any]]:
+    bins = packed([unit.size for _, unit in units], [budget_of(unit) for _, unit in units], given.limits)
     payload = [[(place, pickle.dumps(units[place])) for place in places] for places in bins]
+    # In the same bytes as the units, which hold the passwords of sources: Spark shows of them nothing but how many there are.
+    store = pickle.dumps(given.store)
 
     def answers(numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         # Inside of it nothing of this module is named: what a worker cannot import, it is sent.
-        from incremental_assets.adapters.spark.tasks import played
+        from incremental_assets.adapters.spark.tasks import played, prepared
 
+        prepared(store)
         for number in numbers:
             for place, each in payload[number]:
                 yield place, played(each)
@@ -215,6 +227,11 @@ def packed(
         loads[lightest] += sizes[place] + _TASK_BYTES
         tasks[lightest].append(place)
     return [each for each in tasks if each]
+
+
+def prepared(store: bytes) -> None:
+    """Runs in a task before its units: the lake is reached as the driver reaches it."""
+    reach(pickle.loads(store))  # noqa: S301 - the driver wrote it
 
 
 def played(payload: bytes) -> bytes:

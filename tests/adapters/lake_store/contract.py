@@ -110,6 +110,50 @@ def test_what_is_put_replaces_what_was_there(place: Place) -> None:
     assert place.store.read(key) == b"text"
 
 
+@pytest.mark.parametrize("way", ["new", "passing"])
+def test_a_file_is_written_from_its_begin_to_its_end(place: Place, way: str) -> None:
+    key = f"{place.root}/{way}.bin"
+    with getattr(place.store, way)(key) as file:
+        file.write(b"a text")
+        file.writelines([pa.py_buffer(b" of"), memoryview(b" three"), b""])
+        assert file.tell() == 15
+    assert place.store.read(key) == b"a text of three"
+
+
+def test_arrow_writes_a_file(place: Place) -> None:
+    key = f"{place.root}/part-0.parquet"
+    with place.store.new(key) as file:
+        pq.write_table(pa.table({"id": range(10_000)}), file, row_group_size=1000)
+        size = file.tell()
+    head = place.store.head(key)
+    assert head is not None
+    assert head.bytes == size
+    assert pq.read_table(place.store.for_arrow(key))["id"].to_pylist() == list(range(10_000))
+
+
+def test_a_file_whose_writer_fails_is_not_there(place: Place) -> None:
+    key = f"{place.root}/part-0.parquet"
+
+    def failing() -> None:
+        with place.store.new(key) as file:
+            file.write(b"half of ")
+            raise ConnectionError("the source's")
+
+    with pytest.raises(ConnectionError, match="the source's"):
+        failing()
+    assert place.store.head(key) is None
+
+
+def test_a_file_that_is_finished_has_its_key(place: Place) -> None:
+    key = f"{place.root}/a/part-0.parquet"
+    place.store.own_folder(f"{place.root}/a")
+    with place.store.passing(place.store.unfinished(key)) as file:
+        file.write(b"text")
+    place.store.finish(key)
+    assert place.store.read(key) == b"text"
+    assert set(place.store.list_from(f"{place.root}/a")) == {"part-0.parquet"}
+
+
 def test_arrow_reads_a_file_by_its_parts(place: Place) -> None:
     sink: Any = pa.BufferOutputStream()
     pq.write_table(pa.table({"id": range(10_000)}), sink, row_group_size=1000)

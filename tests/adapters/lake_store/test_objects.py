@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from incremental_assets.adapters.lake_store import objects
 from incremental_assets.adapters.lake_store.objects import _TRIES
 from incremental_assets.core.errors import LakeRefused, StoreUnreachable
 from tests.adapters.lake_store.bucket import Relay, new_bucket, opened
@@ -117,3 +118,33 @@ def test_a_listing_begins_behind_what_is_known(relay: Relay, relayed: Place) -> 
     relay.asked.clear()
     assert len(relayed.store.list_from(f"{relayed.root}/log", f"{3:020d}")) == 2
     assert len(relay.asked) == 1
+
+
+def test_a_large_file_is_sent_in_parts_and_is_there_with_the_last_of_them(
+    relayed: Place, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "_PART_BYTES", 5 * 2**20)
+    key, piece = f"{relayed.root}/large.bin", bytes(range(256)) * 2**12
+    with relayed.store.new(key) as file:
+        for _ in range(12):
+            file.write(piece)
+        assert relayed.store.head(key) is None
+    assert relayed.store.read(key) == piece * 12
+    assert relay.asked.count(f"POST /{key.removeprefix('s3://')}") == 2, "one begins it, and one ends it"
+
+
+def test_a_file_that_the_store_does_not_take_is_named(relayed: Place, relay: Relay) -> None:
+    key = f"{relayed.root}/part-0.parquet"
+    relay.faults["PUT"] = ["403"] * 9
+    with pytest.raises(StoreUnreachable, match=f"{key}: the store did not answer"), relayed.store.new(key) as file:
+        file.write(b"text")
+    relay.faults.clear()
+    assert relayed.store.head(key) is None
+
+
+def test_an_answer_that_was_lost_leaves_the_file_as_it_was_written(relayed: Place, relay: Relay) -> None:
+    key = f"{relayed.root}/part-0.parquet"
+    relay.faults["PUT"] = ["500 after"]
+    with relayed.store.new(key) as file:
+        file.write(b"text")
+    assert relayed.store.read(key) == b"text"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow.parquet as pq
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.history.version_rows import columns_of, filled, names_of, nothing, schema
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
 from incremental_assets.adapters.delta.tasks.files import data_file
 from incremental_assets.adapters.delta.tasks.files.file_statistics import statistics
 from incremental_assets.adapters.delta.tasks.files.marked_file import marked
@@ -24,7 +23,6 @@ from incremental_assets.adapters.delta.tasks.files.skipping import Among, Reach,
 from incremental_assets.adapters.delta.tasks.files.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.tasks.matching.replacing import reaches
 from incremental_assets.adapters.delta.tasks.query import asked, numbered
-from incremental_assets.adapters.new_file import new_file
 from incremental_assets.adapters.spark.own_names import own
 
 SEEN, FILE, ROW = own("seen"), own("file"), own("row")
@@ -65,13 +63,13 @@ def written(unit: HistoryUnit, rows: pa.Table, changed: pa.Table) -> Followed:
     actions, files = marked(unit.table, over, now)
     size = 0
     if rows.num_rows:
-        path = Path(unit.table) / data_file.file_name()
-        with new_file(path) as file_of_rows:
-            pq.write_table(rows.cast(schema(unit)), file_of_rows, **encoding(schema(unit)))
-        size = path.stat().st_size
-        about = {"path": path.name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
+        name = data_file.file_name()
+        with store_for(unit.table).new(f"{unit.table}/{name}") as file:
+            pq.write_table(rows.cast(schema(unit)), file, **encoding(schema(unit)))
+            size = file.tell()
+        about = {"path": name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
         actions.append({"add": {**about, "stats": statistics(rows, unit.statistics)}})
-        files.append(path.name)
+        files.append(name)
     return Followed(tuple(actions), tuple(files), bytes=size)
 
 

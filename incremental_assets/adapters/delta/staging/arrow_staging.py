@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.encoding import encoding
+from incremental_assets.adapters.delta.log.not_by_tasks import store_for
 from incremental_assets.adapters.delta.staging.counting import Counting, Mark, StagedPart
 from incremental_assets.adapters.delta.staging.staged import Breaches, Staged, whole_keys
-from incremental_assets.adapters.delta.staging.staging_task import StageUnit, Trial, digest, staged_schema
-from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.adapters.delta.staging.staging_task import Hashed, StageUnit, Trial, staged_schema
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION
 from incremental_assets.adapters.spark.read_part import ReadPart
@@ -51,23 +50,22 @@ def can_stage(spec: TableSpec) -> bool:
 
 def write_parts(tasks: Tasks, plan: SyncPlan, parts: Sequence[ReadPart], path: str) -> Staged:
     """Write all parts to a folder of Parquet, which is there as a whole or not at all under the names that count."""
-    spec, folder = plan.spec, Path(path)
-    own_folder(folder)
+    spec, store = plan.spec, store_for(path)
+    store.own_folder(path)
     types, counting = tuple(column.spark_type for column in spec.columns), counting_of(plan)
     contract = trial_of(spec)
     if contract is not None and len(parts) > 1 and contract.judge.unique:
         from incremental_assets.adapters.delta.staging.contracted import Joined
 
         parts = (Joined(tuple(parts)),)
-    files = [folder / f"part-{place:05d}-{uuid.uuid4().hex}.parquet" for place in range(len(parts))]
-    # A task that a cluster runs twice leaves a file of its own, which nobody reads.
+    files = [f"{path}/part-{place:05d}-{uuid.uuid4().hex}.parquet" for place in range(len(parts))]
     units = [
-        StageUnit(part, types, counting, str(file.with_name(f".{file.name}")), contract)
+        StageUnit(part, types, counting, store.unfinished(file), contract)
         for part, file in zip(parts, files, strict=True)
     ]
     counted: list[StagedPart] = tasks.run_all(_TASK, units)
-    for unit, file in zip(units, files, strict=True):
-        Path(unit.file).rename(file)
+    for file in files:
+        store.finish(file)
     return _together(spec, counted)
 
 
@@ -91,13 +89,14 @@ def write_gone(spec: TableSpec, staged: Staged, keys: pa.Table, path: str) -> St
     known[LATE] = pa.chunked_array([pa.repeat(pa.scalar(value=False), keys.num_rows)])
     known[OPERATION] = pa.chunked_array([pa.repeat(Operation.GONE.value, keys.num_rows)])
     nothing = {field.name: pa.nulls(keys.num_rows, field.type) for field in schema}
-    file = Path(path) / f"part-gone-{uuid.uuid4().hex}.parquet"
-    pq.write_table(pa.table({**nothing, **known}).cast(schema), file, **encoding(schema))
+    with store_for(path).passing(f"{path}/part-gone-{uuid.uuid4().hex}.parquet") as file:
+        hashed = Hashed(file)
+        pq.write_table(pa.table({**nothing, **known}).cast(schema), hashed, **encoding(schema))
     return replace(
         staged,
         rows=staged.rows + keys.num_rows,
         gone=staged.gone + keys.num_rows,
-        digest=_together_digest([staged.digest, digest(file)]),
+        digest=_together_digest([staged.digest, hashed.digest]),
     )
 
 

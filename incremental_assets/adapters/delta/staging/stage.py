@@ -41,7 +41,7 @@ class ParquetStage:
         tasks: Tasks | None = None,
         owner: Ownership | None = None,
     ) -> None:
-        self._lake, self._session, self._tasks = lake, session, tasks or Tasks(session)
+        self._lake, self._session, self._tasks = lake, session, tasks or Tasks(session, lake)
         self._owner = owner or Ownership(lake)
 
     def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:

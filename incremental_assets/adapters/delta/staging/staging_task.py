@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.delta.encoding import encoding
+from incremental_assets.adapters.delta.log.not_by_tasks import store_for
 from incremental_assets.adapters.delta.staging.counting import Counting, StagedPart, count_rows, with_operation
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import (
@@ -72,13 +73,15 @@ def apply(unit: StageUnit) -> StagedPart:
     """Write the part's rows to its file, and count them on the way."""
     counted = StagedPart(ends=(None,) * len(unit.counting.ends))
     schema = staged_schema(unit.types)
-    with pq.ParquetWriter(unit.file, schema, **encoding(schema)) as writer:
-        for rows in _read(unit, counted):
-            staged = with_operation(rows).cast(schema)
-            count_rows(counted, staged, unit.counting)
-            writer.write_table(staged, row_group_size=max(1, staged.num_rows))
-            del rows, staged  # or they would be held while the next ones are read
-    counted.digest = digest(Path(unit.file))
+    with store_for(unit.file).passing(unit.file) as file:
+        hashed = Hashed(file)
+        with pq.ParquetWriter(hashed, schema, **encoding(schema)) as writer:
+            for rows in _read(unit, counted):
+                staged = with_operation(rows).cast(schema)
+                count_rows(counted, staged, unit.counting)
+                writer.write_table(staged, row_group_size=max(1, staged.num_rows))
+                del rows, staged  # or they would be held while the next ones are read
+    counted.digest = hashed.digest
     return counted
 
 
@@ -182,7 +185,23 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def digest(path: Path) -> str:
-    """The first 32 hexadecimal digits of the BLAKE2b hash of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+class Hashed(io.RawIOBase):
+    """A file that is hashed while it is written."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._hash = file, hashlib.blake2b()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """To the file, and to the hash."""
+        self._hash.update(data)
+        self._file.write(data)
+        return memoryview(data).nbytes
+
+    @property
+    def digest(self) -> str:
+        """The first 32 hexadecimal digits of the BLAKE2b hash of what was written."""
+        return self._hash.hexdigest()[:32]

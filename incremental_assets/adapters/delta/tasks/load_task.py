@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +12,12 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.delta.encoding import encoding
+from incremental_assets.adapters.delta.log.not_by_tasks import store_for
 from incremental_assets.adapters.delta.staging.counting import Counting, StagedPart, count_rows, with_operation
 from incremental_assets.adapters.delta.staging.staging_task import grouped
 from incremental_assets.adapters.delta.tasks.files.data_file import file_name, schema, shaped
 from incremental_assets.adapters.delta.tasks.files.file_statistics import Told
 from incremental_assets.adapters.delta.tasks.files.unit import Marks, Stored
-from incremental_assets.adapters.new_file import new_file
 from incremental_assets.adapters.spark.read_part import ReadPart
 
 
@@ -76,18 +75,19 @@ def _file(unit: LoadUnit, groups: Iterator[pa.Table]) -> dict[str, Any] | None:
     group = next(groups, None)
     if group is None:
         return None
-    path = Path(unit.table) / file_name()
-    told = Told(unit.statistics)
-    with new_file(path) as file, pq.ParquetWriter(file, schema(unit), **encoding(schema(unit))) as writer:
-        while group is not None:
-            writer.write_table(group, row_group_size=max(1, group.num_rows))
-            told.add(group)
-            group = None  # before the next one is read
-            group = next(groups, None) if told.rows < unit.rows_per_file else None
+    name, told = file_name(), Told(unit.statistics)
+    with store_for(unit.table).new(f"{unit.table}/{name}") as file:
+        with pq.ParquetWriter(file, schema(unit), **encoding(schema(unit))) as writer:
+            while group is not None:
+                writer.write_table(group, row_group_size=max(1, group.num_rows))
+                told.add(group)
+                group = None  # before the next one is read
+                group = next(groups, None) if told.rows < unit.rows_per_file else None
+        size = file.tell()
     return {
-        "path": path.name,
+        "path": name,
         "partitionValues": {},
-        "size": path.stat().st_size,
+        "size": size,
         "modificationTime": time.time_ns() // 1_000_000,
         "dataChange": True,
         "stats": told.text(),

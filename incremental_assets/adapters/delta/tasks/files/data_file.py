@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -12,10 +11,10 @@ import pyarrow.parquet as pq
 import pyspark.version
 
 from incremental_assets.adapters.delta.encoding import encoding
+from incremental_assets.adapters.delta.log.not_by_tasks import store_for
 from incremental_assets.adapters.delta.tasks.files.file_statistics import Told
 from incremental_assets.adapters.delta.tasks.files.staged_rows import staged_name
 from incremental_assets.adapters.delta.tasks.files.unit import Marks, Stored
-from incremental_assets.adapters.new_file import new_file
 from incremental_assets.adapters.spark.arrow_types import required_type
 
 _ROWS_PER_GROUP = 256 * 1024
@@ -62,17 +61,19 @@ def write_rows(table: str, told_of: tuple[str, ...], parts: Iterable[pa.Table], 
     rows = next(groups, None)
     if rows is None:
         return None
-    path, told, kept = Path(table) / file_name(), Told(told_of), rows.schema
-    with new_file(path) as file, pq.ParquetWriter(file, kept, **encoding(kept)) as writer:
-        while rows is not None:
-            writer.write_table(rows, row_group_size=rows.num_rows)
-            told.add(rows)
-            rows = None  # before the next ones are read
-            rows = next(groups, None)
+    name, told, kept = file_name(), Told(told_of), rows.schema
+    with store_for(table).new(f"{table}/{name}") as file:
+        with pq.ParquetWriter(file, kept, **encoding(kept)) as writer:
+            while rows is not None:
+                writer.write_table(rows, row_group_size=rows.num_rows)
+                told.add(rows)
+                rows = None  # before the next ones are read
+                rows = next(groups, None)
+        size = file.tell()
     return {
-        "path": path.name,
+        "path": name,
         "partitionValues": {},
-        "size": path.stat().st_size,
+        "size": size,
         "modificationTime": now,
         "dataChange": True,
         "stats": told.text(),

@@ -6,7 +6,6 @@ import struct
 import uuid
 import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyroaring import BitMap64
@@ -14,7 +13,6 @@ from pyroaring import BitMap64
 from incremental_assets.adapters.delta.log import z85
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable, store_for
 from incremental_assets.adapters.delta.log.vector_file import name_of
-from incremental_assets.adapters.new_file import new_file
 
 _MAGIC = struct.pack("<i", 1681511377)
 """The magic number before a bitmap of 64 bits in its portable form."""
@@ -59,7 +57,7 @@ def write(table: str, vectors: Sequence[BitMap64]) -> tuple[list[dict[str, Any]]
     if size == len(_FORMAT):
         return described, None
     name = name_of(text)
-    with new_file(Path(table) / name) as file:
+    with store_for(table).new(f"{table}/{name}") as file:
         file.writelines(stored)
     return described, name
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.log.log_state import file_path
+from incremental_assets.adapters.delta.log.not_by_tasks import store_for
 from incremental_assets.adapters.delta.tasks.files import deletion_vector
 
 _KEPT = ("path", "size", "modificationTime", "tags")
@@ -65,7 +66,7 @@ def _counted(table: str, add: Mapping[str, Any]) -> tuple[str, int]:
     stats = add.get("stats") or "{}"
     rows = json.loads(stats).get("numRecords")
     if rows is None:
-        rows = pq.read_metadata(file_path(table, add["path"])).num_rows
+        rows = pq.read_metadata(store_for(table).for_arrow(file_path(table, add["path"]))).num_rows
         stats = f'{{"numRecords":{rows}}}'
     return stats, int(rows)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.log.not_by_tasks import readable
+from incremental_assets.adapters.delta.log.not_by_tasks import readable, store_for
 from incremental_assets.adapters.delta.tasks.files.key_set import KeySet
 from incremental_assets.adapters.delta.tasks.files.unit import ApplyUnit, Stored
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -130,10 +129,12 @@ def staged(unit: ApplyUnit, groups: Mapping[str, Sequence[int]] | None) -> Itera
 def staged_groups(folder: str, groups: Mapping[str, Sequence[int]] | None = None) -> Iterator[tuple[StagedGroup, ...]]:
     """Row groups of a batch, by their files' names; all of them unless some are named."""
     with ExitStack() as stack:
-        found = []
+        found, store = [], store_for(folder)
         for name in [each.name for each in staged_files(folder)] if groups is None else groups:
             with readable("the staged batch"):
-                file = stack.enter_context(pq.ParquetFile(Path(folder) / name, coerce_int96_timestamp_unit="us"))
+                file = stack.enter_context(
+                    pq.ParquetFile(store.for_arrow(f"{folder}/{name}"), coerce_int96_timestamp_unit="us")
+                )
                 for place in range(file.num_row_groups) if groups is None else groups[name]:
                     (operation,) = file.read_row_group(place, columns=[OPERATION], use_threads=False).columns
                     found.append(StagedGroup(file, place, pc.equal(operation, Operation.PUT.value)))

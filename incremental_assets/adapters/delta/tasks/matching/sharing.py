@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.log.not_by_tasks import readable
+from incremental_assets.adapters.delta.log.not_by_tasks import readable, store_for
 from incremental_assets.adapters.delta.tasks.files.staged_rows import staged_name
 from incremental_assets.adapters.delta.tasks.files.unit import Adding, ApplyUnit, Replacing, Staying
 from incremental_assets.adapters.spark.manifest import staged_files
@@ -70,8 +69,9 @@ def spread(files: Sequence[Mapping[str, Any]], least: int | None = None, most: i
 
 
 def _groups(unit: ApplyUnit, key: int | None) -> Iterator[_Group]:
+    store = store_for(unit.staged)
     for name in [each.name for each in staged_files(unit.staged)]:
-        told = pq.read_metadata(Path(unit.staged) / name)
+        told = pq.read_metadata(store.for_arrow(f"{unit.staged}/{name}"))
         names = [told.schema.column(place).path for place in range(len(told.schema))]
         column = None if key is None else names.index(staged_name(key))
         for place in range(told.num_row_groups):
