@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.concurrency.background import in_background
 from incremental_assets.core.config.resolve import Resolved, resolve_all
-from incremental_assets.core.model.paths import is_local, quarantine_path
-from incremental_assets.core.model.quarantine import NONE_UNFIT, NOTHING_HELD, held_in_store
+from incremental_assets.core.model.paths import quarantine_path
+from incremental_assets.core.model.quarantine import NONE_UNFIT, NOTHING_HELD
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.ports import Ports
 from incremental_assets.resources.checkpoints import open_checkpoints
@@ -164,12 +163,8 @@ class Runtime:
 
     def held(self, spec: TableSpec) -> HeldRows | None:
         """Rows that a contract holds, by the lake alone: whether the source answers does not matter."""
-        from incremental_assets.adapters.lake_store.opened import store_of
-
         lake = self.configuration.lake
-        if store_of(lake) is None:
-            return held_in_store(spec)
-        if is_local(lake) and not Path(quarantine_path(lake, spec.id)).exists():
+        if self._has_no_quarantine(spec):
             return NOTHING_HELD
         # Inside the function: Arrow takes longer to import than most tables take to be asked.
         from incremental_assets.adapters.delta.quarantine.held import held_rows
@@ -179,12 +174,23 @@ class Runtime:
     def unfit(self, spec: TableSpec) -> UnfitRows | None:
         """Rows that cannot land, by the lake alone."""
         lake = self.configuration.lake
-        if is_local(lake) and not Path(quarantine_path(lake, spec.id)).exists():
+        if self._has_no_quarantine(spec):
             return NONE_UNFIT
         # Inside the function, as above.
         from incremental_assets.adapters.delta.quarantine.unfit import unfit_rows
 
         return unfit_rows(lake, spec)
+
+    def _has_no_quarantine(self, spec: TableSpec) -> bool:
+        """Whether a folder says so. A store has none, and is asked for the log at once."""
+        from incremental_assets.adapters.lake_store.opened import store_of
+
+        store = store_of(self.configuration.lake)
+        return (
+            store is not None
+            and not store.promises.paged
+            and store.head(quarantine_path(self.configuration.lake, spec.id)) is None
+        )
 
     def specs(self, source: str) -> Resolved:
         """Every table of a source as it is to be synced, resolved against the catalogue of now, which is remembered for the next look."""

@@ -16,7 +16,7 @@ from tests.core.test_config_table_mistakes import TABLE_MISTAKES
 def test_five_mistakes_of_five_kinds_are_five_lines(tmp_path: Path) -> None:
     text = (
         (FILE + SOURCE + "    fetch_size: many\n    tables:\n")
-        .replace("lake: ./lake", "lake: s3://x")
+        .replace("lake: ./lake", "lake: ftp://x")
         .replace("    user: reader\n", "")
     )
     text += '      - "public.a:x:timestmp"\n'
@@ -24,7 +24,7 @@ def test_five_mistakes_of_five_kinds_are_five_lines(tmp_path: Path) -> None:
     text += '      - "public.c:x:date"\n      - "public.c:y:date"\n'
     found = problems(tmp_path, text)
     assert [(problem.line, problem.text) for problem in found] == [
-        (1, "s3://x"),
+        (1, "ftp://x"),
         (4, "shop"),
         (8, "many"),
         (10, "public.a:x:timestmp"),

@@ -42,7 +42,7 @@ SOURCE_MISTAKES = [
 ]
 
 FILE_MISTAKES = [
-    ("lake: ./lake", "lake: s3://bucket #!", "s3://bucket", "Spark writes s3:// as s3a://"),
+    ("lake: ./lake", "lake: ftp://bucket #!", "ftp://bucket", "a local path or one of s3://, s3a://"),
     ("lake: ./lake", "lake: #!", "lake", "write a value"),
     ("lake: ./lake", "lake: s3a://key:s3cr3t@bucket #!", "s3a://key:…@bucket", "an address carries no secret"),
     ("lake: ./lake", "lak: ./lake #!", "lak", "did you mean `lake`?"),

@@ -76,3 +76,9 @@ def test_a_program_may_print_a_secret(tmp_path: Path) -> None:
 def test_a_lake_on_a_disk_has_no_bucket(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, FILE.replace("s3a://bucket/lake", "./lake"))
     assert found.cure.startswith("no address of this file is in this bucket")
+
+
+def test_s3_is_one_store_by_either_of_its_names(tmp_path: Path) -> None:
+    read = loaded(tmp_path, FILE.replace("s3a://", "s3://"))
+    assert read.lake == "s3a://bucket/lake"
+    assert read.store == loaded(tmp_path, FILE).store

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log.listing import NO_VERSION, listed
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.adapters.lake_store.opened import store_of
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.history import History
-from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
+from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.target import LastCommit
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The last version of a copy's quarantine, and the version of the copy that its history shows; None where there is none, and for a lake in a store."""
+    """The last version of a copy's quarantine, and the version of the copy that its history shows; None where there is none, and for a lake that only Spark can reach."""
 
     quarantine: int | None = None
     history: int | None = None
@@ -28,7 +29,7 @@ class Beside:
 
 def beside(lake: str, spec: TableSpec, copy: TableLog) -> Beside:
     """As they are found now."""
-    if not is_local(lake):
+    if store_of(lake) is None:
         return Beside()
     last = quarantine_version(lake, spec)
     return Beside(None if last == NO_VERSION else last, _shown(lake, spec, copy))
@@ -44,7 +45,7 @@ def recorded(copy: TableLog) -> Beside:
 def lacking(lake: str, spec: TableSpec, copy: TableLog) -> str:
     """What of a quarantine is gone or older than recorded, as the first words of a sentence; empty where nothing is."""
     then, place = recorded(copy).quarantine, quarantine_path(lake, spec.id)
-    if then is None or not is_local(lake):
+    if then is None or store_of(lake) is None:
         return ""
     last = quarantine_version(lake, spec)
     what = "is gone" if last == NO_VERSION else "was restored from an older copy" if last < then else ""
@@ -72,7 +73,7 @@ def has_lost_its_history(copy: TableLog, history: TableLog | None) -> bool:
 
 
 def quarantine_version(lake: str, spec: TableSpec) -> int:
-    """The last version of a local quarantine, by a listing; -1 where there is none. Raises TargetChanged."""
+    """The last version of a quarantine, by a listing; -1 where there is none. Raises TargetChanged."""
     try:
         return listed(quarantine_path(lake, spec.id)).last
     except FileNotFoundError:

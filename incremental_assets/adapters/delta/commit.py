@@ -80,7 +80,7 @@ def shaped(plan: SyncPlan, rows: DataFrame, present: Present, found: Difference)
     columns = [
         column(each.name).alias(
             spelled.get(each.name.lower(), each.name),
-            metadata=_metadata(plan, each.comment, is_added=each.name in added),
+            metadata=column_metadata(plan, each.comment, is_added=each.name in added),
         )
         for each in plan.spec.columns
     ]
@@ -143,7 +143,7 @@ def matching(replacing: Sequence[str], within: Sequence[KeyRange]) -> str:
     )
 
 
-def _metadata(plan: SyncPlan, comment: str, *, is_added: bool) -> dict[str, Any]:
+def column_metadata(plan: SyncPlan, comment: str, *, is_added: bool) -> dict[str, Any]:
     """The metadata of one column: the source's comment where the column is added or the table is overwritten; of an added one since when it is there, too."""
     metadata: dict[str, Any] = {"comment": comment} if comment and (is_added or plan.overwrites) else {}
     if not is_added or plan.overwrites:

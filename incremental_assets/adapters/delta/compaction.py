@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.tasks.compaction import gathering
 from incremental_assets.adapters.delta.tasks.compaction.gathering import Compacting
@@ -31,6 +31,7 @@ def compact(session: SparkSession, tasks: Tasks, work: Compacting) -> int:
     try:
         gathering.compact(tasks, work)
     except NotByTasks as why:
+        leave_to_spark(work.path, why)
         _log.debug("%s: it is compacted by Spark: %s", work.table, why)
         go_apart()
         _by_spark(session, work)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
 from incremental_assets.adapters.delta.log.vector_file import file_of
+from incremental_assets.adapters.lake_store.opened import store_of
+from incremental_assets.adapters.lake_store.store import LakeStore
 from incremental_assets.core.errors import IncrementalAssetsError, TargetChanged
 from incremental_assets.core.model.cures import full_refresh_of
-from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
+from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import TableId
 
 _FRAME = 8
@@ -21,8 +22,6 @@ _FRAME = 8
 
 def damaged_file(table: TableId, lake: str) -> IncrementalAssetsError | None:
     """The error that names the first such file of a copy, of its history or of its quarantine, and the cure; None where all files are as the log says."""
-    if not is_local(lake):
-        return None
     tables = (
         ("copy", table_path(lake, table), f"read everything again with {full_refresh_of(table)}"),
         ("history", table_path(lake, table.history), "move the history away: a new one begins with the copy as it is"),
@@ -38,8 +37,9 @@ def damaged_file(table: TableId, lake: str) -> IncrementalAssetsError | None:
 
 
 def lost_file(lake: str, table: TableId) -> str:
-    """The first such file of a copy alone, as the first words of a sentence; empty where there is none. One look at the file system for each file, which takes microseconds on a disk."""
-    found = _first(table_path(lake, table)) if is_local(lake) else None
+    """The first such file of a copy alone, as the first words of a sentence; empty where there is none. One look at the file system for each file, which takes microseconds on a disk; in a store it would be a request, so it is not done."""
+    store = store_of(lake)
+    found = None if store is None or store.promises.paged else _first(table_path(lake, table))
     return f"a file of the copy is {found}, and its rows with it" if found else ""
 
 
@@ -53,22 +53,23 @@ def _first(path: str) -> str | None:
 
 
 def _damages(path: str, state: LogState) -> Iterator[str]:
+    store = store_for(path)
     for add in state.files.values():
-        yield from _damage(file_path(path, add["path"]), int(add["size"]), exact=True)
+        yield from _damage(store, file_path(path, add["path"]), int(add["size"]), exact=True)
         vector: Mapping[str, Any] | None = add.get("deletionVector")
         name = file_of(vector)
         if vector is not None and name is not None:
             least = int(vector.get("offset") or 0) + int(vector["sizeInBytes"]) + _FRAME
-            yield from _damage(f"{path}/{name}", least, exact=False)
+            yield from _damage(store, f"{path}/{name}", least, exact=False)
 
 
-def _damage(file: str, size: int, *, exact: bool) -> Iterator[str]:
+def _damage(store: LakeStore, file: str, size: int, *, exact: bool) -> Iterator[str]:
     try:
-        found = os.stat(file).st_size  # noqa: PTH116 - a `Path` of each of thousands takes ten times as long
-    except FileNotFoundError:
-        yield f"gone ({file})"
-    except OSError as error:
-        yield f"not to be read ({file}: {error.strerror})"
+        found = store.size(file)
+    except TargetChanged as why:
+        yield f"not to be read ({why})"
     else:
-        if found < size or (exact and found != size):
+        if found is None:
+            yield f"gone ({file})"
+        elif found < size or (exact and found != size):
             yield f"cut ({file} has {found} bytes of {size})"

@@ -19,6 +19,7 @@ from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confi
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.damaged_files import lost_file
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.fence import fence
 from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
@@ -99,16 +100,14 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
 
     def fence(self, spec: TableSpec, commit_ids: CommitIds, state: State | None) -> None:
         """Commit an empty batch under `commit_ids`, so that a sleeping run's lower sequence can never commit again."""
-        session, path = self._session(), table_path(self._lake, spec.id)
-        from incremental_assets.adapters.delta.commit import Write, empty, write
-
+        path = table_path(self._lake, spec.id)
         with explained(spec.id, self._lake), self._committing(spec):
-            log = opened(session, path, spec, commit_ids.app_id)
+            log = opened(self._session(), path, spec, commit_ids.app_id)
             newest = next(log.ours(), None)
             # What an unconfirmed commit did not see, the next look must still find.
             note = CommitMetadata.of_fence(commit_ids, state, _floor(newest) if newest else log.version)
             note = recorded(log).noted(note)
-            write(empty(session), Write(path, note))
+            fence(self._session, spec, path, log.version, note)
             confirmed(spec, path, log.version, commit_ids.batch_id)
 
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:

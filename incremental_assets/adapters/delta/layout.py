@@ -10,7 +10,6 @@ from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.tasks.compaction.gathering import refused_by
 from incremental_assets.core.model.compaction import Layout
-from incremental_assets.core.model.paths import is_local
 
 
 def layout(path: str) -> Layout:
@@ -21,5 +20,5 @@ def layout(path: str) -> Layout:
 
 def _is_for_tasks(path: str, version: int) -> bool:
     with suppress(NotByTasks):
-        return is_local(path) and not refused_by(log_cache.at(path, version))
+        return not refused_by(log_cache.at(path, version))
     return False

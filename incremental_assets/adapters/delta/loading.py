@@ -13,7 +13,7 @@ from incremental_assets.adapters.delta.confirmed import confirmed
 from incremental_assets.adapters.delta.counts import rows_written
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.file_size import rows_per_file
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.staging.arrow_staging import can_stage
 from incremental_assets.adapters.delta.staging.stage import warnings
@@ -55,13 +55,13 @@ def load(tasks: Tasks, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: 
 def _written(tasks: Tasks, of: by_tasks.Load, present: Present, changes: Difference) -> Callable[[], int]:
     """Writes by tasks, else by Spark's writer. Returns a function for the number of rows past the source's clock, to be called once the commit is confirmed: of a write that Delta skipped, Spark never gives counts, and the call would not return."""
     plan, spec = of.plan, of.plan.spec
-    if not changes and can_stage(spec):
-        try:
-            done = by_tasks.load(tasks, present.path, of)
-        except NotByTasks as why:
-            _log.debug("%s: this load is Spark's: %s", spec.id, why)
-        else:
-            return lambda: done.future
+    try:
+        done = _by_tasks(tasks, of, present, changes)
+    except NotByTasks as why:
+        leave_to_spark(present.path, why)
+        _log.debug("%s: this load is Spark's: %s", spec.id, why)
+    else:
+        return lambda: done.future
     frame = of.snapshot.frame
     check_types(spec, frame)
     counted = Observation()
@@ -69,3 +69,11 @@ def _written(tasks: Tasks, of: by_tasks.Load, present: Present, changes: Differe
     to = Write(present.path, of.note, overwrites=True, evolves=bool(changes), rows_per_file=of.rows_per_file)
     write(rows, to)
     return lambda: int(counted.get[own("future")])
+
+
+def _by_tasks(tasks: Tasks, of: by_tasks.Load, present: Present, changes: Difference) -> by_tasks.LoadCounts:
+    if changes:
+        raise NotByTasks("the columns change")
+    if not can_stage(of.plan.spec):
+        raise NotByTasks("tasks do not know all of its columns")
+    return by_tasks.load(tasks, present.path, of)

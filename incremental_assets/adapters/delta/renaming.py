@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log import column_mapping, log_cache
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.tasks.eligible import refused_by_table
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
@@ -45,6 +45,7 @@ def rename(session: Callable[[], SparkSession], spec: TableSpec, of: Named) -> N
             raise SchemaChanged(
                 f"{spec.id}: the source now calls the column {listed}, and the table at {of.path} cannot be given that name, as {why}: {of.cure}"
             ) from why
+        leave_to_spark(of.path, why)
         _said_by_spark(session(), of)
 
 

@@ -12,7 +12,7 @@ from incremental_assets.adapters.delta.beside import recorded
 from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import confirmed
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.tasks.restore import VersionGone, restore
@@ -89,7 +89,8 @@ def take_back(session: Session, spec: TableSpec, path: str, version: int, note: 
     """Commits the rows and columns of a version again; where we may not commit ourselves, Spark writes all of the rows. Raises VersionGone, CommitMissing, Overtaken."""
     try:
         restore(spec, path, version, note)
-    except NotByTasks:
+    except NotByTasks as why:
+        leave_to_spark(path, why)
         _written_again(session(), path, version, note)
 
 

@@ -16,7 +16,7 @@ from incremental_assets.adapters.lake_store.opened import store_of
 from incremental_assets.adapters.permissions import own_folder, plain_file
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import Busy, LakeRefused
-from incremental_assets.core.model.paths import is_local, lock_path
+from incremental_assets.core.model.paths import lock_path
 from incremental_assets.core.model.table import TableId
 
 if TYPE_CHECKING:
@@ -65,9 +65,10 @@ def commit_lock(lake: str, table: TableId, patience: timedelta = PATIENCE) -> It
     """Lets only one process at a time commit to a table of a local lake: Delta's log store for local disks is safe within one JVM only.
 
     The lock ends with its process, however that ends. Raises Busy where another process holds it for longer than `patience`, and LakeRefused for a
-    lock file that is not ours; for a lake in a store it does nothing.
+    lock file that is not ours; where there are no locks it does nothing.
     """
-    if not is_local(lake):
+    store = store_of(lake)
+    if store is None or not store.promises.locks:
         yield
         return
     path = Path(lock_path(lake, table))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.live import marks_deletes
-from incremental_assets.adapters.delta.log import column_mapping, new_table
+from incremental_assets.adapters.delta.log import added_columns, column_mapping, new_table
+from incremental_assets.adapters.delta.log.added_columns import AddedColumn
 from incremental_assets.adapters.delta.log.column_mapping import STATISTICS
 from incremental_assets.adapters.delta.log.new_table import NewTable
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark, spark_commits
 from incremental_assets.adapters.delta.log.transaction_log import APP_ID, TableLog, open_log
 from incremental_assets.adapters.delta.storage import names_in, remove_folder
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
@@ -71,10 +72,22 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
 
 def _marking(session: SparkSession, path: str) -> TableLog | None:
     """The log once the table can say of a row that it is gone: a commit without rows."""
+    add_columns(session, path, [(DELETED_AT, "timestamp")])
+    return open_log(path)
+
+
+def add_columns(session: SparkSession, path: str, columns: Sequence[tuple[str, str]]) -> None:
+    """Give a table columns, by name and SQL type: a commit without rows. Raises LakeRefused where Spark alone could make it and may not."""
     from incremental_assets.adapters.spark.expressions import quoted
 
-    session.sql(f"ALTER TABLE delta.{quoted(path)} ADD COLUMNS ({DELETED_AT} timestamp)")
-    return open_log(path)
+    if spark_commits(path):
+        listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
+        session.sql(f"ALTER TABLE delta.{quoted(path)} ADD COLUMNS ({listed})")
+        return
+    try:
+        added_columns.add(path, [AddedColumn(name, kind) for name, kind in columns])
+    except NotByTasks as why:
+        leave_to_spark(path, why)
 
 
 def _clear(session: SparkSession, path: str) -> None:
@@ -100,6 +113,7 @@ def create(
     try:
         _create(session, path, table)
     except NotByTasks as why:
+        leave_to_spark(path, why)
         _log.debug("%s: this table is made by Spark: %s", path, why)
         create_by_spark(session, path, table)
 
@@ -144,6 +158,7 @@ def prepare(
     needed = {_DELETION_VECTORS: "true", **more} | ({column_mapping.MODE: "name"} if is_awkward(columns) else {})
     lacking = {name: value for name, value in needed.items() if log.properties.get(name) != value}
     if lacking:
+        leave_to_spark(path, f"it sets {' and '.join(sorted(lacking))}")
         listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in lacking.items())
         session.sql(f"ALTER TABLE delta.{quoted(path)} SET TBLPROPERTIES ({listed})")
 
@@ -153,6 +168,7 @@ def widen(session: SparkSession, path: str, columns: Iterable[Retyped]) -> None:
     from incremental_assets.adapters.spark.expressions import quoted
 
     columns = tuple(columns)
+    leave_to_spark(path, f"it widens {' and '.join(each.name for each in columns)}")
     needed = [f"'{_WIDENING}' = 'true'"]
     if any(sql_type(each.now) == "timestamp_ntz" for each in columns):
         # A table that is made with such a column has the feature; one that gets it later is asked for it.

@@ -37,11 +37,11 @@ _UNKNOWN = "501 Not Implemented"
 class ObjectStore:
     """Implements `LakeStore` by one bucket. `root`: its address, which begins every key."""
 
-    promises = Promises(whole=True, paged=True, locks=False)
-
     def __init__(self, root: str, options: Mapping[str, str]) -> None:
         plain = {"allow_http": True} if options.get("aws_endpoint", "").startswith("http://") else {}
         self._root = root
+        # Of S3, no log store that Delta has released asks whether a version is there.
+        self.promises = Promises(whole=True, paged=True, locks=False, spark_commits=not root.startswith("s3"))
         from_url: Any = obstore.store.from_url
         self._store: Any = from_url(
             root, config=dict(options), client_options={**_CLIENT, **plain}, retry_config=_RETRY
@@ -85,7 +85,12 @@ class ObjectStore:
                 found = obstore.head(self._store, self._path(key))
             except FileNotFoundError:
                 return None
-        return Head(found["size"], _tag(found))
+        return Head(found["size"], _tag(found), found["last_modified"])
+
+    def size(self, key: str) -> int | None:
+        """As `head` says it."""
+        found = self.head(key)
+        return None if found is None else found.bytes
 
     def for_arrow(self, key: str) -> Any:
         """A file that asks the store for the parts."""
@@ -100,6 +105,10 @@ class ObjectStore:
         """Whole, or not at all."""
         with explained(key):
             obstore.put(self._store, self._path(key), data)
+
+    def replace(self, key: str, data: bytes) -> None:
+        """As `put`, whose answer comes when the object is safe."""
+        self.put(key, data)
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         """Put on the condition that nothing is there. A store that does not mind it is refused, before the first file is put by it."""
@@ -140,6 +149,9 @@ class ObjectStore:
 
     def own_folder(self, folder: str) -> None:
         """There are none."""
+
+    def touch(self, key: str) -> None:
+        """Nothing: it would be a request with each sync, for no other reason."""
 
     def adopt(self, key: str) -> None:
         """An object has no mode."""

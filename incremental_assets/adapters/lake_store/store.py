@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 
@@ -20,12 +21,13 @@ class Promises:
     """What differs between places.
 
     `whole`: a file is there whole or not at all, however its writer has ended. `paged`: a listing comes in pages, each of them a request, so that it
-    begins after what is known. `locks`: processes of one machine can keep each other out.
+    begins after what is known. `locks`: processes of one machine can keep each other out. `spark_commits`: so can commits of Spark's own, with ours or without.
     """
 
     whole: bool
     paged: bool
     locks: bool
+    spark_commits: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Head:
 
     bytes: int
     tag: str
+    at: datetime
+    """When it was last written, in UTC."""
 
 
 class Reading(Protocol):
@@ -60,6 +64,9 @@ class Reading(Protocol):
     def head(self, key: str) -> Head | None:
         """What is known of a file without its bytes; None where there is none."""
 
+    def size(self, key: str) -> int | None:
+        """The bytes of a file; None where there is none. Raises TargetChanged for what may not be looked at."""
+
     def for_arrow(self, key: str) -> Any:
         """The file as Arrow opens it, which reads the parts that it needs."""
 
@@ -69,6 +76,9 @@ class Writing(Protocol):
 
     def put(self, key: str, data: bytes) -> None:
         """Put a file, whatever is there. It need not outlast the power of the machine."""
+
+    def replace(self, key: str, data: bytes) -> None:
+        """The same as a whole, which outlasts the power of the machine."""
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         """Put a file where there is none; False where there is another's. It outlasts the power of the machine before this returns.
@@ -107,6 +117,9 @@ class Keeping(Protocol):
 
     def finish(self, key: str) -> None:
         """Give a file that was written under `unfinished` the key that counts."""
+
+    def touch(self, key: str) -> None:
+        """Say of a file that it was written just now; silent if there is none."""
 
     def adopt(self, key: str) -> None:
         """Take from a file that a library has made the rights that one of ours would not have."""

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]*)")
-_S3 = "s3a"
-_LAKES = (_S3, "abfss", "gs", "hdfs")
+_S3 = ("s3", "s3a")
+"""One store: the second name is that of Hadoop, by which Spark knows it and a lake is called everywhere."""
+_LAKES = (*_S3, "abfss", "gs", "hdfs")
 _SQLITE = re.compile(r"sqlite(?:\+pysqlite)?:///(?P<path>[^?]+)(?P<query>\?.*)?")
 _POSTGRESQL = re.compile(r"postgresql(?:\+psycopg)?://(?P<rest>[^?]+(?P<query>\?.*)?)")
 
@@ -45,9 +46,7 @@ def checked_lake(text: str) -> str:
         return text
     if match["scheme"] not in _LAKES:
         known = ", ".join(f"{scheme}://" for scheme in _LAKES)
-        raise ValueError(
-            f"the lake is a local path or one of {known}{'; Spark writes s3:// as s3a://' if match['scheme'] == 's3' else ''}"
-        )
+        raise ValueError(f"the lake is a local path or one of {known}")
     if ":" in match["authority"].partition("@")[0] and "@" in match["authority"]:
         raise ValueError("an address carries no secret; give the store's credentials to Spark's environment")
     return text
@@ -56,7 +55,7 @@ def checked_lake(text: str) -> str:
 def bucket_of(lake: str) -> str:
     """The bucket of a lake in S3; empty for a lake elsewhere."""
     match = _SCHEME.match(lake)
-    return match["authority"] if match is not None and match["scheme"] == _S3 else ""
+    return match["authority"] if match is not None and match["scheme"] in _S3 else ""
 
 
 def checked_endpoint(text: str) -> str:
@@ -99,8 +98,11 @@ def checked_master(text: str) -> str:
 
 
 def resolved_lake(text: str, folder: Path) -> str:
-    """An absolute path, or the URI without a slash at its end."""
-    return text.rstrip("/") if _SCHEME.match(text) else str(absolute(text, folder))
+    """An absolute path, or the URI without a slash at its end; one of S3 as Hadoop writes it, so that a table has one address."""
+    if _SCHEME.match(text) is None:
+        return str(absolute(text, folder))
+    scheme, _, rest = text.rstrip("/").partition("://")
+    return f"{'s3a' if scheme in _S3 else scheme}://{rest}"
 
 
 def resolved_checkpoints(url: str, folder: Path) -> str:

@@ -17,7 +17,7 @@ from incremental_assets.adapters.delta.history.unit import Batch, Changes, Follo
 from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.tasks.eligible import refused_by_table, refused_to_read
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
@@ -31,7 +31,6 @@ from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.change_columns import tells_places
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, History, HistoryRows, Step
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.schema_drift import TargetColumn, sql_type
 from incremental_assets.core.model.table import TableSpec
 
@@ -47,6 +46,7 @@ def followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: C
     try:
         return _followed(tasks, tables, before, step, note)
     except NotByTasks as why:
+        leave_to_spark(tables.path, why)
         _log.debug("%s: its history is followed by Spark: %s", tables.spec.id, why)
         return None
 
@@ -114,8 +114,6 @@ def _refused_by(tables: Tables, step: Step) -> str:
     cursor, kinds = tables.spec.cursor, [sql_type(each.type) for each in tables.columns]
     if tells_places(tables.spec):
         return "its versions tell where in the source's log they are"
-    if not is_local(tables.path):
-        return "its lake is in a store"
     if why := unknown_type(kinds):
         return why
     if cursor and cursor.is_zoneless and step.zone not in _UTC:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.adapters.delta.history.following import HISTORY
 from incremental_assets.adapters.delta.log.column_mapping import STATISTICS
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
-from incremental_assets.adapters.delta.target_table import create, prepare, statistics, widen
+from incremental_assets.adapters.delta.target_table import add_columns, create, prepare, statistics, widen
 from incremental_assets.core.captures.log.position import LogPosition
 from incremental_assets.core.errors import SchemaChanged, TargetChanged
 from incremental_assets.core.model.change_columns import CHANGE_NUMBER, COMMIT_AT, COMMIT_LSN, version_columns
@@ -96,9 +96,6 @@ def _evolved(session: SparkSession, tables: Tables, log: TableLog, columns: tupl
     if found.retyped:
         widen(session, path, found.retyped)
     if added:
-        from incremental_assets.adapters.spark.expressions import quoted
-
         prepare(session, path, log, columns)
-        listed = ", ".join(f"{quoted(each.name)} {each.spark_type}" for each in added)
-        session.sql(f"ALTER TABLE delta.{quoted(path)} ADD COLUMNS ({listed})")
+        add_columns(session, path, [(each.name, each.spark_type) for each in added])
     return (open_log(path) or log) if found.retyped or added else log

@@ -15,6 +15,7 @@ from incremental_assets.adapters.delta.quarantine.kept_rows import RESOLVED, con
 from incremental_assets.adapters.delta.quarantine.unit import Came, KeyTexts
 from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.delta.staging.staging import as_text
+from incremental_assets.adapters.delta.target_table import add_columns
 from incremental_assets.adapters.spark.expressions import column, quoted
 from incremental_assets.adapters.spark.own_names import (
     HELD,
@@ -101,9 +102,9 @@ def _with_marks(session: SparkSession, path: str) -> TableLog:
     """The log once rows can be said to wait for nothing more: a quarantine of an earlier release gets the columns, in a commit without rows."""
     log = open_log(path)
     there = {found.name for found in log.columns()} if log else set()
-    lacking = ", ".join(f"{name} {kind}" for name, kind in RESOLVED if name not in there)
+    lacking = [(name, kind) for name, kind in RESOLVED if name not in there]
     if log is not None and lacking:
-        session.sql(f"ALTER TABLE delta.{quoted(path)} ADD COLUMNS ({lacking})")
+        add_columns(session, path, lacking)
         log = open_log(path)
     if log is None:
         raise TargetChanged(f"the quarantine at {path} was removed while a run wrote to it; run the sync again")

@@ -10,7 +10,7 @@ from typing import Any
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.quarantine import texts
 from incremental_assets.adapters.delta.quarantine.known import Known
 from incremental_assets.adapters.delta.quarantine.unit import (
@@ -39,7 +39,7 @@ from incremental_assets.adapters.spark.own_names import (
 )
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable, Unit
 from incremental_assets.core.concurrency.cohort import go_apart
-from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
+from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
@@ -62,7 +62,7 @@ def kept(site: Site, plan: SyncPlan, staged: str, note: CommitMetadata) -> bool:
             plan.spec
         )
     except NotByTasks as why:
-        return _left(plan.spec, why)
+        return _left(plan.spec, path, why)
     return True
 
 
@@ -77,11 +77,12 @@ def settled(site: Site, spec: TableSpec, of: Came | Sequence[KeyTexts], note: Co
             # Made again, it finds nothing that waits.
             NextVersion(path, state, note, info, done.actions, done.files, once=False).commit(spec)
     except NotByTasks as why:
-        return _left(spec, why)
+        return _left(spec, path, why)
     return True
 
 
-def _left(spec: TableSpec, why: NotByTasks) -> bool:
+def _left(spec: TableSpec, path: str, why: NotByTasks) -> bool:
+    leave_to_spark(path, why)
     _log.debug("%s: this commit of its quarantine is Spark's: %s", spec.id, why)
     go_apart()
     return False
@@ -89,8 +90,6 @@ def _left(spec: TableSpec, why: NotByTasks) -> bool:
 
 def _table(spec: TableSpec, path: str, note: CommitMetadata) -> LogState:
     """The quarantine as the note has seen it. Raises NotByTasks where it is Spark's to write to."""
-    if not is_local(path):
-        raise NotByTasks("its lake is in a store")
     state = log_cache.at(path, note.seen)
     why = texts.refused(each.spark_type for each in spec.columns) or eligible.refused_by_table(state)
     if note.rows > MOST_ROWS:

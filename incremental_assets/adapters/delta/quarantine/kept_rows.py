@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -11,11 +12,12 @@ from pyspark.sql import functions as sf
 from incremental_assets.adapters.delta.commit import Write, write
 from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
 from incremental_assets.adapters.delta.live import live
+from incremental_assets.adapters.delta.log.not_by_tasks import spark_commits
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.quarantine import by_tasks
 from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.delta.staging.staging import as_text
-from incremental_assets.adapters.delta.target_table import opened, prepare
+from incremental_assets.adapters.delta.target_table import add_columns, opened, prepare
 from incremental_assets.adapters.spark.expressions import all_of, column
 from incremental_assets.adapters.spark.own_names import (
     AT,
@@ -61,6 +63,9 @@ def keep(site: Site, plan: SyncPlan, batch: Batch, staged: str) -> None:
     note = CommitMetadata(
         Kind.QUARANTINE, app_id, seq, commit_ids.batch_id, plan.request.run_id, log.version, rows=batch.rejected
     )
+    if not spark_commits(path):
+        log = _with_columns(site.session, path, log, columns)
+        note = replace(note, seen=log.version)
     if not by_tasks.kept(site, plan, staged, note):
         _by_spark(site, plan, staged, log, note)
     after = opened(site.session, path, spec, columns=columns, app_id=app_id)
@@ -68,6 +73,15 @@ def keep(site: Site, plan: SyncPlan, batch: Batch, staged: str) -> None:
         raise CommitMissing(
             f"{spec.id}: the rows that cannot land could not be written to quarantine, so nothing of this batch was written; run the sync again"
         )
+
+
+def _with_columns(session: SparkSession, path: str, log: TableLog, columns: Sequence[SourceColumn]) -> TableLog:
+    """The quarantine with all that its rows are given, as no commit of Spark's may bring it."""
+    there = {found.name.lower() for found in log.columns()}
+    lacking = [(each.name, each.spark_type) for each in columns if each.name.lower() not in there]
+    if lacking:
+        add_columns(session, path, lacking)
+    return (open_log(path) or log) if lacking else log
 
 
 def _by_spark(site: Site, plan: SyncPlan, staged: str, log: TableLog, note: CommitMetadata) -> None:

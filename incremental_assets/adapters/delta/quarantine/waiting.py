@@ -21,7 +21,7 @@ from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import CONTENT, HELD, RESOLVED_AT
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.paths import is_local, quarantine_path
+from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.table import TableSpec
 
 _TASK = "incremental_assets.adapters.delta.quarantine.held_task"
@@ -78,8 +78,6 @@ def typed(texts: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
 def _held(tasks: Tasks, lake: str, spec: TableSpec, names: Sequence[str]) -> list[pa.ChunkedArray]:
     """What they have in these columns, all of which are texts."""
     path = quarantine_path(lake, spec.id)
-    if not is_local(path):
-        raise NotByTasks("its lake is in a store")
     if why := refused(each.spark_type for each in spec.columns if each.name in names):
         raise NotByTasks(why)
     seen = log_cache.latest(path)

@@ -18,7 +18,7 @@ from incremental_assets.core.concurrency.cohort import go_apart
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates
-from incremental_assets.core.model.paths import is_local, staging_path
+from incremental_assets.core.model.paths import staging_path
 from incremental_assets.core.model.table import FuturePolicy, TableId
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import GoneRows, Snapshot
@@ -85,7 +85,7 @@ class ParquetStage:
 
     def _staged(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None, path: str) -> Staged:
         has_gone = gone is not None and gone.rows > 0
-        if snapshot.parts is not None and is_local(self._lake) and can_stage(plan.spec):
+        if snapshot.parts is not None and has_manifest(path) and can_stage(plan.spec):
             with suppress(TasksUnavailable):
                 staged = write_parts(self._tasks, plan, snapshot.parts, path)
                 return write_gone(plan.spec, staged, gone.keys, path) if gone and has_gone else staged

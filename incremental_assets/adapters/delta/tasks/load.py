@@ -20,7 +20,6 @@ from incremental_assets.adapters.delta.tasks.next_version import NextVersion
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.errors import StageBroken
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Snapshot
 
@@ -87,8 +86,8 @@ def load(tasks: Tasks, path: str, of: Load) -> LoadCounts:
 
 
 def _table(path: str, plan: SyncPlan, snapshot: Snapshot, version: int) -> LogState:
-    if snapshot.parts is None or not is_local(path):
-        raise NotByTasks("the rows come by Spark alone, or the lake is in a store")
+    if snapshot.parts is None:
+        raise NotByTasks("the rows come by Spark alone")
     if why := unknown_type(each.spark_type for each in plan.spec.columns):
         raise NotByTasks(why)
     state = log_cache.at(path, version)

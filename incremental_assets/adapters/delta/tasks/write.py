@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from incremental_assets.adapters.delta.commit import column_metadata
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.added_columns import AddedColumn, with_added
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark, spark_commits
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.files.unit import Applied, ApplyUnit
 from incremental_assets.adapters.delta.tasks.landing_unit import unit_of
@@ -20,7 +24,7 @@ from incremental_assets.adapters.delta.writers.merge import withdrawn
 from incremental_assets.adapters.spark.manifest import staged_files
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.concurrency.cohort import go_apart
-from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.schema_drift import Difference
 
 _TASK = "incremental_assets.adapters.delta.tasks.matching.apply_task"
 _SHARE_TASK = "incremental_assets.adapters.delta.tasks.matching.share_task"
@@ -35,19 +39,18 @@ def written(landing: Landing, way: Way, tasks: Tasks) -> Written | None:
     try:
         return _written(landing, way, tasks)
     except NotByTasks as why:
+        leave_to_spark(landing.path, why)
         _log.debug("%s: this commit is Spark's: %s", landing.plan.spec.id, why)
         go_apart()
         return None
 
 
 def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
-    if not is_local(landing.path):
-        raise NotByTasks("its lake is in a store")
     staged = 0 if landing.delivery.batch.in_target else sum(each.bytes for each in staged_files(landing.staged))
     if way is Way.REWRITE and landing.delivery.batch.rows > eligible.MOST_ROWS:
         way = Way.REPLACE
-    _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way, staged))
-    state = log_cache.at(landing.path, landing.log.version)
+    state, columns, left = _with_columns(landing)
+    _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, left, way, staged))
     _refused(eligible.refused_by_table(state))
     # Delta's own count has to be asked before the commit.
     before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0
@@ -56,7 +59,7 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
         landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left, marked=done.flagged
     )
     info = _info(way, done) | {"isBlindAppend": _is_blind(landing, way)}
-    NextVersion(landing.path, state, note, info, done.actions, done.files).commit(landing.plan.spec)
+    NextVersion(landing.path, state, note, info, (*columns, *done.actions), done.files).commit(landing.plan.spec)
     return Written(
         note,
         late=lambda: done.late,
@@ -65,6 +68,20 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
         landed=(lambda: done.written) if way is Way.REWRITE else None,
         warnings=(*landing.warnings(), *withdrawn(done.unfit)),
     )
+
+
+def _with_columns(landing: Landing) -> tuple[LogState, Sequence[Mapping[str, Any]], Difference]:
+    """The table, what the commit says of columns that it brings, and the differences that are left. Where Spark may bring them, they are Spark's."""
+    state, changes = log_cache.at(landing.path, landing.log.version), landing.changes
+    if not changes.added or spark_commits(landing.path):
+        return state, (), changes
+    columns = [
+        AddedColumn(each.name, each.spark_type, column_metadata(landing.plan, each.comment, is_added=True))
+        for each in changes.added
+    ]
+    # A column that the source no longer has stays, and is NULL in what comes; an overwrite would take it away.
+    left = Difference(dropped=changes.dropped if landing.plan.overwrites else (), retyped=changes.retyped)
+    return *with_added(state, columns), left
 
 
 def _applied(tasks: Tasks, unit: ApplyUnit, rows: int) -> Applied:

@@ -18,7 +18,6 @@ from incremental_assets.adapters.spark.own_names import DELETED_AT
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure, RowHash
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window, disjoint
 
@@ -41,8 +40,8 @@ def units_of(
     path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT
 ) -> list[MeasureUnit]:
     """What tasks are given to measure all of a table. Raises NotByTasks."""
-    if not is_local(path) or (spec.traits.keeps_versions and spec.key):
-        raise NotByTasks("its lake is in a store, or only the last version of each row counts")
+    if spec.traits.keeps_versions and spec.key:
+        raise NotByTasks("only the last version of each row counts")
     if any(arrow_type(each.spark_type) is None for each in spec.columns):
         raise NotByTasks("a column has a type that only Spark knows")
     if by is RowHash.TEXT and any(each.spark_type in FLOATING for each in spec.columns):

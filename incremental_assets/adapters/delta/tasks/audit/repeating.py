@@ -10,7 +10,6 @@ from incremental_assets.adapters.delta.tasks.audit.repeat_task import RepeatUnit
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.spark.arrow_types import FLOATING, arrow_type
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Column, TableSpec
 
 _TASK = "incremental_assets.adapters.delta.tasks.audit.repeat_task"
@@ -30,8 +29,6 @@ def may_repeat(tasks: Tasks, path: str, log: TableLog, spec: TableSpec) -> bool:
 
 def units_of(path: str, log: TableLog, spec: TableSpec) -> list[RepeatUnit]:
     """What tasks are given to look at all keys. Raises NotByTasks."""
-    if not is_local(path):
-        raise NotByTasks("its lake is in a store")
     by_name = {each.name: each for each in spec.columns}
     key = [by_name[name] for name in spec.key]
     if not all(_is_equal_as_it_is(each) for each in key):

@@ -20,7 +20,6 @@ from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.errors import CommitMissing, Overtaken
 from incremental_assets.core.model.compaction import Bins, How, gathered, purged
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import TableId
 
 _TASK = "incremental_assets.adapters.delta.tasks.compaction.gather_task"
@@ -54,14 +53,12 @@ class Compacting:
 
 
 def refused_by(state: LogState) -> str:
-    """Why a local table is compacted by Spark; empty where tasks may do it. Pure."""
+    """Why a table is compacted by Spark; empty where tasks may do it. Pure."""
     return unknown_type(Columns.of(state).types) or eligible.refused_by_table(state)
 
 
 def compact(tasks: Tasks, work: Compacting) -> None:
     """One commit. Raises NotByTasks where it is Spark's, CommitMissing where there is nothing to do, Overtaken where another writer has changed these files."""
-    if not is_local(work.path):
-        raise NotByTasks("its lake is in a store")
     state = log_cache.at(work.path, work.version)
     if refused := refused_by(state):
         raise NotByTasks(refused)
