@@ -258,7 +258,12 @@ class Runtime:
         return self._tasks
 
     def _session(self) -> SparkSession:
-        return self.spark.session() if self.spark.is_open else self.spark.session(self._work())
+        session = self.spark.session() if self.spark.is_open else self.spark.session(self._work())
+        if self.configuration.store is not None:
+            from incremental_assets.adapters.spark.store_settings import let_spark_reach
+
+            let_spark_reach(session, self.configuration.lake)
+        return session
 
     def _lost_engine(self) -> EngineLost | None:
         # Where there is no resource yet, no session was used.

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
-import psycopg
 import pytest
 
-from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url
-from incremental_assets.adapters.delta import commit
+from incremental_assets.adapters.delta import commit, fence
 from incremental_assets.adapters.delta.tasks import write as by_tasks
 from incremental_assets.core.planning.report import Status
-from incremental_assets.resources.database import address
 from tests.conformance.mart import Marts, assert_healed
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
@@ -38,7 +33,7 @@ def test_a_commit_that_an_engine_makes_for_a_dead_run(marts: Marts, monkeypatch:
         if when == "before the fence":
             on_its_way()
         elif when == "in the middle of it":
-            in_the_middle_of_the_fence(desk, monkeypatch, on_its_way)
+            in_the_middle_of_the_fence(monkeypatch, on_its_way)
         desk.execute("INSERT INTO visits VALUES ('afterwards', 'x')")
 
         landed = desk.sync(TABLE)[TABLE]
@@ -76,32 +71,13 @@ def left_to_the_engine(desk: Stand, monkeypatch: pytest.MonkeyPatch) -> Callable
     return go_on
 
 
-def in_the_middle_of_the_fence(desk: Stand, monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
-    """The fence's own query waits for a lock in the source, which is held until the other commit is made: Delta looked at the log before."""
-    desk.execute("CREATE TABLE IF NOT EXISTS gate (_sync_run_id text)")
-    empty, shut = commit.empty, []
+def in_the_middle_of_the_fence(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
+    """The fence has looked at the log before the other commit is made."""
+    directly, made = fence._directly, list[None]()
 
-    def gated(session: Any) -> Any:
-        if shut:
-            return empty(session)
-        with desk.runtime() as runtime:
-            here = address(runtime.configuration.source("shop"), desk.shop.config)
-        frame = session.read.jdbc(jdbc_url(here), "gate", properties=jdbc_properties(here))
-        holder = desk.shop.connect()
-        holder.execute("LOCK TABLE gate IN ACCESS EXCLUSIVE MODE")
-        shut.append(threading.Thread(target=open_again, args=(desk, holder, then)))
-        shut[0].start()
-        return frame
+    def late(*given: Any) -> None:
+        if not made:
+            made.append(then())
+        directly(*given)
 
-    monkeypatch.setattr(commit, "empty", gated)
-
-
-def open_again(desk: Stand, holder: psycopg.Connection, then: Callable[[], None]) -> None:
-    deadline = time.monotonic() + 60
-    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    try:
-        while not desk.shop.truth(waiting):
-            assert time.monotonic() < deadline
-        then()
-    finally:
-        holder.close()
+    monkeypatch.setattr(fence, "_directly", late)

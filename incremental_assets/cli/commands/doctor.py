@@ -187,8 +187,8 @@ def _in_store(lake: str) -> Iterator[Finding]:
         yield warn(
             "lake",
             "locks",
-            "a store has no locks, and Spark, which commits rows there, does not ask whether a version is there: two writers could commit one",
-            "let nobody but the runs of one checkpoint database write to this lake",
+            "a store has no locks: this program puts a version only where none is, and a writer that does not, such as Spark in S3, could put another in its place",
+            "let no other program write to this lake, and have the bucket demand the condition of every writer: docs/deployment.md has the policy",
         )
 
 

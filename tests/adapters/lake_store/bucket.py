@@ -50,10 +50,14 @@ class Relay:
     server: str
     faults: dict[str, list[str]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    within: str = ""
+    """What the paths of requests hold to which something is done."""
     lock: Lock = field(default_factory=Lock)
     address: str = ""
 
-    def fault(self, method: str) -> str:
+    def fault(self, method: str, path: str) -> str:
+        if self.within not in path:
+            return ""
         with self.lock:
             waiting = self.faults.get(method, [])
             if waiting[:1] == ["unconditional"]:
@@ -71,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
         data = self.rfile.read(int(self.headers.get("content-length") or 0))
         with self.relay.lock:
             self.relay.asked.append(f"{self.command} {self.path.partition('?')[0]}")
-        fault = self.relay.fault(self.command)
+        fault = self.relay.fault(self.command, self.path)
         if fault == "cut":
             self.close_connection = True
         elif fault.isdigit():

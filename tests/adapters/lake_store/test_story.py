@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.lake_store.bucket import Relay
 from tests.adapters.lake_store.shop_in_store import SECRET, StoreStand, shop_in_store
+from tests.conformance.points import Point, at_points, once
 from tests.shop import MAKE_THREE, PASSWORD
 
 if TYPE_CHECKING:
@@ -38,20 +40,87 @@ def stand(
     return stand
 
 
-def test_all_strategies_land_and_follow(stand: StoreStand) -> None:
+CHANGES = (
+    "UPDATE orders SET note = 'second' WHERE id % 7 = 0",
+    "DELETE FROM orders WHERE id % 50 = 0",
+    "INSERT INTO orders (id, note) VALUES (1001, 'new')",
+    "INSERT INTO events (what) SELECT 'then ' || n FROM generate_series(1, 40) n",
+    "UPDATE prices SET price = price + 1",
+)
+
+
+class Died(BaseException):
+    """The run is gone, and leaves what it has done so far."""
+
+
+def die() -> None:
+    raise Died
+
+
+def test_first_load_tick_deletes_history_and_a_new_column(stand: StoreStand) -> None:
     stand.land()
-    for name in ("orders", "prices"):
-        stand.assert_equal(name)
-    stand.execute(
-        "UPDATE orders SET note = 'second' WHERE id % 7 = 0",
-        "DELETE FROM orders WHERE id % 50 = 0",
-        "INSERT INTO orders (id, note) VALUES (1001, 'new')",
-        "INSERT INTO events (what) SELECT 'then ' || n FROM generate_series(1, 40) n",
-        "UPDATE prices SET price = price + 1",
-    )
+    stand.execute(*CHANGES)
     stand.land()
-    for name in ("orders", "prices"):
-        stand.assert_equal(name)
     stand.settled("events")
     stand.land()
+    for name in ("orders", "events", "prices"):
+        stand.assert_equal(name)
+    of_seven = stand.history("orders", "note", "_is_current", "_sync_deleted")
+    assert (len(of_seven), of_seven.count(("second", True, False))) == (500 + 71 + 1 + 10 - 1, 70)
+    assert all(stand.staged(name) == [] for name in ("orders", "events", "prices"))
+    stand.execute(
+        "ALTER TABLE events ADD COLUMN more numeric(9, 2)",
+        "INSERT INTO events (what, more) SELECT 'with more', n FROM generate_series(1, 5) n",
+    )
+    stand.land("events")
+    stand.settled("events")
+    stand.land("events")
     stand.assert_equal("events")
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("point", [Point.STAGED, Point.BEFORE_COMMIT, Point.AFTER_COMMIT, Point.LANDED], ids=str)
+def test_a_run_that_dies_is_made_good_by_the_next_once(stand: StoreStand, point: Point) -> None:
+    stand.land("orders")
+    stand.execute(*CHANGES)
+    with pytest.raises(Died):
+        stand.sync("orders", through=lambda ports: at_points(ports, once(point, "orders", die)))
+    stand.land("orders")
+    stand.assert_equal("orders")
+    assert stand.staged("orders") == []
+    assert len(stand.history("orders")) == 581
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("fault", ["500 after", "cut after", "409", "503"])
+def test_whatever_a_commit_is_answered_it_lands_once(stand: StoreStand, relay: Relay, fault: str) -> None:
+    stand.land("orders")
+    stand.execute(*CHANGES)
+    relay.within, relay.faults = "_delta_log/0", {"PUT": [fault] * 3}
+    stand.land("orders")
+    stand.assert_equal("orders")
+    assert len(stand.history("orders")) == 581
+
+
+@pytest.mark.acceptance
+def test_of_two_runs_at_once_each_row_lands_once(stand: StoreStand) -> None:
+    stand.land("events")
+    stand.execute(*CHANGES)
+    with ThreadPoolExecutor(2) as pool:
+        told = [each.result()["events"] for each in [pool.submit(stand.sync, "events") for _ in range(2)]]
+    assert any(report.error is None for report in told)
+    stand.settled("events")
+    stand.land("events")
+    stand.assert_equal("events")
+
+
+@pytest.mark.acceptance
+def test_what_drifts_is_found_and_repaired_and_a_copy_is_taken_back(stand: StoreStand) -> None:
+    stand.land("orders")
+    stand.execute("ALTER TABLE orders DISABLE TRIGGER USER", "UPDATE orders SET note = 'drifted' WHERE id < 4")
+    assert stand.check("orders") > 0
+    stand.repair("orders")
+    stand.assert_equal("orders")
+    assert stand.check("orders") == 0
+    failed = [each for each in stand.verdicts("orders") if not each.passed]
+    assert failed == []

@@ -14,6 +14,7 @@ from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 from incremental_assets.adapters.delta.tasks.files.unit import Applied, ApplyUnit, Replacing
 from incremental_assets.adapters.delta.tasks.matching.apply_task import apply
 from incremental_assets.adapters.lake_store import opened
+from incremental_assets.adapters.spark.store_settings import let_spark_reach
 from incremental_assets.adapters.spark.tasks import Tasks
 from tests.adapters.lake_store.bucket import Relay, new_bucket, options
 from tests.adapters.lake_store.test_rows import live, put_there
@@ -109,3 +110,18 @@ def test_a_task_that_has_the_store_open_goes_on_with_it(lake: str) -> None:
     assert given is not None
     opened.reach(replace(given, options={**given.options, "aws_region": "eu-central-1"}))
     assert opened.options_of(lake)["aws_region"] == "eu-central-1"
+
+
+def test_spark_is_told_of_the_bucket_behind_its_start_and_of_no_other(spark: SparkSession, tmp_path: Path) -> None:
+    lake = "s3a://a-bucket/lake"
+    opened.configure(lake, lambda: options("127.0.0.1:1"))
+    let_spark_reach(spark, lake)
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+    told = {
+        name: hadoop.get(f"fs.s3a.bucket.a-bucket.{name}")
+        for name in ("endpoint", "access.key", "secret.key", "path.style.access")
+    }
+    assert list(told.values()) == ["http://127.0.0.1:1", "tester", "no secret", "true"]
+    assert hadoop.get("fs.s3a.secret.key") is None
+    assert "no secret" not in repr(spark.sparkContext.getConf().getAll())
+    let_spark_reach(spark, str(tmp_path))
