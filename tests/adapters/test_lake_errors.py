@@ -39,6 +39,14 @@ def test_what_may_not_be_written_is_told(words: str) -> None:
     assert isinstance(explain(f"java.io.IOException: {words}", ORDERS, "/lake", BATCH), LakeRefused)
 
 
+def test_a_spark_without_a_connector_for_the_store_is_told() -> None:
+    words = "java.lang.RuntimeException: java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
+    assert str(explain(words, ORDERS, "s3a://bucket/lake", "")) == (
+        "shop.public.orders: only Spark reads what is asked for here, and it has no connector for the lake at s3a://bucket/lake; "
+        "put `hadoop-aws` for Hadoop 3.5 on its class path"
+    )
+
+
 @pytest.mark.parametrize("made", ["/proc/none", "/proc/none/lake", "/proc/none/lake/_staging"])
 def test_a_place_that_takes_no_folders_is_told(made: str) -> None:
     words = f"[Errno 2] No such file or directory: '{made}'"

@@ -26,6 +26,7 @@ _REFUSALS = {
     "Operation not permitted": "its file system takes no folders; choose another folder",
     "AccessDenied": "the store denies it; check the credentials and what they may do",
 }
+_NO_CONNECTOR = ("S3AFileSystem not found", 'No FileSystem for scheme "s3a"')
 _DELTA = "[DELTA_"
 """How Delta begins the name of each of its refusals."""
 _FORBIDDEN = {
@@ -60,6 +61,10 @@ def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAss
     """One sentence for what Spark said; None where that is nothing known, or not the lake's: the source's disk may be full as well."""
     if any(package in text for package in java_packages()):
         return None
+    if any(missing in text for missing in _NO_CONNECTOR):
+        return LakeRefused(
+            f"{table}: only Spark reads what is asked for here, and it has no connector for the lake at {lake}; put `hadoop-aws` for Hadoop 3.5 on its class path"
+        )
     for refusal, cure in _REFUSALS.items():
         if refusal in text:
             return LakeRefused(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.core.model.verdict import Check
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.lake_store.bucket import Relay
 from tests.adapters.lake_store.shop_in_store import SECRET, StoreStand, shop_in_store
@@ -115,12 +116,14 @@ def test_of_two_runs_at_once_each_row_lands_once(stand: StoreStand) -> None:
 
 
 @pytest.mark.acceptance
-def test_what_drifts_is_found_and_repaired_and_a_copy_is_taken_back(stand: StoreStand) -> None:
+def test_what_drifts_is_found_and_repaired_and_what_only_spark_reads_says_so(stand: StoreStand) -> None:
+    stand.execute("UPDATE orders SET updated_at = now() - interval '1 day'")
     stand.land("orders")
     stand.execute("ALTER TABLE orders DISABLE TRIGGER USER", "UPDATE orders SET note = 'drifted' WHERE id < 4")
     assert stand.check("orders") > 0
     stand.repair("orders")
     stand.assert_equal("orders")
     assert stand.check("orders") == 0
-    failed = [each for each in stand.verdicts("orders") if not each.passed]
-    assert failed == []
+    by_spark = {each.check: each.detail for each in stand.verdicts("orders") if not each.passed}
+    assert set(by_spark) == {Check.CURRENT, Check.OVERLAP}
+    assert all("it has no connector for the lake at s3a://" in detail for detail in by_spark.values())
