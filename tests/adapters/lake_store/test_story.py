@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.core.model.verdict import Check
+from incremental_assets.core.planning.report import Status
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.lake_store.bucket import Relay
 from tests.adapters.lake_store.shop_in_store import SECRET, StoreStand, shop_in_store
@@ -127,3 +129,21 @@ def test_what_drifts_is_found_and_repaired_and_what_only_spark_reads_says_so(sta
     by_spark = {each.check: each.detail for each in stand.verdicts("orders") if not each.passed}
     assert set(by_spark) == {Check.CURRENT, Check.OVERLAP}
     assert all("it has no connector for the lake at s3a://" in detail for detail in by_spark.values())
+
+
+def test_a_look_and_a_tick_cost_a_known_number_of_requests(stand: StoreStand, relay: Relay) -> None:
+    stand.land("events")
+    stand.settled("events")
+    stand.execute("INSERT INTO events (what) VALUES ('second')")
+    stand.settled("events")
+    relay.asked.clear()
+    assert stand.sync("events")["events"].status is Status.IDLE
+    idle = Counter(each.partition(" ")[0] for each in relay.asked)
+    stand.execute("INSERT INTO events (what) VALUES ('third')")
+    relay.asked.clear()
+    stand.land("events")
+    tick = Counter(each.partition(" ")[0] for each in relay.asked)
+    assert idle == {"GET": 2}
+    # Of these, four find out whether the store minds the condition: once in a process.
+    assert tick["PUT"] == len(["a file of the batch", "its manifest", "a data file", "the commit"]) + 2
+    assert tick.total() <= 34, tick
