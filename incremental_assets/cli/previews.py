@@ -65,7 +65,7 @@ def _next_look(each: Preview) -> datetime | None:
 
 
 def _terms(previews: Sequence[Preview]) -> list[Note]:
-    """Notes on deletes, contract and history; none where more tables have them than are printed."""
+    """Notes on condition, deletes, contract and history; none where more tables have them than are printed."""
     own = [each for each in previews if _has_terms(each.spec)]
     if len(own) > _SPELT_OUT:
         return []
@@ -73,7 +73,8 @@ def _terms(previews: Sequence[Preview]) -> list[Note]:
 
 
 def _has_terms(spec: TableSpec) -> bool:
-    return spec.deletes != IGNORED or spec.contract is not None or spec.history is not History.NONE
+    is_plain = spec.where is None and spec.contract is None and spec.history is History.NONE
+    return not is_plain or spec.deletes != IGNORED
 
 
 def _questions(reads: Sequence[Preview]) -> list[Note]:
@@ -182,6 +183,7 @@ def _entry(each: Preview) -> dict[str, Any]:
         "source_read": _estimate(each.estimate),
         "schema": _schema(each.schema),
         "files": _files(each.files),
+        "where": None if spec.where is None else str(spec.where),
         "deletes": each.terms.deletes or None,
         "contract": _contract(spec.contract),
         "history": None if spec.history is History.NONE else str(spec.history),

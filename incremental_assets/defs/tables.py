@@ -171,6 +171,7 @@ def _description(known: Known) -> str:
     entries = [
         comment,
         f"Copy of `{known.id.schema}.{known.id.name}`, {traits_of(known.terms.strategy).holds} (`{known.terms.strategy}`).",
+        f"Of its rows those alone with `{known.terms.where}`." if known.terms.where else "",
         _partitions(known.terms),
     ]
     return "\n\n".join(line for line in entries if line)

@@ -25,7 +25,7 @@ from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, ORDERS_SHAPE, mon
 ENTRY = {
     "within_seconds",
     "source", "table", "strategy", "cursor", "key", "compares", "action", "reason", "next_look", "window", "previous_watermark", "new_watermark", "guarantee",
-    "guarantee_reason", "source_read", "schema", "files", "deletes", "contract", "history", "destructive", "warnings", "error",
+    "guarantee_reason", "source_read", "schema", "files", "where", "deletes", "contract", "history", "destructive", "warnings", "error",
 }  # fmt: skip
 
 
@@ -133,7 +133,15 @@ def test_a_comparison_of_keys_that_is_due_is_told_with_what_it_may_remove(
     assert due["destructive"] == ["removes rows whose key is gone from the source, unless they are more than 20%"]
 
 
+def test_a_condition_is_told_where_a_table_has_nothing_else(call: Call, outside: Outside, config: Path) -> None:
+    config.write_text(CONFIG.replace("strategy: upsert", "strategy: upsert\n        where: id IN (1, 2)"))
+    monday(outside.world.database)
+
+    assert "shop.public.orders: where: only rows with id IN (1, 2) are read" in call("plan").out
+
+
 CONTRACT = """strategy: upsert
+        where: id >= 0
         history: scd2
         contract: {id: {ge: 1}, customer: {nullable: false, isin: [ada, alan]}}
         on_breach: fail"""
@@ -150,9 +158,12 @@ def test_contract_and_history_are_told_whether_rows_move_or_not(call: Call, outs
         "on_breach": "fail",
         "max_fraction": None,
     }
-    assert told["history"] == "scd2"
+    assert (told["where"], told["history"]) == ("id >= 0", "scd2")
     assert "if a row breaks it, nothing lands" in seen
     assert "each version with its time is kept in shop.public.orders__history" in seen
+    assert "where: only rows with id >= 0 are read; one that no longer is such a row stays in the copy" in " ".join(
+        seen.split()
+    )
     call("sync")
     idle = call("plan", "--json").tables["public.orders"]
     assert (idle["action"], idle["contract"], idle["deletes"]) == ("nothing", told["contract"], "not followed")

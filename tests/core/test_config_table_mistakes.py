@@ -41,6 +41,14 @@ TABLE_MISTAKES = [
     (LOGGED + "deletes: {mode: diff} #!", "deletes", "the log tells each row that is gone, which leaves the copy"),
     (LOGGED + "refresh_every: 1h #!", "1h", "this table is read from the log with each sync"),
     (LOGGED + "schema_changes: widen #!", "widen", "a table whose columns change is loaded again, by a person"),
+    (LOGGED + 'where: "id = 7" #!', "id = 7", "the log has the changes of every row, whichever rows are meant"),
+    (
+        'table: public.a\nwhere: "1=1) OR (1=1" #!',
+        "1=1) OR (1=1",
+        "'1=1) OR (1=1' cannot stand there; compare columns with constants by",
+    ),
+    ('table: public.a\nwhere: "id = 7 -- ours" #!', "id = 7 -- ours", "'-- ours' cannot stand there"),
+    ('table: public.a\nwhere: "id = 7 AND" #!', "id = 7 AND", "it ends too early"),
     (LOGGED + "rename: {a: b} #!", "rename", "a table whose columns change is loaded again, by a person"),
     ("table: public.a\ncursro: {column: x, type: date} #!", "cursro", "did you mean `cursor`?"),
     ("table: public.a\nsafety_lag: 15m #!", "safety_lag", "did you mean `lookback`?"),
@@ -317,6 +325,15 @@ def test_the_log_is_read_of_postgresql_alone_and_into_a_lake_of_this_machine(tmp
     )
     problem = only_problem(tmp_path, text.replace("lake: ./lake", "lake: s3a://bucket/lake"))
     assert problem.cure.startswith("the log is read into a lake on a disk of this machine, and this one is in a store")
+
+
+@pytest.mark.usefixtures("rowstore")
+def test_a_database_that_is_not_asked_for_some_rows_is_not_read_by_a_condition(tmp_path: Path) -> None:
+    text = in_table('table: dbo.a\nwhere: "id = 7" #!').replace("dialect: postgresql", "dialect: rowstore")
+    problem = only_problem(tmp_path, text)
+    assert problem.cure == (
+        "some rows of a table are read of postgresql, sqlite, mariadb, mysql, and this source is rowstore; remove `where`, and list a view that shows these rows"
+    )
 
 
 A_LOG = """\

@@ -106,6 +106,7 @@ def test_its_tables_are_read_by_its_capture_and_have_one_row_for_each_key_unless
             11,
             "`capture` is for tables of a database, and this source is events",
         ),
+        ("freshness: {warn: 1h}", "where: a = 1", 11, "`where` is for tables of a database"),
         ("freshness: {warn: 1h}", "deletes: {mode: diff}", 11, "`deletes` is for tables of a database"),
     ],
 )

@@ -35,6 +35,7 @@ def state_of(text: str) -> State:
             terms["cursor"],
             terms.get("fallback"),
             terms.get("collation"),
+            terms.get("where", ""),
         ),
         position=capture.position(document),
         identity=SourceIdentity.from_json(identity) if identity is not None else None,

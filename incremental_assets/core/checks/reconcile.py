@@ -127,7 +127,7 @@ def _of_windows(spec: TableSpec, state: State, seen: Look, ports: Ports, *, is_w
         )
     if not drifted:
         return Drift(
-            f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}{unread}",
+            f"every settled row of the source is in the lake as it is; {_only_in_lake(spec, found)}{unread}",
             through=verified,
             reached=verified,
             looked_at=looked_at,
@@ -245,10 +245,11 @@ def _outdated(
     return ports.auditor.outdated(spec, windows)
 
 
-def _only_in_lake(found: Comparison) -> str:
+def _only_in_lake(spec: TableSpec, found: Comparison) -> str:
     keys = f" (the keys {'; '.join(found.extra_keys)})" if found.extra_keys else ""
     rows = f"{counted(found.extra, 'row')} {agreeing(found.extra, 'is', 'are')} only in the lake{keys}"
-    return f"{rows}: changed since in the source, deleted there, or given another key"
+    left = "given another key, or left out by `where` since" if spec.where else "or given another key"
+    return f"{rows}: changed since in the source, deleted there, {left}"
 
 
 def _grid_windows(spec: TableSpec, grid: Grid | None, wanted: Sequence[Window]) -> list[Window]:

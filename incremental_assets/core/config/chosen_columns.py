@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.row_condition import columns_of
 from incremental_assets.core.model.table import TableShape
 
 
@@ -25,7 +26,7 @@ def chosen_columns(config: TableConfig, shape: TableShape) -> TableShape:
 
 
 def _needed(config: TableConfig, shape: TableShape) -> Iterator[tuple[str, str]]:
-    """The role and the name of each column that has to be read: cursor, fallback, key, mark of deletes, columns of the contract."""
+    """The role and the name of each column that has to be read: cursor, fallback, key, mark of deletes, columns of the condition and of the contract."""
     if config.cursor is not None:
         yield "the cursor", config.cursor.column
         if config.cursor.fallback is not None:
@@ -34,6 +35,8 @@ def _needed(config: TableConfig, shape: TableShape) -> Iterator[tuple[str, str]]
         yield "a column of the key", name
     if config.deletes.column:
         yield "the mark of `deletes`", config.deletes.column
+    for name in columns_of(config.where):
+        yield "asked for by `where`", name
     for rules in config.contract.rules if config.contract else ():
         yield "judged by the contract", rules.column
 

@@ -25,6 +25,7 @@ from incremental_assets.core.config.settings import (
 from incremental_assets.core.config.source_kinds import kind_named
 from incremental_assets.core.config.table_document import CursorKind
 from incremental_assets.core.config.validate import Checked, CheckedSource, CheckedTable
+from incremental_assets.core.config.where import parse_where
 from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
@@ -116,6 +117,7 @@ def _table(
         start=None
         if cursor is None or document.start is None
         else CursorValue.parse(cursor.type.values, document.start),
+        where=None if document.where is None else parse_where(document.where),
         schema_changes=chosen("schema_changes"),
         freshness=_freshness(document, defaults),
         slo=_slo(document, defaults),

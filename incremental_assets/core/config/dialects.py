@@ -38,6 +38,8 @@ class DialectFacts:
     """Whether its tables can be read from its log."""
     compares: bool = True
     """Whether its tables can be compared."""
+    chooses_rows: bool = False
+    """Whether some rows of a table can be read without the others, as `where` says."""
     schemes: tuple[str, ...] = ()
     """Other beginnings of a URL that people know."""
     kind: str = ""
@@ -46,10 +48,12 @@ class DialectFacts:
 
 _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
     {
-        "postgresql": DialectFacts(numbering="xmin", has_log=True, schemes=("postgres",), kind="postgres"),
-        "sqlite": DialectFacts(schema="main", is_file=True, schemes=("sqlite3",)),
-        "mariadb": DialectFacts(port=3306, schema_is_database=True),
-        "mysql": DialectFacts(port=3306, schema_is_database=True),
+        "postgresql": DialectFacts(
+            numbering="xmin", has_log=True, chooses_rows=True, schemes=("postgres",), kind="postgres"
+        ),
+        "sqlite": DialectFacts(schema="main", is_file=True, chooses_rows=True, schemes=("sqlite3",)),
+        "mariadb": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True),
+        "mysql": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True),
     }
 )
 BUILT_IN = tuple(_FACTS)
@@ -105,6 +109,11 @@ def is_brought_by_nobody(name: str) -> bool:
 def logged() -> tuple[str, ...]:
     """The dialects whose log is read."""
     return tuple(name for name in known_dialects() if facts_of(name).has_log)
+
+
+def choosing() -> tuple[str, ...]:
+    """The dialects of whose tables some rows can be read without the others."""
+    return tuple(name for name in known_dialects() if facts_of(name).chooses_rows)
 
 
 def files() -> tuple[str, ...]:

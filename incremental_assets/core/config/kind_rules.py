@@ -16,6 +16,7 @@ _OF_DATABASES = (
     "holdback",
     "future",
     "start",
+    "where",
     "partitions",
     "refresh_every",
     "deletes",

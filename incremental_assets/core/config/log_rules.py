@@ -24,6 +24,7 @@ _CURES = {
     "refresh_every": "this table is read from the log with each sync; remove `{0}`",
     "deletes": "the log tells each row that is gone, which leaves the copy; remove `{0}`",
     "schema_changes": "by the log a table whose columns change is loaded again, by a person; remove `{0}`",
+    "where": "the log has the changes of every row, whichever rows are meant; remove `{0}`, or write a cursor in place of `capture`",
     "rename": "by the log a table whose columns change is loaded again, by a person; remove `{0}`",
 }
 

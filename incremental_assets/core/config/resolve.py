@@ -11,6 +11,7 @@ from incremental_assets.core.config.chosen_columns import chosen_columns
 from incremental_assets.core.config.contracts import typed_contract
 from incremental_assets.core.config.settings import LOG, SourceConfig, TableConfig, unlisted_table
 from incremental_assets.core.config.terms import takes_unlisted
+from incremental_assets.core.config.where import check_where
 from incremental_assets.core.errors import (
     ColumnMissing,
     CursorMistyped,
@@ -28,6 +29,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.row_condition import columns_of
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import Arrival, Column, Cursor, TableId, TableShape, TableSpec
 from incremental_assets.core.planning.as_landed import as_landed
@@ -132,11 +134,10 @@ def gone(table: TableId) -> TableMissing:
 def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     """One table. Raises ColumnMissing, ConfigurationError, CursorMistyped, NoPrimaryKey, NameRefused, and SourceRefused where table or rows are hidden from the reader."""
     _check_readable(shape)
-    for name in config.columns.named:
-        _check_column(shape, "`columns`", name)
-    for name in config.pii:
-        # A name that is nobody's would hide nothing.
-        _check_column(shape, "`pii`", name)
+    # In `pii` a name that is nobody's would hide nothing.
+    for role, names in (("columns", config.columns.named), ("pii", config.pii), ("where", columns_of(config.where))):
+        for name in names:
+            _check_column(shape, f"`{role}`", name)
     _check_renamed(shape, config.renamed)
     shape = chosen_columns(config, shape)
     cursor = config.cursor
@@ -150,6 +151,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
             _check_cursor(shape, cursor, "fallback", cursor.fallback)
     if config.deletes.column:
         _check_mark(shape, config.deletes)
+    check_where(shape, config.where)
     key = shape.primary_key if config.primary_key is None else config.primary_key
     for name in key:
         _check_column(shape, "key", name)
@@ -167,6 +169,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         holdback=config.holdback,
         future=config.future,
         start=config.start,
+        where=config.where,
         refresh_every=config.refresh_every,
         compares=config.compares,
         evolve=config.schema_changes != "freeze",

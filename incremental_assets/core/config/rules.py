@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from incremental_assets.core.config import compare_rules, delete_rules, kind_rules, log_rules, numbering_rules
+from incremental_assets.core.config import (
+    compare_rules,
+    delete_rules,
+    kind_rules,
+    log_rules,
+    numbering_rules,
+    where_rules,
+)
 from incremental_assets.core.config.addresses import bucket_of
 from incremental_assets.core.config.column_rules import column_mistakes, default_column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
@@ -75,6 +82,7 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
     if table.capture is not None:
         yield from log_rules.mistakes(table, strategy, around.dialect)
         return
+    yield from where_rules.mistakes(table, around.dialect)
     yield from delete_rules.table_mistakes(table.deletes if own else around.defaults.deletes, strategy, own=own)
     yield from _history_mistakes(table, strategy)
     yield from compare_rules.mistakes(table, strategy)
@@ -108,6 +116,7 @@ def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
     yield from repair_mistakes(table.reconciliation)
     yield from contract_mistakes(table)
     yield from column_mistakes(table)
+    yield from where_rules.plain_mistakes(table)
 
 
 def _history_mistakes(table: TableDocument, strategy: Strategy) -> Iterator[Mistake]:

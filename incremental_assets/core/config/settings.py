@@ -19,6 +19,7 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.table import Cursor, FuturePolicy, TableId
 from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.strategies import Strategy, traits_of
@@ -99,6 +100,8 @@ class TableConfig:
     partitions: Grid | None = None
     """The grid of the partitions; None: the single key `current`."""
     start: CursorValue | None = None
+    where: RowCondition | None = None
+    """Which rows are copied; None: all."""
     schema_changes: Literal["evolve", "widen", "freeze", "discard"] = "evolve"
     freshness: Freshness = Freshness()
     slo: Objectives = NO_OBJECTIVES

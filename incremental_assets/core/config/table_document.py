@@ -265,6 +265,13 @@ class TableDocument(DefaultsDocument):
     primary_key: Annotated[
         tuple[Column, ...] | None, Field(min_length=1, description="Found in the source when absent.")
     ] = None
+    where: Annotated[
+        Text | None,
+        Field(
+            description="Only rows that fulfil it are copied: comparisons of the row's columns with constants, joined by AND, OR and NOT.",
+            examples=["tenant_id = 7"],
+        ),
+    ] = None
     partitions: Partitions | None = None
     start: Annotated[StartText | None, Field(description="Rows below it are not read.")] = None
     refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None

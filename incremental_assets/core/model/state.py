@@ -18,11 +18,11 @@ from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Terms
 from incremental_assets.core.model.unfilled import Unfilled
 
-VERSION = 4
+VERSION = 5
 """2: what a stricter guarantee keeps; fields that a document of version 1 lacks are read as not known. 3: the position is a value of its own.
-4: a document names the capture whose position it holds."""
-_OF_DATABASES = 3
-"""What a database's capture leaves is written as before there were others, so that an earlier release reads it too."""
+4: a document names the capture whose position it holds. 5: the terms have a condition."""
+_OF_CAPTURES, _OF_DATABASES = 4, 3
+"""Without a condition a document is written as before there were any. What a database's capture leaves is written as before there were others, so that an earlier release reads it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class State:
         """One line of JSON, stable in its order."""
         named = self.position.capture
         document = {
-            "version": VERSION if named else _OF_DATABASES,
+            "version": VERSION if self.terms.where else _OF_CAPTURES if named else _OF_DATABASES,
             **({"capture": named} if named else {}),
             "app_id": self.app_id,
             "seq": self.seq,
@@ -108,6 +108,7 @@ class State:
                 "cursor": self.terms.cursor,
                 "fallback": self.terms.fallback,
                 "collation": self.terms.collation,
+                **({"where": self.terms.where} if self.terms.where else {}),
             },
             "identity": self.identity and self.identity.to_json(),
             "clock": self.clock and self.clock.isoformat(),

@@ -12,6 +12,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import SUFFIX, History
+from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.stamping import Stamping
 from incremental_assets.core.strategies import Strategy, Traits, traits_of
 
@@ -266,6 +267,8 @@ class TableSpec:
     holdback: Span = 0
     future: FuturePolicy = FuturePolicy.LAND
     start: CursorValue | None = None
+    where: RowCondition | None = None
+    """Which of its rows are copied, counted and compared; None: all. The others are as if the source did not have them."""
     refresh_every: timedelta = timedelta(days=1)
     """How often a table without a cursor is read whole, or compared."""
     compares: bool = False
@@ -372,6 +375,7 @@ class TableSpec:
             cursor=f"{cursor.column}:{cursor.type}" if cursor else self.capture,
             fallback=(cursor.fallback or "") if cursor else "",
             collation=self._collation,
+            where="" if self.where is None else str(self.where),
         )
 
     @property
@@ -401,11 +405,13 @@ class Terms:
     """The column that stands in where the cursor is NULL, or empty; None: not known, as an earlier release did not keep it."""
     collation: str | None = None
     """How the source compared the key, where it took values for equal that a copy holds differently, or empty; None: it counted for nothing, as an earlier release had it."""
+    where: str = ""
+    """The condition that rows fulfilled, or empty."""
 
     def same(self, other: Terms) -> bool:
         """Whether rows that landed under the one are true under the other, as far as is known."""
         return (
-            (self.strategy, self.key) == (other.strategy, other.key)
+            (self.strategy, self.key, self.where) == (other.strategy, other.key, other.where)
             and self.same_cursor(other)
             and self.same_collation(other)
         )

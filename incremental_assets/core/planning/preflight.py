@@ -26,19 +26,25 @@ def check_terms(spec: TableSpec, state: State | None) -> None:
             ("cursor", was.cursor, now.cursor),
             ("fallback", now.fallback if was.fallback is None else was.fallback, now.fallback),
             ("key", ", ".join(was.key), ", ".join(now.key)),
+            ("where", was.where, now.where),
             ("how the source compares the key", was.collation, now.collation if was.collation is not None else None),
         )
         if before != after
     ]
-    other = f", or start over with {reset(spec)}" if keys_stay_single(was, now) else ""
+    other = f", or start over with {reset(spec)}" if rows_can_stay(was, now) else ""
     raise TermsChanged(
         f"{spec.id}: what landed was synced on other terms ({'; '.join(changes)}): put them back, or read everything again with "
         f"{full_refresh(spec, landed_by=was.strategy)}{other}"
     )
 
 
+def rows_can_stay(was: Terms, now: Terms) -> bool:
+    """Whether rows that landed under the old settings can stay: with one row per key, only if the same key applied, and under another condition never."""
+    return was.where == now.where and keys_stay_single(was, now)
+
+
 def keys_stay_single(was: Terms, now: Terms) -> bool:
-    """Whether rows that landed under the old settings can stay: with one row per key, only if the same key applied."""
+    """Whether no key is there twice that landed under the old settings: with one row per key, only if the same key applied."""
     single_before, single_now = (traits_of(terms.strategy).one_row_per_key for terms in (was, now))
     return not single_now or (single_before and set(was.key) == set(now.key) and was.same_collation(now))
 

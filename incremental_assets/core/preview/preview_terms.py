@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.model.contract import Contract, OnBreach, rule
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, KeysCompared
 from incremental_assets.core.model.history import History
@@ -20,6 +21,7 @@ _BREACHES = {
 class TermsShown:
     """Each empty where a table has no such thing."""
 
+    where: str = ""
     deletes: str = ""
     contract: str = ""
     history: str = ""
@@ -27,7 +29,12 @@ class TermsShown:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Each with its key before it."""
-        named = (("deletes", self.deletes), ("contract", self.contract), ("history", self.history))
+        named = (
+            ("where", self.where),
+            ("deletes", self.deletes),
+            ("contract", self.contract),
+            ("history", self.history),
+        )
         return tuple(f"{key}: {sentence}" for key, sentence in named if sentence)
 
 
@@ -35,11 +42,24 @@ NO_TERMS = TermsShown()
 
 
 def terms_shown(spec: TableSpec, deletes: str = "") -> TermsShown:
-    """What contract and history make of a sync, beside `deletes`, which depends on the sync."""
+    """What condition, contract and history make of a sync, beside `deletes`, which depends on the sync."""
     contract = "" if spec.contract is None else _contract(spec.contract)
     kept = {History.NONE: "", History.APPEND: "each version that lands", History.SCD2: "each version with its time"}
     history = kept[spec.history] and f"{kept[spec.history]} is kept in {spec.id.history}"
-    return TermsShown(deletes, contract, history)
+    return TermsShown(_where(spec), deletes, contract, history)
+
+
+def _where(spec: TableSpec) -> str:
+    if spec.where is None:
+        return ""
+    goes = (
+        "leaves the copy"
+        if capture_of(spec).is_whole
+        else "counts as deleted when keys are compared"
+        if spec.deletes.compares
+        else "stays in the copy as it was, as `deletes` is not `mode: diff`"
+    )
+    return f"only rows with {spec.where} are read; one that no longer is such a row {goes}"
 
 
 def compared_again(deletes: Deletes, last: KeysCompared | None) -> str:

@@ -35,6 +35,7 @@ from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows b
 from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
 from tests.adapters.databases.stamps_contract import *  # noqa: F403 - of who stamps
 from tests.adapters.databases.stamps_contract import Stamps
+from tests.adapters.databases.where_contract import *  # noqa: F403 - of rows that are chosen
 
 
 def touch_function(column: str) -> str:

@@ -41,6 +41,7 @@ from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what
 from tests.adapters.databases.sqlite_settings import another_build
 from tests.adapters.databases.stamps_contract import *  # noqa: F403 - of who stamps
 from tests.adapters.databases.stamps_contract import Stamps
+from tests.adapters.databases.where_contract import *  # noqa: F403 - of rows that are chosen
 from tests.waiting import until
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from incremental_assets.adapters.databases.condition import Condition
 from incremental_assets.adapters.databases.mysql.connect import Connection
-from incremental_assets.adapters.databases.mysql.sql import relation
+from incremental_assets.adapters.databases.mysql.sql import chosen, relation
 from incremental_assets.adapters.databases.whole import check_whole
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.table import TableSpec
@@ -53,8 +53,8 @@ def all_rows(connection: Connection, selection: Selection) -> list[tuple[Any, ..
 
 
 def select(spec: TableSpec, columns: str, rows: Condition) -> Selection:
-    """Columns without placeholders."""
-    return Selection(spec, Condition(columns), rows)
+    """Columns without placeholders, of those of the rows that the configuration chooses."""
+    return Selection(spec, Condition(columns), chosen(spec, rows))
 
 
 def summed_hashes(sql: str) -> str:

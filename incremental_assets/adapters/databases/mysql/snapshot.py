@@ -21,7 +21,7 @@ from incremental_assets.adapters.databases.mysql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.mysql.columns import converted, printed
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.rows_of import Selection
-from incremental_assets.adapters.databases.mysql.sql import beyond, effective, has_cursor, inside, relation
+from incremental_assets.adapters.databases.mysql.sql import beyond, chosen, effective, has_cursor, inside, relation
 from incremental_assets.adapters.databases.mysql.types import travel
 from incremental_assets.adapters.databases.mysql.window_queries import (
     at_places,
@@ -177,7 +177,7 @@ def _selection(plan: SyncPlan) -> Selection:
             ahead = there & beyond(spec, ">=", reading.future_above)
     own = ", ".join(travel(column).select for column in spec.columns)
     columns = Condition(f"{cursor.sql}, {late.sql}, {ahead.sql}, {own}", (*cursor.values, *late.values, *ahead.values))
-    return Selection(spec, columns, _where(plan))
+    return Selection(spec, columns, chosen(spec, _where(plan)))
 
 
 def _where(plan: SyncPlan) -> Condition:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from incremental_assets.adapters.databases import chosen_rows
 from incremental_assets.adapters.databases.condition import EVERY, NONE, Condition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import TableId, TableSpec, cursor_of
+from incremental_assets.core.model.row_condition import Constant
+from incremental_assets.core.model.table import Column, TableId, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 
 _FIRST = {
@@ -24,6 +26,27 @@ def identifier(name: str) -> str:
 def relation(table: TableId) -> str:
     """A table by its full name."""
     return f"{identifier(table.schema)}.{identifier(table.name)}"
+
+
+def chosen(spec: TableSpec, rows: Condition) -> Condition:
+    """Those of the rows that the configuration chooses: what every statement reads, but for the one that looks for what is not committed."""
+    return chosen_rows.chosen(spec, rows, _WORDS)
+
+
+class _Words:
+    """Implements `chosen_rows.Words`."""
+
+    def side(self, column: Column, _: tuple[Constant, ...]) -> str:
+        return identifier(column.name)
+
+    def value(self, _: Column, value: Constant) -> Condition:
+        if value.kind == "text":
+            return Condition("%s", (value.text,))
+        # A bit is no TRUE.
+        return Condition({"true": "1", "false": "0"}.get(value.text, value.text))
+
+
+_WORDS = _Words()
 
 
 def effective(spec: TableSpec) -> str:

@@ -1,7 +1,8 @@
 """Rows that open transactions have changed: those that a dirty read shows and a committed one does not.
 
 The start of a transaction says nothing of its stamps: a statement that waited for a metadata lock, or computed for long before its first
-row, had its stamp before InnoDB knew of it. Once that statement is over, only its rows tell.
+row, had its stamp before InnoDB knew of it. Once that statement is over, only its rows tell. All rows of the table are looked at, also where the
+configuration chooses some: what has not been committed may still become one of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections import Counter
 from datetime import timedelta
 
 from incremental_assets.adapters.databases.mysql.connect import Connection, Text
-from incremental_assets.adapters.databases.mysql.rows_of import checked, checked_sum, select, summed_hashes
+from incremental_assets.adapters.databases.mysql.rows_of import checked, checked_sum, summed_hashes
 from incremental_assets.adapters.databases.mysql.sql import effective, inside, relation
 from incremental_assets.adapters.databases.mysql.window_queries import printed_hash, value_of
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -58,9 +59,8 @@ def _lowest(connection: Connection, spec: TableSpec, window: Window) -> CursorVa
 
 def _rows(connection: Connection, spec: TableSpec, window: Window) -> Counter[tuple[Text, ...]]:
     rows = inside(spec, window, nulls=False)
-    found = connection.rows(
-        select(spec, f"{effective(spec)}, {printed_hash(spec.source_columns)}", rows).sql, rows.values
-    )
+    sql = f"SELECT {effective(spec)}, {printed_hash(spec.source_columns)} FROM {relation(spec.id)} WHERE {rows.sql}"
+    found = connection.rows(sql, rows.values)
     digests = checked(connection, spec, (digest for _, digest in found))
     return Counter((at, digest) for (at, _), digest in zip(found, digests, strict=True))
 

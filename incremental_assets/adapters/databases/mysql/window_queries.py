@@ -18,6 +18,7 @@ from incremental_assets.adapters.databases.mysql.rows_of import (
 )
 from incremental_assets.adapters.databases.mysql.sql import (
     beyond,
+    chosen,
     effective,
     has_cursor,
     identifier,
@@ -41,7 +42,7 @@ _AT_ONCE = 1_000
 
 def end(connection: Connection, spec: TableSpec, function: str) -> CursorValue | None:
     """The smallest (`MIN`) or the largest (`MAX`) cursor of a table."""
-    there = has_cursor(spec)
+    there = chosen(spec, has_cursor(spec))
     (found,) = connection.row(
         f"SELECT {function}({effective(spec)}) FROM {relation(spec.id)} WHERE {there.sql}", there.values
     )
@@ -50,14 +51,14 @@ def end(connection: Connection, spec: TableSpec, function: str) -> CursorValue |
 
 def without(connection: Connection, spec: TableSpec) -> int:
     """Rows without a cursor."""
-    missing = without_cursor(spec)
+    missing = chosen(spec, without_cursor(spec))
     (found,) = connection.row(f"SELECT COUNT(*) FROM {relation(spec.id)} WHERE {missing.sql}", missing.values)
     return int(found)
 
 
 def fingerprint(connection: Connection, spec: TableSpec, window: Window) -> Fingerprint:
     """Rows carry no versions, so that it is of what they hold."""
-    rows = inside(spec, window, nulls=cursor_of(spec).nulls is not NullPolicy.SKIP)
+    rows = chosen(spec, inside(spec, window, nulls=cursor_of(spec).nulls is not NullPolicy.SKIP))
     there = has_cursor(spec)
     sql = (
         f"SELECT COUNT(*), MAX(IF({there.sql}, {effective(spec)}, NULL)), {summed_hashes(printed_hash(spec.source_columns))} "
@@ -70,7 +71,7 @@ def fingerprint(connection: Connection, spec: TableSpec, window: Window) -> Fing
 
 def oldest(connection: Connection, spec: TableSpec, window: Window, above: CursorValue) -> str | None:
     """The smallest cursor of a window above a value, as the server prints it."""
-    rows = inside(spec, window, nulls=False) & beyond(spec, ">", above)
+    rows = chosen(spec, inside(spec, window, nulls=False) & beyond(spec, ">", above))
     sql = f"SELECT MIN({effective(spec)}) FROM {relation(spec.id)} WHERE {rows.sql}"
     found: str | None = connection.row(sql, rows.values)[0]
     return found
@@ -193,7 +194,7 @@ def value_of(spec: TableSpec, found: str | None) -> CursorValue | None:
 
 
 def _measure(connection: Connection, spec: TableSpec, window: Window) -> Measure:
-    rows = _inside(spec, (window,)) & _landable(spec) & _unmarked(spec)
+    rows = chosen(spec, _inside(spec, (window,)) & _landable(spec) & _unmarked(spec))
     sql = f"SELECT COUNT(*), {summed_hashes(row_hash(spec.columns))} FROM {relation(spec.id)} WHERE {rows.sql}"
     count, total = connection.row(sql, rows.values)
     return Measure(window, int(count), checked_sum(connection, spec, total))

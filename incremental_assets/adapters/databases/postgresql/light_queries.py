@@ -10,6 +10,7 @@ from incremental_assets.adapters.databases.dialect import Unread
 from incremental_assets.adapters.databases.per_table import answer_or_none
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import Question, answers
+from incremental_assets.adapters.databases.postgresql.read_from import read_from
 from incremental_assets.adapters.databases.postgresql.snapshot_counts import (
     fingerprint,
     fingerprint_sql,
@@ -22,7 +23,6 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     effective,
     inside,
     orderly,
-    relation,
 )
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -81,7 +81,7 @@ def _highest(spec: TableSpec) -> Question:
 
 
 def _lowest(spec: TableSpec) -> Question:
-    return lambda _: f"SELECT CAST(min({orderly(spec)}) AS text) FROM {relation(spec.id)}"
+    return lambda _: f"SELECT CAST(min({orderly(spec)}) AS text) {read_from(spec)}"
 
 
 def _fingerprint(spec: TableSpec, window: Window) -> Question:
@@ -97,6 +97,6 @@ def _age(unread: Unread, clock: datetime) -> Question:
             stamp = f"(CAST({stamp} AS timestamp) AT TIME ZONE {values(unread.zone, 'text')})"
         above = f"{effective(spec)} > {cursor_value(spec, unread.above, values)}"
         rows = inside(spec, unread.window, values, nulls=False)
-        return f"SELECT extract(epoch FROM {values(clock.isoformat(), 'timestamptz')} - {stamp}) FROM {relation(spec.id)} WHERE {rows} AND {above}"
+        return f"SELECT extract(epoch FROM {values(clock.isoformat(), 'timestamptz')} - {stamp}) {read_from(spec, f'{rows} AND {above}')}"
 
     return question

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import Question
 from incremental_assets.adapters.databases.postgresql.light_queries import cursors
-from incremental_assets.adapters.databases.postgresql.sql import ALIAS, Parameters, orderly, relation
+from incremental_assets.adapters.databases.postgresql.read_from import read_from
+from incremental_assets.adapters.databases.postgresql.sql import ALIAS, Parameters, orderly
 from incremental_assets.core.captures.database.observation import numbers
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -52,10 +53,9 @@ def lowest_of_members(
 
 def _lowest(spec: TableSpec, oids: Sequence[int], bounds: Mapping[int, str]) -> Question:
     def question(values: Parameters) -> str:
+        of_each = (f"{ALIAS}.tableoid = {values(str(oid), 'oid')} AND ({bounds[oid]})" for oid in oids)
         one_by_one = " UNION ALL ".join(
-            f"SELECT min({orderly(spec)}) AS lowest FROM {relation(spec.id)} "
-            f"WHERE {ALIAS}.tableoid = {values(str(oid), 'oid')} AND ({bounds[oid]})"
-            for oid in oids
+            f"SELECT min({orderly(spec)}) AS lowest {read_from(spec, rows)}" for rows in of_each
         )
         return f"SELECT CAST(min(m.lowest) AS text) FROM ({one_by_one}) AS m"
 

@@ -10,6 +10,7 @@ from typing import Any
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.postgresql.asked import TWO_SERVERS, Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
+from incremental_assets.adapters.databases.postgresql.read_from import read_from
 from incremental_assets.adapters.databases.postgresql.rows.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.rows.places import PlacedRows
 from incremental_assets.adapters.databases.postgresql.rows.read import rejected, stamped_ahead, where
@@ -160,14 +161,14 @@ def _unaltered_snapshot(asked: Asked, spec: TableSpec) -> Iterator[None]:
 def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) -> str:
     """One row: rows, rejected, highest, due, nulls, and the fingerprint's rows, highest and digest."""
     spec = plan.spec
-    read = f"FROM {relation(spec.id)} WHERE {where(plan, values, since)}"
+    read = read_from(spec, where(plan, values, since))
     counts = f"count(*) AS n, count(*) FILTER (WHERE {rejected(plan, values)}) AS rejected"
     if spec.read_by is None:
         return f"SELECT r.n, r.rejected, NULL, NULL, 0, NULL, NULL, NULL FROM (SELECT {counts} {read}) AS r"
     stamped = stamped_ahead(plan, values)
     due = f"CAST(min({orderly(spec)}) FILTER (WHERE {stamped}) AS text)" if stamped else "CAST(NULL AS text)"
     ends = f"CAST(max({orderly(spec)}) AS text) AS highest, {due} AS due"
-    missing = f"(SELECT count(*) FROM {relation(spec.id)} WHERE {without_cursor(spec)})" if can_be_null(spec) else "0"
+    missing = f"(SELECT count(*) {read_from(spec, without_cursor(spec))})" if can_be_null(spec) else "0"
     window = fingerprint_window(plan)
     if window is None:
         return f"SELECT r.n, r.rejected, r.highest, r.due, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
@@ -183,7 +184,7 @@ def fingerprint_sql(spec: TableSpec, window: Window, values: Parameters, members
     rows = of_members(spec, members, values, inside(spec, window, values, nulls=reads_nulls(spec)))
     return (
         f"SELECT count(*) AS n, CAST(max({orderly(spec)}) AS text) AS highest, CAST(coalesce(sum({_version(spec)}), 0) AS text) AS digest "
-        f"FROM {relation(spec.id)} WHERE {rows}"
+        f"{read_from(spec, rows)}"
     )
 
 
@@ -218,8 +219,7 @@ def _largest(spec: TableSpec, name: str, condition: str) -> str:
     tests = [condition] if condition else []
     if cursor_of(spec).type is CursorType.INTEGER and column_of(spec, name).source_type.startswith("numeric"):
         tests.append(f"{column(name)} < 'NaN'")
-    rows = f" WHERE {' AND '.join(tests)}" if tests else ""
-    return f"(SELECT max({column(name)}) FROM {relation(spec.id)}{rows})"
+    return f"(SELECT max({column(name)}) {read_from(spec, ' AND '.join(tests))})"
 
 
 def _version(spec: TableSpec) -> str:

@@ -6,7 +6,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Self
 
-from incremental_assets.adapters.databases.sqlite.sql import effective, identifier, stored
+from incremental_assets.adapters.databases.condition import Condition
+from incremental_assets.adapters.databases.sqlite.sql import chosen, effective, identifier, stored
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cures import NO_TEXTS, NO_TEXTS_CURE
 from incremental_assets.core.model.cursor import CursorType
@@ -33,10 +34,12 @@ class CursorValues:
         counted_by_kind = ", ".join(
             f"total({kind} IN {kinds})" for kinds in ("('null')", "('integer', 'real')", "('text', 'blob')")
         )
-        sql = f"SELECT {counted_by_kind} FROM {table} WHERE {found} IS NULL"
-        nulls, numbers, others = map(int, connection.execute(sql).fetchone())
-        fitting = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {found} IS NOT NULL)"
-        return cls(nulls, numbers, others, numbers > 0 and not connection.execute(fitting).fetchone()[0])
+        rows = chosen(spec, Condition(f"{found} IS NULL"))
+        sql = f"SELECT {counted_by_kind} FROM {table} WHERE {rows.sql}"
+        nulls, numbers, others = map(int, connection.execute(sql, rows.values).fetchone())
+        there = chosen(spec, Condition(f"{found} IS NOT NULL"))
+        fitting = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {there.sql})"
+        return cls(nulls, numbers, others, numbers > 0 and not connection.execute(fitting, there.values).fetchone()[0])
 
     @property
     def misfits(self) -> int:

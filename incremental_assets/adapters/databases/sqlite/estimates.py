@@ -7,6 +7,7 @@ import sqlite3
 
 from incremental_assets.adapters.databases.sqlite.rows import select
 from incremental_assets.adapters.databases.sqlite.snapshot import rows_of
+from incremental_assets.adapters.databases.sqlite.sql import chosen
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 
@@ -15,7 +16,7 @@ _SEARCH = re.compile(r"SEARCH .* USING (?:COVERING )?(?:INDEX (.+?) \(|(INTEGER 
 
 def estimates(connection: sqlite3.Connection, plan: SyncPlan) -> Estimate:
     """The estimate of a plan by EXPLAIN QUERY PLAN."""
-    condition = rows_of(plan)
+    condition = chosen(plan.spec, rows_of(plan))
     sql = select(plan.spec, condition)
     steps = [str(step[3]) for step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", condition.values)]
     found = [match[1] or match[2] for step in steps if (match := _SEARCH.match(step))]

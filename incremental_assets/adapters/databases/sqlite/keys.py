@@ -6,12 +6,13 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
+from incremental_assets.adapters.databases.condition import EVERY
 from incremental_assets.adapters.databases.local_rows import Unfit, key_texts
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.row_texts import row_text
 from incremental_assets.adapters.databases.sqlite.collation import collation_key
 from incremental_assets.adapters.databases.sqlite.spellings import has_offset
-from incremental_assets.adapters.databases.sqlite.sql import identifier, names
+from incremental_assets.adapters.databases.sqlite.sql import chosen, identifier, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, converters
 from incremental_assets.core.model.collation_key import NAME
 from incremental_assets.core.model.table import TableSpec
@@ -34,7 +35,7 @@ def present_keys(connection: sqlite3.Connection, spec: TableSpec, texts: Abstrac
 
 def _texts(connection: sqlite3.Connection, spec: TableSpec) -> Iterator[str]:
     columns = spec.key_columns
-    stored = connection.execute(f"SELECT {names(spec.key)} FROM {identifier(spec.id.name)}")
+    stored = _selected(connection, spec, spec.key)
     moments = [place for place, column in enumerate(columns) if column.spark_type == "timestamp_ntz"]
     # See `Spellings.rank`: a row with such a key is in no copy.
     keys = (key for key in stored if not any(has_offset(key[place]) for place in moments)) if moments else stored
@@ -47,7 +48,7 @@ def _collated(
     """The text by which each key is told apart, and that of the key as it is written."""
     columns, by_name = spec.key_columns, {column.name: column for column in spec.columns}
     each, told_by = converters(columns), [by_name[name] for name in spec.key]
-    for key in connection.execute(f"SELECT {names(spec.named_key)} FROM {identifier(spec.id.name)}"):
+    for key in _selected(connection, spec, spec.named_key):
         if None in key:
             continue
         try:
@@ -57,3 +58,9 @@ def _collated(
         found = dict(zip(spec.named_key, values, strict=True))
         found[NAME] = collated(key)
         yield row_text(told_by, [found[name] for name in spec.key]), row_text(columns, values)
+
+
+def _selected(connection: sqlite3.Connection, spec: TableSpec, columns: Sequence[str]) -> sqlite3.Cursor:
+    """These columns of the rows that the configuration chooses."""
+    rows = chosen(spec, EVERY)
+    return connection.execute(f"SELECT {names(columns)} FROM {identifier(spec.id.name)} WHERE {rows.sql}", rows.values)

@@ -13,7 +13,7 @@ from incremental_assets.adapters.databases.condition import Condition
 from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.sqlite.collation import collation_key
 from incremental_assets.adapters.databases.sqlite.spellings import Spellings
-from incremental_assets.adapters.databases.sqlite.sql import effective, identifier, is_local, names
+from incremental_assets.adapters.databases.sqlite.sql import chosen, effective, identifier, is_local, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, converters, printed, zone_of
 from incremental_assets.core.model.table import TableSpec
 
@@ -34,7 +34,8 @@ class Row:
 
 
 def read_rows(connection: sqlite3.Connection, spec: TableSpec, condition: Condition) -> Iterator[Row]:
-    """The rows that fulfil a condition, one by one."""
+    """The rows that fulfil a condition, one by one, of those that the configuration chooses."""
+    condition = chosen(spec, condition)
     each, spellings = converters(spec.source_columns), Spellings.of(connection, spec)
     key = collation_key(spec, [column.name for column in spec.source_columns])
     for at, *stored in connection.execute(select(spec, condition), condition.values):

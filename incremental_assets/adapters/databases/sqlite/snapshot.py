@@ -19,7 +19,7 @@ from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogu
 from incremental_assets.adapters.databases.sqlite.cursor_values import CursorValues
 from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.rows import raw, read_rows, with_kept_out
-from incremental_assets.adapters.databases.sqlite.sql import comparable, identifier, inside, misfitting
+from incremental_assets.adapters.databases.sqlite.sql import chosen, comparable, identifier, inside, misfitting
 from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, placed, value_of
 from incremental_assets.adapters.databases.whole import Counted, check_whole
 from incremental_assets.adapters.permissions import scratch_folder
@@ -77,6 +77,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
 
 def _counted(connection: sqlite3.Connection, plan: SyncPlan, rows: Condition) -> int:
     """The rows that the plan reads, by the library's own count."""
+    rows = chosen(plan.spec, rows)
     sql = f"SELECT count(*) FROM {identifier(plan.spec.id.name)} WHERE {rows.sql}"
     return int(connection.execute(sql, rows.values).fetchone()[0])
 

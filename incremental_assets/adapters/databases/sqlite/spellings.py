@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from incremental_assets.adapters.databases.condition import Condition
-from incremental_assets.adapters.databases.sqlite.sql import identifier, names
+from incremental_assets.adapters.databases.sqlite.sql import chosen, identifier, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, number_of, travels_as_text, zone_of
 from incremental_assets.core.model.table import TableSpec
 
@@ -77,7 +77,7 @@ class Spellings:
         if not self._forms.may_differ():
             return None
         own = tuple(stored[place] for place in self.places)
-        rows = self._rows(values, stored)
+        rows = chosen(self.spec, self._rows(values, stored))
         found = self.connection.execute(
             f"SELECT {names(self.spec.named_key)} FROM {identifier(self.spec.id.name)} WHERE {rows.sql}", rows.values
         )

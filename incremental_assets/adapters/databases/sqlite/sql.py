@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 
+from incremental_assets.adapters.databases import chosen_rows
 from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.sqlite.types import Stored, day, moment, whole, zone_of
 from incremental_assets.core.checks.doctor import SourceFacts
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import TableSpec, cursor_of
+from incremental_assets.core.model.row_condition import Constant
+from incremental_assets.core.model.table import Column, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 
 _FUNCTION = "_sync_cursor"
@@ -34,6 +36,34 @@ def identifier(name: str) -> str:
 def install(connection: sqlite3.Connection) -> None:
     """Make the function known on a connection."""
     connection.create_function(_FUNCTION, 2, _sortable, deterministic=True)
+
+
+def chosen(spec: TableSpec, rows: Condition) -> Condition:
+    """Those of the rows that the configuration chooses: what every statement reads."""
+    return chosen_rows.chosen(spec, rows, _WORDS)
+
+
+class _Words:
+    """Implements `chosen_rows.Words`. Moments are compared in the canonical form, however they are spelt."""
+
+    def side(self, column: Column, values: Sequence[Constant]) -> str:
+        kind = _time_of(column)
+        return comparable_sql(column.name, kind) if values and kind else identifier(column.name)
+
+    def value(self, column: Column, value: Constant) -> Condition:
+        if value.kind == "text":
+            kind = _time_of(column)
+            text = comparable(CursorValue.parse(kind, value.text)) if kind else value.text
+            return Condition("?", (text,))
+        return Condition({"true": "1", "false": "0"}.get(value.text, value.text))
+
+
+_WORDS = _Words()
+_TIMES = {"date": CursorType.DATE, "timestamp_ntz": CursorType.DATETIME}
+
+
+def _time_of(column: Column) -> CursorType | None:
+    return _TIMES.get(column.spark_type)
 
 
 def effective(spec: TableSpec) -> str:

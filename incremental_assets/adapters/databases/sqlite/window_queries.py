@@ -12,6 +12,7 @@ from incremental_assets.adapters.databases.condition import EVERY, Condition, ei
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
 from incremental_assets.adapters.databases.sqlite.sql import (
+    chosen,
     comparable,
     compared,
     effective,
@@ -27,7 +28,9 @@ from incremental_assets.core.model.window import Window, disjoint, merge
 
 def end(connection: sqlite3.Connection, spec: TableSpec, function: str) -> CursorValue | None:
     """The smallest (`min`) or the largest (`max`) cursor of a table."""
-    (found,) = connection.execute(f"SELECT {function}({effective(spec)}) FROM {identifier(spec.id.name)}").fetchone()
+    rows = chosen(spec, EVERY)
+    sql = f"SELECT {function}({effective(spec)}) FROM {identifier(spec.id.name)} WHERE {rows.sql}"
+    (found,) = connection.execute(sql, rows.values).fetchone()
     return value_of(spec, found)
 
 
@@ -40,7 +43,7 @@ def fingerprint(connection: sqlite3.Connection, spec: TableSpec, window: Window)
 
 def oldest(connection: sqlite3.Connection, spec: TableSpec, window: Window, above: CursorValue) -> Any:
     """The smallest cursor of a window above a value, in the comparable form."""
-    rows = inside(spec, window, nulls=False) & compared(effective(spec), ">", comparable(above))
+    rows = chosen(spec, inside(spec, window, nulls=False) & compared(effective(spec), ">", comparable(above)))
     sql = f"SELECT min({effective(spec)}) FROM {identifier(spec.id.name)} WHERE {rows.sql}"
     return connection.execute(sql, rows.values).fetchone()[0]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.read_from import read_from
 from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, byte_place, hashes_alike
 from incremental_assets.adapters.databases.postgresql.rows.measure import Hashed, row_hash, row_text
 from incremental_assets.adapters.databases.postgresql.rows.placed import by_index, keys_within, placed
@@ -66,18 +67,19 @@ class HeldKeys:
 
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
         """Those of the keys that the snapshot shows: found by value where a key is one number, or of types that an index finds by their text; else by the whole text, character by character."""
-        rows = relation(self._spec.id)
         if placed_by_value(self._spec):
             found = f"{column(self._spec.key[0])} = ANY(CAST($1 AS bigint[]))"
         elif sought := selected_by_index(self._columns, texts):
             # What the database takes for the same key may be written in another way.
             return (
-                self._texts(f"SELECT {self._text} FROM {sought.keys}, {rows} WHERE {sought.equal}", sought.values)
+                self._texts(
+                    f"SELECT {self._text} {read_from(self._spec, sought.equal, beside=sought.keys)}", sought.values
+                )
                 & texts
             )
         else:
             found = f'({self._text}) COLLATE "C" IN (SELECT unnest($1::text[]))'
-        return self._texts(f"SELECT {self._text} FROM {rows} WHERE {found}", [list(texts)])
+        return self._texts(f"SELECT {self._text} {read_from(self._spec, found)}", [list(texts)])
 
     def as_written(self, texts: AbstractSet[str]) -> frozenset[str]:
         """By the key's own columns, of the rows that have these."""
@@ -85,7 +87,7 @@ class HeldKeys:
             return frozenset(texts)
         written = row_text(self._spec.key_columns)
         found = f'({self._text}) COLLATE "C" IN (SELECT unnest($1::text[]))'
-        return self._texts(f"SELECT {written} FROM {relation(self._spec.id)} WHERE {found}", [list(texts)])
+        return self._texts(f"SELECT {written} {read_from(self._spec, found)}", [list(texts)])
 
     def _texts(self, sql: str, values: list[Any]) -> frozenset[str]:
         """A key that no copy can hold has none."""

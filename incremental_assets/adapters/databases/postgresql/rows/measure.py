@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.encodings import characters
+from incremental_assets.adapters.databases.postgresql.read_from import read_from
 from incremental_assets.adapters.databases.postgresql.sql import (
     Parameters,
     Values,
@@ -16,7 +17,6 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     effective,
     inline,
     inside,
-    relation,
     value_of,
 )
 from incremental_assets.adapters.databases.postgresql.types import as_days, as_micros, as_text, holdable, unholdable
@@ -56,7 +56,7 @@ def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values, hash
     numbered = f"{window_number(spec, windows, values)} AS number, " if len(windows) > 1 else ""
     return (
         f"SELECT {number}, count(*), CAST(sum(m.hash) AS text) FROM (SELECT {numbered}{hashed(spec.columns)} AS hash "
-        f"FROM {relation(spec.id)} WHERE {comparable(spec, windows, values)}) AS m GROUP BY 1"
+        f"{read_from(spec, comparable(spec, windows, values))}) AS m GROUP BY 1"
     )
 
 
@@ -68,7 +68,7 @@ def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> str:
     columns = [column_of(spec, name) for name in spec.key]
     key = holdable(columns, key_text(columns))
     inside_any = " OR ".join(_inside(spec, window, inline) for window in merge(windows))
-    return f"SELECT {key} AS {KEY} FROM {relation(spec.id)} WHERE ({inside_any}) AND ({rejected})"
+    return f"SELECT {key} AS {KEY} {read_from(spec, f'({inside_any}) AND ({rejected})')}"
 
 
 def row_hash(columns: Sequence[Column]) -> str:

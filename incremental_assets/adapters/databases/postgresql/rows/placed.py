@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.read_from import read_from
 from incremental_assets.adapters.databases.postgresql.rows.measure import Hashed, row_hash
-from incremental_assets.adapters.databases.postgresql.sql import Values, column, column_of, relation
+from incremental_assets.adapters.databases.postgresql.sql import Values, column, column_of
 from incremental_assets.adapters.databases.postgresql.types import holdable
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
@@ -30,12 +31,12 @@ def keys_within(spec: TableSpec, selected: str, within: KeyParts, values: Values
     """The same as `rows_within`, for every row, where a key that has no value of its own lies at this hash."""
     if placed_by_value(spec):
         return rows_within(spec, selected, within, values)
-    return _at_hashes(f"SELECT {selected} FROM {relation(spec.id)} WHERE TRUE", place(spec, hashed), within, values)
+    return _at_hashes(f"SELECT {selected} {read_from(spec, 'TRUE')}", place(spec, hashed), within, values)
 
 
 def rows_within(spec: TableSpec, selected: str, within: KeyParts, values: Values, rows: str = "TRUE") -> str:
     """What stands behind FROM: what is selected of those of some rows that lie `within`, under the name `found`."""
-    own, each = place(spec), f"SELECT {selected} FROM {relation(spec.id)} WHERE {rows}"
+    own, each = place(spec), f"SELECT {selected} {read_from(spec, rows)}"
     if not placed_by_value(spec):
         return _at_hashes(each, own, within, values)
     if len(within.ranges) == 1:

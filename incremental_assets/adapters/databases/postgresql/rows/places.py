@@ -8,6 +8,7 @@ from typing import Any
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.batch import one_row
+from incremental_assets.adapters.databases.postgresql.read_from import read_from
 from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, hashes_alike
 from incremental_assets.adapters.databases.postgresql.rows.measure import (
     Hashed,
@@ -23,7 +24,6 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     Values,
     column_of,
     inline,
-    relation,
 )
 from incremental_assets.adapters.spark.own_names import HASH, KEY, ROW, WRITTEN
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
@@ -48,7 +48,7 @@ class PlacedRows:
         """The number of rows and the ends of their places, in one scan of the windows; of keys at their hashes the ends are those of all hashes."""
         values = Parameters()
         ends = f"min({place(self._spec)}), max({place(self._spec)})" if placed_by_value(self._spec) else "NULL, NULL"
-        sql = f"SELECT count(*), {ends} FROM {relation(self._spec.id)} WHERE {self._inside(values)}"
+        sql = f"SELECT count(*), {ends} {read_from(self._spec, self._inside(values))}"
         rows, lowest, highest = one_row(self._asked, sql, values.values)
         return KeySpread(rows, lowest or 0, (1 << HASH_BITS) - 1 if highest is None else highest)
 
@@ -82,7 +82,7 @@ def key_ends(asked: Asked, spec: TableSpec) -> tuple[int, int] | None:
     if not (spec.key_enforced and placed_by_value(spec)):
         return None
     own = place(spec)
-    lowest, highest = one_row(asked, f"SELECT min({own}), max({own}) FROM {relation(spec.id)}")
+    lowest, highest = one_row(asked, f"SELECT min({own}), max({own}) {read_from(spec)}")
     return None if lowest is None else (lowest, highest)
 
 
@@ -106,7 +106,7 @@ def _keyed(spec: TableSpec, selected: str, windows: Sequence[Window], places: Ke
     rows = comparable(spec, windows, inline)
     if places is not None:
         rows = f"{rows} AND {at_places(spec, places, inline)}"
-    return f"SELECT {key} AS {KEY}, {selected} FROM {relation(spec.id)} WHERE {rows}"
+    return f"SELECT {key} AS {KEY}, {selected} {read_from(spec, rows)}"
 
 
 def at_places(spec: TableSpec, places: KeyParts, values: Values) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from incremental_assets.adapters.databases.jdbc import ReadQuery
 from incremental_assets.adapters.databases.postgresql.encodings import as_bytes, not_utf8
+from incremental_assets.adapters.databases.postgresql.read_from import read_from
 from incremental_assets.adapters.databases.postgresql.rows.places import at_places
 from incremental_assets.adapters.databases.postgresql.settled.visible import written_since
 from incremental_assets.adapters.databases.postgresql.sql import (
@@ -21,7 +22,6 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     literal,
     of_members,
     reads_nulls,
-    relation,
     value_of,
 )
 from incremental_assets.adapters.databases.postgresql.types import as_text, transport, unholdable
@@ -47,9 +47,7 @@ def read_query(plan: SyncPlan, parts: int, *, clean: bool = False, since: int | 
     selected += _flags(plan, [] if clean else _rejects(plan, inline))
     if ranges:
         selected.append(f"{ALIAS}.ctid AS {BLOCK}")
-    sql = "\n".join(
-        (f"SELECT {', '.join(selected)}", f"FROM {relation(spec.id)}", f"WHERE {where(plan, inline, since)}")
-    )
+    sql = "\n".join((f"SELECT {', '.join(selected)}", read_from(spec, where(plan, inline, since))))
     return ReadQuery(sql=sql, transports=transports, parts=ranges)
 
 
