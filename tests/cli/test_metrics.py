@@ -391,6 +391,15 @@ def test_checkpoints_that_do_not_answer_are_an_error_of_the_page_and_not_the_las
     assert b"it is away" in refused.value.read()
 
 
+def test_they_are_served_on_an_address_of_ipv6_as_well() -> None:
+    try:
+        server = MetricsServer("::1", 0, lambda: "")
+    except SetupError as error:
+        pytest.skip(f"this machine has none: {error}")
+    with server:
+        assert server.server_address[0] == "::1"
+
+
 def test_a_port_that_is_taken_is_named_with_the_way_out() -> None:
     with served(lambda: "") as url, pytest.raises(SetupError, match=r"choose another address with --host and --port"):
         MetricsServer("127.0.0.1", int(url.rpartition(":")[2]), lambda: "")
