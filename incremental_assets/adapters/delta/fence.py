@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
@@ -25,14 +24,14 @@ _INFO = {
 _log = logging.getLogger(__name__)
 
 
-def fence(session: Callable[[], SparkSession], spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
+def fence(session: SparkSession, spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
     """After a version of the table. Raises CommitMissing where a later sequence has landed, Overtaken where another writer was first."""
     try:
         _directly(spec, path, version, note)
     except NotByTasks as why:
         leave_to_spark(path, why)
         _log.debug("%s: this fence is Spark's: %s", spec.id, why)
-        _by_spark(session(), path, note)
+        _by_spark(session, path, note)
 
 
 def _directly(spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:

@@ -100,14 +100,14 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
 
     def fence(self, spec: TableSpec, commit_ids: CommitIds, state: State | None) -> None:
         """Commit an empty batch under `commit_ids`, so that a sleeping run's lower sequence can never commit again."""
-        path = table_path(self._lake, spec.id)
+        session, path = self._session(), table_path(self._lake, spec.id)
         with explained(spec.id, self._lake), self._committing(spec):
-            log = opened(self._session(), path, spec, commit_ids.app_id)
+            log = opened(session, path, spec, commit_ids.app_id)
             newest = next(log.ours(), None)
             # What an unconfirmed commit did not see, the next look must still find.
             note = CommitMetadata.of_fence(commit_ids, state, _floor(newest) if newest else log.version)
             note = recorded(log).noted(note)
-            fence(self._session, spec, path, log.version, note)
+            fence(session, spec, path, log.version, note)
             confirmed(spec, path, log.version, commit_ids.batch_id)
 
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:

@@ -33,8 +33,7 @@ from tests.adapters.tasks.tables import Table
 ROWS = [(number, "a") for number in range(40_000)]
 
 
-def never() -> Any:
-    pytest.fail("Spark is not asked")
+NO_SPARK: Any = None
 
 
 @pytest.fixture
@@ -76,14 +75,14 @@ def note(seq: int, seen: int) -> CommitMetadata:
 
 def test_a_fence_is_a_commit_of_our_own(path: str) -> None:
     at = version(path)
-    fence(never, ORDERS, path, at, note(9, at))
+    fence(NO_SPARK, ORDERS, path, at, note(9, at))
     log = open_log(path)
     assert log is not None
     assert (log.version, log.last_sequence("test"), log.rows()) == (at + 1, 9, len(ROWS))
     with pytest.raises(CommitMissing):
-        fence(never, ORDERS, path, at + 1, note(8, at))
+        fence(NO_SPARK, ORDERS, path, at + 1, note(8, at))
     with pytest.raises(Overtaken):
-        fence(never, ORDERS, path, at, note(10, at))
+        fence(NO_SPARK, ORDERS, path, at, note(10, at))
 
 
 def test_columns_come_in_a_commit_that_every_reader_knows(path: str) -> None:

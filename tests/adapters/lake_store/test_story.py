@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.core.model.paths import table_path
+from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verdict import Check
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.lake_store.bucket import Relay
@@ -106,6 +109,25 @@ def test_whatever_a_commit_is_answered_it_lands_once(stand: StoreStand, relay: R
 
 
 @pytest.mark.acceptance
+def test_a_full_refresh_brings_all_values_of_a_new_column_and_its_history_begins_anew(stand: StoreStand) -> None:
+    stand.land("orders")
+    stand.execute(
+        "ALTER TABLE orders ADD COLUMN more text DEFAULT 'of all'", "UPDATE orders SET note = 'n' WHERE id = 5"
+    )
+    told = stand.sync("orders")["orders"]
+    assert (
+        "it holds new columns alone, which `sync --full-refresh` would bring as well" in f"{told.warnings}{told.error}"
+    )
+    assert {more for _, more in stand.copy("orders", "id", "more")} == {None, "of all"}
+    whole = stand.sync("orders", mode=Mode.FULL_REFRESH)["orders"]
+    assert "__history: only Spark could make this commit (the whole copy is compared)" in str(whole.error)
+    stand.assert_equal("orders")
+    stand.store.delete_prefix(table_path(stand.shop.in_store, TableId("shop", "public", "orders__history")))
+    stand.land("orders")
+    assert len(stand.history("orders")) == 500
+
+
+@pytest.mark.acceptance
 def test_of_two_runs_at_once_each_row_lands_once(stand: StoreStand) -> None:
     stand.land("events")
     stand.execute(*CHANGES)
@@ -120,6 +142,7 @@ def test_of_two_runs_at_once_each_row_lands_once(stand: StoreStand) -> None:
 @pytest.mark.acceptance
 def test_what_drifts_is_found_and_repaired_and_what_only_spark_reads_says_so(stand: StoreStand) -> None:
     stand.execute("UPDATE orders SET updated_at = now() - interval '1 day'")
+    stand.shop.configure(TABLES.replace(", history: scd2", ""))
     stand.land("orders")
     stand.execute("ALTER TABLE orders DISABLE TRIGGER USER", "UPDATE orders SET note = 'drifted' WHERE id < 4")
     assert stand.check("orders") > 0
