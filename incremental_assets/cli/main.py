@@ -204,6 +204,19 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, strict: bo
 
 @commands.command()
 @everywhere
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+def peek(config: Path | None, tables: tuple[str, ...], **_: Any) -> Answer:
+    """What a table looks like: columns and ten rows of both sides.
+
+    The first rows that come, in no order, and without Spark. Values of `pii` columns are never shown.
+    """
+    from incremental_assets.cli.commands import peek as command
+
+    return command.run(config, tables)
+
+
+@commands.command()
+@everywhere
 @select
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Rows shown of a table.")
 @click.option(

@@ -166,6 +166,14 @@ class Discovering(Protocol):
 
 
 @runtime_checkable
+class Peeking(Protocol):
+    """What a session may offer beside: without it `peek` shows the copy's rows alone."""
+
+    def peek(self, spec: TableSpec, most: int) -> list[tuple[str | None, ...]]:
+        """The texts of the first rows that come."""
+
+
+@runtime_checkable
 class ByteHashing(Protocol):
     """What a session may offer beside: without it rows are measured by their text."""
 

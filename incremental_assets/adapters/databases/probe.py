@@ -17,6 +17,7 @@ from incremental_assets.adapters.databases.dialect import (
     Discovering,
     Estimating,
     Numbers,
+    Peeking,
     Placing,
     Session,
     Sharing,
@@ -174,6 +175,11 @@ class SqlProbe:
         """What each read would ask, and what the source expects of it."""
         with self._session() as session:
             return session.estimates(plans) if isinstance(session, Estimating) else tuple(CANNOT_TELL for _ in plans)
+
+    def peek(self, spec: TableSpec, most: int) -> list[tuple[str | None, ...]] | None:
+        """The texts of some rows, by a light query; None where this database is not asked for them."""
+        with self._session(spec.id) as session:
+            return session.peek(spec, most) if isinstance(session, Peeking) else None
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:

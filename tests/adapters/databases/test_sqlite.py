@@ -31,7 +31,7 @@ from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, Fidelity, NullPolicy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.strategies import Strategy
-from tests.adapters.databases import contract
+from tests.adapters.databases import contract, where_contract
 from tests.adapters.databases.collation_contract import *  # noqa: F403 - of keys that are written in several ways
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, of_window, orders, planned, spec_of
@@ -559,3 +559,16 @@ def test_rows_that_the_library_counts_and_does_not_give_are_refused(
     monkeypatch.setattr(snapshot, "read_rows", lambda *asked: islice(whole(*asked), 2))
     with pytest.raises(SourceRefused, match="the source counts 3 rows and sent 2"):
         contract.synced(SqlProbe(world.address, "shop"), spec)
+
+
+def test_a_spelling_of_a_key_that_the_condition_leaves_out_keeps_no_row_out(world: File, probe: SqlProbe) -> None:
+    world.execute(
+        "CREATE TABLE seen (at DATETIME NOT NULL PRIMARY KEY, tenant_id INTEGER, updated_at DATETIME)",
+        "INSERT INTO seen VALUES ('2024-01-01 10:00', 8, '2024-01-01 10:00:00'), ('2024-01-01T10:00', 7, '2024-01-01 10:00:00')",
+    )
+    every, some = spec_of(world, "seen"), where_contract.chosen(world, "seen", "tenant_id = 7")
+
+    with probe.snapshot(planned(probe, every)) as numbers:
+        assert (numbers.rows, numbers.rejected) == (2, 1)
+    with probe.snapshot(planned(probe, some)) as numbers:
+        assert (numbers.rows, numbers.rejected) == (1, 0)

@@ -16,6 +16,7 @@ from incremental_assets.adapters.databases.mysql.catalogue import described, mis
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.doctor import read_facts
 from incremental_assets.adapters.databases.mysql.errors import explained
+from incremental_assets.adapters.databases.mysql.peek import peek
 from incremental_assets.adapters.databases.mysql.snapshot import open_snapshot
 from incremental_assets.adapters.databases.mysql.transactions import Transactions
 from incremental_assets.adapters.databases.mysql.uncommitted import lowest_uncommitted
@@ -65,6 +66,11 @@ class Session(OneByOne):
         """The smallest cursor of each window that a dirty read shows beside the committed rows."""
         specs = {index: spec for index, (spec, _) in wanted.items()}
         return for_each_table(specs, lambda index: (lowest_uncommitted(self._connection, *wanted[index]),), alone=alone)
+
+    def peek(self, spec: TableSpec, most: int) -> list[tuple[str | None, ...]]:
+        """The first rows that come, as the server sends them."""
+        with self._connection.snapshot():
+            return peek(self._connection, spec, most)
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window."""

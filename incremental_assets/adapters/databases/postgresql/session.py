@@ -28,6 +28,7 @@ from incremental_assets.adapters.databases.postgresql.read_timeout import Patien
 from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, hashes_alike
 from incremental_assets.adapters.databases.postgresql.rows.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.rows.measure import measure, row_hash
+from incremental_assets.adapters.databases.postgresql.rows.peek import peek
 from incremental_assets.adapters.databases.postgresql.rows.places import PlacedRows, key_ends
 from incremental_assets.adapters.databases.postgresql.rows.spooling import Spooling
 from incremental_assets.adapters.databases.postgresql.settled.bound import local_times, take_bound
@@ -151,6 +152,10 @@ class Session:
     def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """What the planner says of each read."""
         return estimates(self._asked, plans)
+
+    def peek(self, spec: TableSpec, most: int) -> list[tuple[str | None, ...]]:
+        """The first rows that come, as the server prints them."""
+        return peek(self._asked, spec, most)
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:

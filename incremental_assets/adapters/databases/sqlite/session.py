@@ -23,6 +23,7 @@ from incremental_assets.adapters.databases.sqlite.doctor import read_facts
 from incremental_assets.adapters.databases.sqlite.errors import check_openable, explained
 from incremental_assets.adapters.databases.sqlite.estimates import estimates
 from incremental_assets.adapters.databases.sqlite.keys import present_keys, read_keys
+from incremental_assets.adapters.databases.sqlite.peek import peek
 from incremental_assets.adapters.databases.sqlite.rows import utc
 from incremental_assets.adapters.databases.sqlite.settings import set_all
 from incremental_assets.adapters.databases.sqlite.snapshot import open_snapshot
@@ -66,6 +67,10 @@ class Session(OneByOne):
     def bound(self, specs: Sequence[TableSpec]) -> Bound:
         """The clock, and whether anybody is writing."""
         return take_bound(self._path)
+
+    def peek(self, spec: TableSpec, most: int) -> list[tuple[str | None, ...]]:
+        """The first rows that come, as they are stored."""
+        return peek(self._connection, spec, most)
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, in one read transaction."""

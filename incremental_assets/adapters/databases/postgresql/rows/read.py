@@ -120,11 +120,12 @@ def stamped_ahead(plan: SyncPlan, values: Values) -> str:
 def _raw(spec: TableSpec) -> str:
     # Two arrays, as a function of PostgreSQL takes a hundred arguments and a table may have 1,600 columns.
     names = ", ".join(literal(found.name) for found in spec.columns)
-    texts = ", ".join(map(_legible, spec.columns))
+    texts = ", ".join(map(legible, spec.columns))
     return f"json_object(ARRAY[{names}]::text[], ARRAY[{texts}]::text[])"
 
 
-def _legible(found: Column) -> str:
+def legible(found: Column) -> str:
+    """A value's text, or that of its bytes where it is no text."""
     text = as_text(found, value_of(found))
     if not found.encoding:
         return text

@@ -1,0 +1,106 @@
+"""`peek` on a real SQLite file and a copy that Spark has not read: columns and rows of both sides, and nothing that is to be hidden."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from incremental_assets.cli.entrypoint import run
+from incremental_assets.cli.main import commands
+from tests.cli.conftest import Said
+
+Call = Callable[..., Said]
+CONFIG = """\
+lake: ./lake
+checkpoints: sqlite:///checkpoints.db
+sources:
+  shop:
+    dialect: sqlite
+    database: shop.db
+    unlisted: ignore
+    tables:
+      - {table: main.orders, cursor: {column: id, type: integer}, strategy: upsert, where: "tenant_id = 7", pii: [email]}
+      - {table: main.gone, strategy: full_refresh}
+"""
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sources.yaml").write_text(CONFIG)
+    with closing(sqlite3.connect("shop.db")) as shop:
+        shop.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, tenant_id INTEGER, email TEXT, note TEXT)")
+        rows = [
+            (number, 7 + number % 2, f"{number}@example.com", "x" * 50 if number == 2 else None)
+            for number in range(1, 41)
+        ]
+        shop.executemany("INSERT INTO orders VALUES (?, ?, ?, ?)", rows)
+        shop.commit()
+
+    def one(*arguments: str) -> Said:
+        monkeypatch.delenv("INCREMENTAL_ASSETS_CONFIG", raising=False)
+        capsys.readouterr()
+        return Said(run(commands, arguments), *capsys.readouterr())
+
+    return one
+
+
+def copied(folder: Path) -> None:
+    rows = {"id": [2, 4], "email": ["2@example.com", None], "paid": [b"\x01", None], "_sync_seq": [1, 1]}
+    write_deltalake(str(folder / "lake/shop/main/orders"), pa.table(rows))
+
+
+def test_ten_rows_of_each_side_are_shown_by_columns_and_those_of_pii_are_hidden(call: Call, tmp_path: Path) -> None:
+    copied(tmp_path)
+    said = call("peek", "main.orders", "--json")
+
+    (table,) = said.document["tables"]
+    assert (said.code, table["errors"]) == (0, [])
+    assert table["columns"][0] == {"name": "id", "source": "INTEGER", "copy": "int64"}
+    assert [each["name"] for each in table["columns"]] == ["id", "tenant_id", "email", "note", "paid", "_sync_seq"]
+    assert len(table["rows"]["source"]) == 10
+    assert {row["tenant_id"] for row in table["rows"]["source"]} == {"7"}
+    assert table["rows"]["source"][0] == {"id": "2", "tenant_id": "7", "email": "(hidden: pii)", "note": "x" * 50}
+    assert table["rows"]["copy"] == [
+        {"id": "2", "email": "(hidden: pii)", "paid": "x'01'"},
+        {"id": "4", "email": None, "paid": None},
+    ]
+    assert "example.com" not in said.out
+    assert "pyspark" not in sys.modules or not said.err
+
+
+def test_people_see_the_beginning_of_a_long_value_and_that_there_is_no_copy(call: Call) -> None:
+    said = call("peek", "shop.main.orders")
+
+    assert said.code == 0
+    assert "shop.main.orders: 10 rows of the source" in said.out
+    assert f"{'x' * 40}…" in said.out
+    assert "x" * 41 not in said.out
+    assert "shop.main.orders: no row of the copy to show" in said.out
+
+
+def test_a_table_that_cannot_be_shown_says_why_and_takes_no_other_with_it(call: Call) -> None:
+    said = call("peek", "main.*")
+
+    assert said.code == 1
+    assert "main.gone" in said.out + said.err
+    assert "10 rows of the source" in said.out
+
+
+def test_a_copy_that_cannot_be_read_without_spark_is_told_and_the_source_is_shown(call: Call, tmp_path: Path) -> None:
+    copied(tmp_path)
+    for file in (tmp_path / "lake/shop/main/orders").glob("*.parquet"):
+        file.unlink()
+
+    said = call("peek", "main.orders")
+
+    assert said.code != 0
+    assert "the copy cannot be shown without Spark" in said.out
+    assert "10 rows of the source" in said.out
