@@ -91,9 +91,7 @@ def _asked(runtime: Runtime, sources: Sequence[SourceConfig]) -> Selection:
     for source in sources:
         try:
             resolved = runtime.specs(source.name)
-            problems += (
-                SourceProblem(source.name, each) for each in absent_schemas(source, resolved, runtime.database)
-            )
+            absent = absent_schemas(source, resolved, runtime.database)
         except (SourceUnreachable, SourceRefused) as error:
             unreachable[source.name] = error
             known = known_tables(runtime, source)
@@ -101,8 +99,13 @@ def _asked(runtime: Runtime, sources: Sequence[SourceConfig]) -> Selection:
             if not known:
                 problems.append(SourceProblem(source.name, str(error)))
             continue
+        broken = _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
+        shows_none = not (resolved.specs or broken or absent)
+        problems += [
+            SourceProblem(source.name, each) for each in (*absent, *([_no_table(source)] if shows_none else []))
+        ]
         specs += resolved.specs
-        troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
+        troubles += broken
     return Selection(tuple(specs), tuple(troubles), unreachable, tuple(problems), positions)
 
 
@@ -146,6 +149,16 @@ def absent_schemas(
     return tuple(
         f"{source.name}: the database has no schema {schema!r}, so nothing of it is synced; correct `schemas`, or create it there"
         for schema in found.missing_schemas(empty)
+    )
+
+
+def _no_table(source: SourceConfig) -> str:
+    """An emptied file, another database and a user without grants look the same from here."""
+    if source.unlisted == "ignore":
+        return f"{source.name}: there is nothing to sync, as the file lists no table and `unlisted: ignore` leaves out all others; list one"
+    return (
+        f"{source.name}: there is nothing to sync, as the file lists no table and the source shows this user none that `exclude` leaves; "
+        "check `database`, `schemas` and what the user may read"
     )
 
 

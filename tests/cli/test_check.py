@@ -135,3 +135,23 @@ def test_of_a_table_of_which_nothing_landed_nothing_was_checked_and_strict_makes
     ]
     assert strict.code == 1
     assert "not checked" in strict.out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ("", "the source shows this user none that `exclude` leaves; check `database`"),
+        ("    unlisted: ignore\n", "`unlisted: ignore` leaves out all others; list one"),
+    ],
+)
+def test_a_source_that_shows_no_table_is_no_source_in_which_all_is_well(
+    call: Call, outside: Outside, config: Path, entry: str, why: str
+) -> None:
+    outside.world.database.tables.clear()
+    config.write_text(CONFIG.partition("    tables:")[0] + entry)
+    for command in ("check", "sync", "plan"):
+        said, document = call(command), call(command, "--json")
+        assert (said.code, document.code) == (1, 1), command
+        assert f"shop: there is nothing to sync, as the file lists no table and {why}" in said.out + said.err
+        assert [each["source"] for each in document.document["problems"]] == ["shop"]
+    assert "shop: there is nothing to sync" in call("status").out
