@@ -307,6 +307,22 @@ def test_a_sync_is_counted_once_whatever_is_read_and_again_once_the_database_is_
     assert Metrics(exporter)("syncs_total", result="landed") == 1
 
 
+def test_another_database_with_a_longer_history_is_counted_from_its_beginning(
+    exporter: Exporter, checkpoints: SqlCheckpoints, config: Path
+) -> None:
+    checkpoints.installation()
+    tell(checkpoints, intent(0), staged(0), told(landed(0), rows=RowCounts(read=100)))
+    assert Metrics(exporter)("rows_read_total") == 100
+
+    checkpoints.close()
+    for file in config.parent.glob("checkpoints.db*"):
+        file.unlink()
+    checkpoints.installation()
+    tell(checkpoints, *sync(0), *sync(1), *sync(2))
+
+    assert Metrics(exporter)("rows_read_total") == 3 * 6
+
+
 def test_a_table_that_is_configured_no_longer_has_no_sample(exporter: Exporter, checkpoints: SqlCheckpoints) -> None:
     left = TableId("formerly", "public", "left")
     with checkpoints.lease(left, "run") as lease:
