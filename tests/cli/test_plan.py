@@ -54,6 +54,19 @@ def test_before_the_first_sync_nothing_is_made_not_even_the_checkpoint_table(
     assert orders["schema"]["outcome"] == "the copy is made with 4 columns"
 
 
+def test_what_a_copy_for_any_reader_costs_is_told(call: Call, outside: Outside, config: Path) -> None:
+    clerk = monday(outside.world.database)
+    call("sync")
+    tuesday(outside.world.database, clerk)
+
+    def files() -> str:
+        return str(call("plan", "--json", "--select", "public.orders").tables["public.orders"]["files"]["outcome"])
+
+    assert files() == "new files; rows are marked as deleted in at most 1 file"
+    config.write_text(CONFIG.replace("strategy: upsert\n", "strategy: upsert\n        copies: {readers: any}\n", 1))
+    assert files() == "new files; at most 1 file with a row that changes are written anew"
+
+
 def test_after_a_sync_the_checkpoints_and_the_lake_stay_as_they_were_and_no_lease_is_taken(
     call: Call, outside: Outside, config: Path, tmp_path: Path
 ) -> None:

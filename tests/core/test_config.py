@@ -27,6 +27,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import Every, TimeGrid
+from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableId
 from incremental_assets.core.model.verdict import Severity
 
@@ -208,6 +209,18 @@ def test_files_are_put_together_unless_the_source_or_the_table_says_never(tmp_pa
     assert table(never, "orders").compact is Compact.NEVER
     assert table(never, "countries").compact is Compact.AUTO
     assert terms_of(never, TableId("shop", "public", "unlisted")).compact is Compact.NEVER
+
+
+def test_copies_for_any_reader_are_a_table_s_or_a_source_s(tmp_path: Path) -> None:
+    shop = loaded(
+        tmp_path,
+        WHOLE.replace("defaults: {", "defaults: {copies: {readers: any}, ").replace(
+            "refresh_every: 7d", "copies: {readers: vectors}"
+        ),
+    ).source("shop")
+    assert table(shop, "orders").readers is Readers.ANY
+    assert table(shop, "countries").readers is Readers.VECTORS
+    assert terms_of(shop, TableId("shop", "public", "unlisted")).readers is Readers.ANY
 
 
 def test_without_a_strategy_a_cursor_means_append(shop: SourceConfig) -> None:

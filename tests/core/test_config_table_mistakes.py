@@ -106,6 +106,13 @@ TABLE_MISTAKES = [
     ("table: public.a\ncontract: {id: {ge: 0}}\non_breach: stop #!", "stop", "choose one of: quarantine, fail, warn"),
     ("table: public.a\nstrategy: upsert\ncompare: {evry: 1h} #!", "evry", "did you mean `every`?"),
     ("table: public.a\nmaintenance: {compct: auto} #!", "compct", "did you mean `compact`?"),
+    ("table: public.a\ncopies: {reader: any} #!", "reader", "did you mean `readers`?"),
+    ("table: public.a\ncopies: {readers: all} #!", "all", "choose one of: vectors, any"),
+    (
+        "table: public.a\ncopies: {readers: any}\nschema_changes: widen #!",
+        "widen",
+        "asks readers for Delta's type widening",
+    ),
     ("table: public.a\ncolumns: {exlude: [x]} #!", "exlude", "did you mean `exclude`?"),
     ("table: public.a\ncolumns: {exclude: x} #!", "x", "write a list here"),
     ("table: public.a\ncolumns: {include: []} #!", "include", "write at least one"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import NameRefused, SchemaChanged
+from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.schema_drift import (
     Difference,
     Retyped,
@@ -111,6 +112,15 @@ def test_the_name_that_delta_replaces_rows_by_is_refused_for_an_upsert() -> None
     with pytest.raises(NameRefused, match="'_Metadata' has the name under which Delta"):
         check_names(spec(ID, column("_Metadata"), strategy=Strategy.UPSERT))
     check_names(spec(ID, column("_Metadata"), strategy=Strategy.APPEND))
+
+
+@pytest.mark.parametrize("name", ["unit price", "a,b", "a;b", "{a}", "a=b", "a\tb"])
+def test_a_name_that_needs_a_mapping_is_refused_where_any_reader_is_to_read_the_copy(name: str) -> None:
+    named = spec(ID, column(name))
+    check_names(named)
+    with pytest.raises(NameRefused, match=r"`copies: \{readers: any\}` rules out"):
+        check_names(replace(named, readers=Readers.ANY))
+    check_names(replace(spec(ID, NOTE), readers=Readers.ANY))
 
 
 def test_the_stop_at_a_wider_type_offers_the_full_refresh_first_and_says_which_readers_widen_needs() -> None:

@@ -39,6 +39,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.paths import staging_path, table_path
+from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.schema_drift import check_names, is_added, sql_type
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -159,7 +160,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             note = CommitMetadata.of_rename(renaming, state, _floor(newest) if newest else log.version)
             note = recorded(log).noted(note)
             cure = f"rename it back in the source, or read everything again with {full_refresh(spec)}"
-            rename(self._session, spec, Named(path, renaming.renames, note, cure))
+            rename(self._session, spec, Named(path, renaming.renames, note, cure, spec.readers is not Readers.ANY))
             after, done = confirmed(spec, path, log.version, names.batch_id)
         return Commit(after.table_id, done.version, RowCounts(), state)
 

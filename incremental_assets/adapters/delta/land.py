@@ -14,7 +14,7 @@ from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.quarantine import kept_rows
 from incremental_assets.adapters.delta.site import Site
-from incremental_assets.adapters.delta.target_table import opened, prepare, widen, without_lost
+from incremental_assets.adapters.delta.target_table import opened, prepare, vectors_wanted, widen, without_lost
 from incremental_assets.adapters.delta.tasks import write as by_tasks
 from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, rewrite
 from incremental_assets.adapters.delta.writers import replace as replacing
@@ -23,7 +23,9 @@ from incremental_assets.adapters.delta.writers.landing import Delivery, Landing,
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.landing.overlap import overlap
 from incremental_assets.core.landing.rewrite import lands_whole
+from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.paths import staging_path, table_path
+from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.schema_drift import Difference, Retyped, check_columns, difference
 from incremental_assets.core.model.table import TableSpec
 
@@ -57,13 +59,18 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
         if batch.rejected:
             kept_rows.keep(Site(session, tasks, lake), plan, batch, staged)
         lost = without_lost(plan.spec, log, changes) if plan.overwrites else {}
-        prepare(session, path, log, plan.spec.columns, lost)
+        prepare(session, path, log, plan.spec.columns, {**lost, **vectors_wanted(path, plan.spec, log)})
     movable = _movable(delivery, present, changes, log) if landed else None
     found = Found(landed, present.overlap, movable=movable)
     written = _written(
         Landing(session, delivery, staged, log, present, changes, found, beside(lake, plan.spec, log)), tasks
     )
-    told = (f"{each.name!r} was {each.was} and is {each.now} in the copy, too" for each in widened)
+    told = [f"{each.name!r} was {each.was} and is {each.now} in the copy, too" for each in widened]
+    if plan.spec.readers is Readers.ANY and log.asks_for_vectors and not plan.overwrites:
+        told.append(
+            "its copy was made before `copies: {readers: any}` was written here, and asks readers for deletion vectors; "
+            f"{full_refresh(plan.spec)} makes it without"
+        )
     return replace(written, warnings=(*written.warnings, *told))
 
 

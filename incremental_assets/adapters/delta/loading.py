@@ -18,7 +18,7 @@ from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.staging.arrow_staging import can_stage
 from incremental_assets.adapters.delta.staging.stage import warnings
 from incremental_assets.adapters.delta.staging.staging import check_types, count_future
-from incremental_assets.adapters.delta.target_table import prepare, without_lost
+from incremental_assets.adapters.delta.target_table import prepare, vectors_wanted, without_lost
 from incremental_assets.adapters.delta.tasks import load as by_tasks
 from incremental_assets.adapters.spark.own_names import own
 from incremental_assets.adapters.spark.tasks import Tasks
@@ -36,7 +36,8 @@ def load(tasks: Tasks, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: 
     spec, there = plan.spec, log.columns()
     changes = difference(spec.columns, there)
     check_columns(spec, changes, overwrites=True)
-    prepare(tasks.session(), path, log, spec.columns, without_lost(spec, log, changes))
+    more = {**without_lost(spec, log, changes), **vectors_wanted(path, spec, log)}
+    prepare(tasks.session(), path, log, spec.columns, more)
     of = by_tasks.Load(
         plan, snapshot, CommitMetadata.of_load(plan, snapshot.rows, seen=log.version), rows_per_file(spec)
     )

@@ -32,6 +32,8 @@ class Named:
     renames: tuple[Rename, ...]
     note: CommitMetadata
     cure: str
+    may_map: bool = True
+    """Whether its readers know column mapping, by which the name is given."""
     transaction: tuple[str, int] | None = None
 
 
@@ -55,6 +57,8 @@ def _directly(spec: TableSpec, of: Named) -> None:
         raise NotByTasks("there is no table")
     if why := refused_by_table(seen.state):
         raise NotByTasks(why)
+    if not of.may_map and seen.state.properties.get(column_mapping.MODE, "none") == "none":
+        raise NotByTasks("it is to be read by any reader, and a new name asks for column mapping")
     actions = column_mapping.renaming(seen.state.metadata, seen.state.protocol, of.renames)
     info = {
         "operation": "RENAME COLUMN",

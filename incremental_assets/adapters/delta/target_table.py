@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.live import marks_deletes
-from incremental_assets.adapters.delta.log import added_columns, column_mapping, new_table
+from incremental_assets.adapters.delta.log import added_columns, column_mapping, new_table, vectors
 from incremental_assets.adapters.delta.log.added_columns import AddedColumn
 from incremental_assets.adapters.delta.log.column_mapping import STATISTICS
 from incremental_assets.adapters.delta.log.new_table import NewTable
@@ -19,6 +18,7 @@ from incremental_assets.adapters.delta.storage import names_in, remove_folder
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
 from incremental_assets.adapters.spark.session import settings_of
 from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.readers import needs_mapping
 from incremental_assets.core.model.schema_drift import Difference, Retyped, sql_type
 from incremental_assets.core.model.table import Column, Fidelity, TableSpec
 
@@ -31,7 +31,6 @@ OWN_COLUMNS = ((RUN_ID, "string"), (SEQ, "bigint"), (AT, "timestamp"))
 _log = logging.getLogger(__name__)
 
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
-_DELETION_VECTORS = "delta.enableDeletionVectors"
 _WIDENING = "delta.enableTypeWidening"
 _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
 """Types whose statistics take next to no time; those of texts and decimals took a sixth of a first load."""
@@ -39,8 +38,6 @@ _DEAR = ("float", "double", "decimal", "string")
 _MOST = 32
 """The most columns with statistics: as many as Delta takes by itself."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_AWKWARD = re.compile(r"[ ,;{}()\n\t=]")
-"""Delta takes names with these only under column mapping, which not every reader knows, so it is not turned on for nothing."""
 
 
 def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, columns: Iterable[Column] = ()) -> TableLog:
@@ -53,7 +50,9 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
         _clear(session, path)
         made = others or spec.columns
         kept = statistics(spec, ((found.name, found.spark_type) for found in made))
-        create(session, path, made, {APP_ID: app_id, STATISTICS: kept}, comment=spec.shape.comment)
+        # A quarantine, which has columns of its own, is nobody's to read but ours.
+        properties = {APP_ID: app_id, STATISTICS: kept, **(vectors.ON if spec.uses_vectors or others else {})}
+        create(session, path, made, properties, comment=spec.shape.comment)
         log = open_log(path)
     # A quarantine has columns of its own for that.
     if log is not None and spec.deletes.marks and not others and not marks_deletes(log.columns()):
@@ -68,6 +67,12 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
             f"{spec.id}: the table at {path} is not the one that this run was planned for; run the sync again"
         )
     return log
+
+
+def vectors_wanted(path: str, spec: TableSpec, log: TableLog) -> Mapping[str, str]:
+    """What a copy that is there lacks to have rows marked as gone in its files, where Spark may set it: whoever has set the property, either way, is not overruled."""
+    lacks = spec.uses_vectors and vectors.ENABLED not in log.properties and spark_commits(path)
+    return vectors.ON if lacks else _NOTHING
 
 
 def _marking(session: SparkSession, path: str) -> TableLog | None:
@@ -109,7 +114,7 @@ def create(
     columns = tuple(columns)
     mapped = {column_mapping.MODE: "name"} if is_awkward(columns) else {}
     own = (Column(name, "", kind, Fidelity.EXACT) for name, kind in OWN_COLUMNS)
-    table = NewTable((*columns, *own), {_DELETION_VECTORS: "true", **properties, **mapped}, comment)
+    table = NewTable((*columns, *own), {**properties, **mapped}, comment)
     try:
         _create(session, path, table)
     except NotByTasks as why:
@@ -155,7 +160,7 @@ def prepare(
     """Turn on what the coming write needs and the table lacks: a commit without rows, and only then. `more`: properties besides ours."""
     from incremental_assets.adapters.spark.expressions import literal, quoted
 
-    needed = {_DELETION_VECTORS: "true", **more} | ({column_mapping.MODE: "name"} if is_awkward(columns) else {})
+    needed = dict(more) | ({column_mapping.MODE: "name"} if is_awkward(columns) else {})
     lacking = {name: value for name, value in needed.items() if log.properties.get(name) != value}
     if lacking:
         leave_to_spark(path, f"it sets {' and '.join(sorted(lacking))}")
@@ -205,5 +210,5 @@ def without_lost(spec: TableSpec, log: TableLog, changes: Difference) -> Mapping
 
 
 def is_awkward(columns: Iterable[Column]) -> bool:
-    """Whether any name needs column mapping."""
-    return any(_AWKWARD.search(found.name) for found in columns)
+    """Whether any name needs column mapping, which not every reader knows, so that it is not turned on for nothing."""
+    return any(needs_mapping(found.name) for found in columns)

@@ -42,6 +42,7 @@ _KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
     "columns": (table_document.ColumnsDocument,),
     "compare": (table_document.CompareDocument,),
     "maintenance": (table_document.MaintenanceDocument,),
+    "copies": (table_document.CopiesDocument,),
     "options": (database_document.OptionsDocument,),
     "parallel": (written.ParallelDocument,),
     "backfill": (database_document.BackfillDocument,),

@@ -181,6 +181,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         contract=None if config.contract is None else typed_contract(config.contract, shape),
         history=config.history,
         capture=config.capture,
+        readers=config.readers,
     )
     _check_history(spec)
     check_names(spec)

@@ -39,6 +39,7 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.number_keys import MOST_KEYS
 from incremental_assets.core.model.partition import Every
 from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.strategies import Strategy, traits_of
 from incremental_assets.core.words import with_article
@@ -76,6 +77,7 @@ def strategy_of(table: TableDocument) -> Strategy:
 def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iterator[Mistake]:
     """What does not fit between strategy, cursor and the keys that depend on them."""
     strategy, own = strategy_of(table), "deletes" in table.model_fields_set
+    yield from _reader_mistakes(table, around.defaults)
     if around.capture:
         yield from kind_rules.mistakes(table, around.dialect)
         return
@@ -117,6 +119,18 @@ def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
     yield from contract_mistakes(table)
     yield from column_mistakes(table)
     yield from where_rules.plain_mistakes(table)
+
+
+def _reader_mistakes(table: TableDocument, defaults: DefaultsDocument) -> Iterator[Mistake]:
+    copies, changes = (
+        getattr(table if key in table.model_fields_set else defaults, key) for key in ("copies", "schema_changes")
+    )
+    if copies.readers is Readers.ANY and changes == "widen":
+        key = "schema_changes" if "schema_changes" in table.model_fields_set else "copies"
+        yield (
+            (key,),
+            "a type that is widened in place asks readers for Delta's type widening, which `copies: {readers: any}` rules out; write `schema_changes: evolve`, or `copies: {readers: vectors}`",
+        )
 
 
 def _history_mistakes(table: TableDocument, strategy: Strategy) -> Iterator[Mistake]:

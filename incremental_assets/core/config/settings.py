@@ -19,6 +19,7 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.table import Cursor, FuturePolicy, TableId
 from incremental_assets.core.model.verdict import Severity
@@ -120,6 +121,7 @@ class TableConfig:
     repaired_at_most: int = 0
     """Drifted rows that the daily check repairs by itself; of more of them it repairs none."""
     compact: Compact = Compact.AUTO
+    readers: Readers = Readers.VECTORS
     deletes: Deletes = IGNORED
     contract: Contract | None = None
     history: History = History.NONE
@@ -159,6 +161,7 @@ class Defaults:
     reconciliation: Severity = Severity.ERROR
     repaired_at_most: int = 0
     compact: Compact = Compact.AUTO
+    readers: Readers = Readers.VECTORS
     columns: ColumnChoice = ALL
 
 
@@ -304,5 +307,6 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         reconciliation=defaults.reconciliation,
         repaired_at_most=defaults.repaired_at_most,
         compact=defaults.compact,
+        readers=defaults.readers,
         columns=defaults.columns,
     )

@@ -34,6 +34,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Then
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every, TimeGrid
+from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy
 from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.strategies import Strategy
@@ -183,6 +184,17 @@ class MaintenanceDocument(Strict):
     ] = Compact.AUTO
 
 
+class CopiesDocument(Strict):
+    """Which readers a copy is made for."""
+
+    readers: Annotated[
+        Readers,
+        Field(
+            description="Those that know deletion vectors (vectors), or any: files with rows that change are written anew, and no column has a name that needs a mapping."
+        ),
+    ] = Readers.VECTORS
+
+
 class CompareDocument(Strict):
     """When the rows of an upsert without a cursor are compared with the copy; those that differ are read."""
 
@@ -252,6 +264,7 @@ class DefaultsDocument(Strict):
     tags: dict[TagKey, str] = Field(default_factory=dict)
     reconciliation: ReconciliationDocument = ReconciliationDocument()
     maintenance: MaintenanceDocument = MaintenanceDocument()
+    copies: CopiesDocument = CopiesDocument()
     deletes: DeletesDocument = DeletesDocument()
 
 

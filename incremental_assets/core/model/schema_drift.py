@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from incremental_assets.core.errors import NameRefused, SchemaChanged
 from incremental_assets.core.model.collation_key import NAME
 from incremental_assets.core.model.cures import full_refresh
+from incremental_assets.core.model.readers import Readers, needs_mapping
 from incremental_assets.core.model.table import Column, TableSpec
 from incremental_assets.core.model.type_widening import widens
 
@@ -158,6 +159,11 @@ def check_names(spec: TableSpec) -> None:
             raise NameRefused(
                 f"{spec.id}: the column {column.name!r} has the name under which Delta finds the rows that an upsert replaces; "
                 f"rename it, leave it out by `columns: {{exclude: [{column.name}]}}`, or sync this table by `append` or `full_refresh`"
+            )
+        if needs_mapping(column.name) and spec.readers is Readers.ANY:
+            raise NameRefused(
+                f"{spec.id}: Delta holds a column with the name {column.name!r} only where readers know column mapping, which `copies: {{readers: any}}` rules out; rename it, "
+                f"leave it out by `columns: {{exclude: [{column.name!r}]}}`, or remove `copies` at this table"
             )
         other = seen.setdefault(column.name.lower(), column.name)
         if other != column.name:

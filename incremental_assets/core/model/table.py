@@ -12,6 +12,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import SUFFIX, History
+from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.stamping import Stamping
 from incremental_assets.core.strategies import Strategy, Traits, traits_of
@@ -289,6 +290,7 @@ class TableSpec:
     history: History = History.NONE
     capture: str = ""
     """The capture by which changes are found, by its name; empty: as cursor and strategy say."""
+    readers: Readers = Readers.VECTORS
 
     @property
     def id(self) -> TableId:
@@ -326,6 +328,11 @@ class TableSpec:
     def source_columns(self) -> tuple[Column, ...]:
         """The columns that the source's own table has: without the collation key, which is computed, and what its log tells."""
         return tuple(column for column in self.columns if not (column.of or column.of_log))
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether rows of its copy may be marked as gone in their files; a copy that only grows, or is overwritten, needs that for nothing."""
+        return self.readers is Readers.VECTORS and self.traits.one_row_per_key
 
     @property
     def traits(self) -> Traits:

@@ -11,6 +11,7 @@ from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.history import History
+from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.schema_drift import Difference, TargetColumn, check_columns, check_names, difference
 from incremental_assets.core.model.state import State
@@ -176,7 +177,10 @@ def _files(plan: SyncPlan, layout: Layout, target: Target | None) -> FileStep:
     if plan.overwrites:
         return FileStep(layout, there, f"new files in the place of {counted(there, 'file')}")
     if plan.spec.traits.one_row_per_key:
-        return FileStep(layout, there, f"new files; rows are marked as deleted in at most {counted(there, 'file')}")
+        files = counted(there, "file")
+        if plan.spec.readers is Readers.ANY:
+            return FileStep(layout, there, f"new files; at most {files} with a row that changes are written anew")
+        return FileStep(layout, there, f"new files; rows are marked as deleted in at most {files}")
     return FileStep(layout, 0, f"new files beside {counted(there, 'file')}")
 
 

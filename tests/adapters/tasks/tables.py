@@ -30,8 +30,8 @@ from incremental_assets.adapters.delta.tasks.files.unit import (
     Replacing,
     Stored,
 )
-from incremental_assets.adapters.delta.tasks.matching import share_task
-from incremental_assets.adapters.delta.tasks.matching.applied import together
+from incremental_assets.adapters.delta.tasks.matching import copy_task, share_task
+from incremental_assets.adapters.delta.tasks.matching.applied import copies, together
 from incremental_assets.adapters.delta.tasks.matching.apply_task import apply
 from incremental_assets.adapters.delta.tasks.matching.sharing import shares
 from incremental_assets.adapters.spark.arrow_types import arrow_type
@@ -75,13 +75,14 @@ class _Here:
 
 @dataclass
 class Table:
-    """One table and the sequence of its batches. `ddl`: `id bigint, note string`; `flags`: it can say of a row that it is gone."""
+    """One table and the sequence of its batches. `ddl`: `id bigint, note string`; `flags`: it can say of a row that it is gone; `marks`: by vectors, else its files are written anew."""
 
     folder: Path
     ddl: str
     properties: Mapping[str, str] = field(default_factory=dict)
     seq: int = 0
     flags: bool = False
+    marks: bool = True
 
     def __post_init__(self) -> None:
         pairs = [part.rsplit(" ", 1) for part in self.ddl.split(", ")]
@@ -101,7 +102,7 @@ class Table:
             "format": {"provider": "parquet", "options": {}},
             "schemaString": json.dumps({"type": "struct", "fields": fields}),
             "partitionColumns": [],
-            "configuration": {"delta.enableDeletionVectors": "true", **self.properties},
+            "configuration": {"delta.enableDeletionVectors": str(self.marks).lower(), **self.properties},
             "createdTime": 0,
         }
         assert put_if_absent(str(self.path), 0, [{"protocol": _PROTOCOL}, {"metaData": metadata}])
@@ -143,7 +144,8 @@ class Table:
         gone = GONE if self.flags else None
         marks = Marks(f"run-{self.seq}", self.seq, 1_700_000_000_000_000, OWN, gone)
         files = tuple(state.files.values())
-        return ApplyUnit(str(self.path), str(staged), self.columns, marks, how, files, statistics, **more)
+        anew = () if self.marks else (*self.columns, *marks.stored)
+        return ApplyUnit(str(self.path), str(staged), self.columns, marks, how, files, statistics, anew=anew, **more)
 
     def land(
         self, how: How, rows: Sequence[Row], gone: Sequence[Row] = (), unfit: Sequence[Row] = (), **more: Any
@@ -162,7 +164,8 @@ class Table:
         self.seq += 1
         state = self.state
         unit = self.unit(how, self.stage(rows, gone, unfit), state)
-        done = together(unit, [share_task.apply(each) for each in shares(unit, len(rows) + len(gone) + len(unfit))])
+        found = [share_task.apply(each) for each in shares(unit, len(rows) + len(gone) + len(unfit))]
+        done = together(unit, found, [copy_task.apply(each) for each in copies(unit, found)])
         self.commit(state.version + 1, done)
         return done
 

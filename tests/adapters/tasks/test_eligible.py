@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.tasks.eligible import refused_by_batch, refused_by_table
+from incremental_assets.adapters.delta.tasks.eligible import refused_by_batch, refused_by_table, refused_to_mark
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.schema_drift import Difference
@@ -65,6 +65,14 @@ def test_tables_that_we_write_to(found: LogState) -> None:
     assert refused_by_table(found) == ""
 
 
+@pytest.mark.parametrize(("value", "marks"), [("true", True), ("TRUE", True), ("false", False), (None, False)])
+def test_rows_are_marked_in_their_files_where_the_table_says_so(value: str | None, marks: bool) -> None:
+    found = state()
+    found.metadata["configuration"] = {} if value is None else {"delta.enableDeletionVectors": value}
+    assert refused_by_table(found) == ""
+    assert refused_to_mark(found) == ("" if marks else "deletion vectors are off")
+
+
 @pytest.mark.parametrize(
     ("found", "why"),
     [
@@ -80,7 +88,6 @@ def test_tables_that_we_write_to(found: LogState) -> None:
         (state({"delta.checkpoint.writeStatsAsJson": "false"}), "writeStatsAsJson"),
         (state({"delta.ofALaterRelease": "1"}), "delta.ofALaterRelease"),
         (state({"delta.columnMapping.mode": "id"}), "numbers alone"),
-        (state({"delta.enableDeletionVectors": "false"}), "deletion vectors are off"),
         (state(field={"nullable": False}), "must not be NULL"),
         (state(field={"metadata": {"delta.generationExpression": "1"}}), "delta.generationExpression"),
         (state(field={"metadata": {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}}), "__CHAR_VARCHAR_TYPE_STRING"),

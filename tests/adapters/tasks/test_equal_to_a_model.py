@@ -158,17 +158,22 @@ MEDDLING = st.tuples(
 
 
 @EXAMPLES
-@given(st.lists(st.tuples(BATCH, BATCH, st.booleans(), MEDDLING), min_size=1, max_size=8), st.booleans())
-def test_upserts(steps: list[tuple[list[Row], list[Row], bool, tuple[str, list[Row]]]], shared: bool) -> None:
+@given(st.lists(st.tuples(BATCH, BATCH, st.booleans(), MEDDLING), min_size=1, max_size=8), st.booleans(), st.booleans())
+def test_upserts(
+    steps: list[tuple[list[Row], list[Row], bool, tuple[str, list[Row]]]], shared: bool, marks: bool
+) -> None:
     with TemporaryDirectory() as folder:
         table, model = Table(Path(folder), DDL), Model()
-        for batch, gone, compares, meddling in steps:
+        for number, (batch, gone, compares, meddling) in enumerate(steps):
             rows = one_per_key(batch)
             before = len(model.rows)
+            # Files with marked rows are written anew once they are to have none.
+            table.marks = marks or number % 2 == 0
             model.upsert(rows, gone, table.seq + 1, compares=compares)
             land = table.land_shared if shared else table.land
             done = land(Replacing((0, 1), compares=compares, leaves=True), rows, gone[::2], gone[1::2])
             assert before - done.marked + done.written == len(model.rows)
+            assert table.marks or not any("deletionVector" in each.get("add", ()) for each in done.actions)
             check(table, model)
             meddle(table, model, meddling)
             check(table, model)

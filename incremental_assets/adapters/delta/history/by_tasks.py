@@ -19,7 +19,7 @@ from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
-from incremental_assets.adapters.delta.tasks.eligible import refused_by_table, refused_to_read
+from incremental_assets.adapters.delta.tasks.eligible import refused_by_table, refused_to_mark, refused_to_read
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.delta.tasks.files.skipping import Reach, file_may_hold, ordinal
 from incremental_assets.adapters.delta.tasks.files.unit import Stored
@@ -54,7 +54,7 @@ def followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: C
 def _followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:
     _refused(_refused_by(tables, step))
     copy, history = log_cache.at(tables.copy_path, step.version), log_cache.at(tables.path, before.version)
-    _refused(refused_by_table(history))
+    _refused(refused_by_table(history) or refused_to_mark(history))
     begins = step.landed_at is None
     if begins:
         _refused("the whole copy is compared" if history.files else refused_to_read(copy))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.history.following import HISTORY
+from incremental_assets.adapters.delta.log import vectors
 from incremental_assets.adapters.delta.log.column_mapping import STATISTICS
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.target_table import add_columns, create, prepare, statistics, widen
@@ -59,7 +60,7 @@ def made(session: SparkSession, tables: Tables) -> TableLog:
     log = open_log(path)
     if log is None:
         kept = statistics(spec, ((each.name, each.spark_type) for each in columns))
-        create(session, path, columns, {HISTORY: spec.history, STATISTICS: kept})
+        create(session, path, columns, {HISTORY: spec.history, STATISTICS: kept, **vectors.ON})
         log = open_log(path)
     if log is None:
         raise TargetChanged(

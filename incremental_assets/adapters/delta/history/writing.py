@@ -82,7 +82,7 @@ def _renamed(session: SparkSession, tables: Tables, step: Step, renamed: Renamed
         note = CommitMetadata(Kind.RENAME, copy.app_id, step.seq, uuid.uuid4().hex, run_id, log.version)
         under = (copy.table_id, step.version) if shows else (names, renamed.version)
         cure = by_hand(tables.path, renamed.renames)
-        rename(lambda: session, tables.spec, Named(tables.path, renamed.renames, note, cure, under))
+        rename(lambda: session, tables.spec, Named(tables.path, renamed.renames, note, cure, transaction=under))
 
 
 def _by_spark(session: SparkSession, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from incremental_assets.adapters.delta.log import column_mapping
+from incremental_assets.adapters.delta.log import column_mapping, vectors
 from incremental_assets.adapters.delta.log.checkpoint import LOG
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
@@ -34,6 +34,11 @@ class NewTable:
     def is_mapped(self) -> bool:
         """Whether files know its columns by other names."""
         return self.properties.get(column_mapping.MODE) == "name"
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether rows may be marked as gone in its files."""
+        return self.properties.get(vectors.ENABLED) == "true"
 
 
 def create(path: str, table: NewTable) -> None:
@@ -83,7 +88,7 @@ def _actions(table: NewTable) -> Iterator[Mapping[str, Any]]:
             "createdTime": now,
         }
     }
-    features = ["deletionVectors", *_features(table)]
+    features = list(_features(table))
     yield {
         "protocol": {
             "minReaderVersion": 3,
@@ -95,6 +100,8 @@ def _actions(table: NewTable) -> Iterator[Mapping[str, Any]]:
 
 
 def _features(table: NewTable) -> Iterator[str]:
+    if table.has_vectors:
+        yield vectors.FEATURE
     if table.is_mapped:
         yield "columnMapping"
     if any(each.spark_type == "timestamp_ntz" for each in table.columns):

@@ -10,7 +10,7 @@ from itertools import count, takewhile
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, read_commit_metadata
-from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log import log_cache, vectors
 from incremental_assets.adapters.delta.log.column_mapping import SINCE_CURSOR
 from incremental_assets.adapters.delta.log.logged_table import DeltaRsTable, Info, LoggedTable, ReplayedTable
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
@@ -130,6 +130,11 @@ class TableLog:
     def keeps_rows_in_place(self) -> bool:
         """Whether table features, set by another writer, forbid rewriting unchanged rows."""
         return bool(_IN_PLACE & self._table.writer_features or self._table.partition_columns)
+
+    @property
+    def asks_for_vectors(self) -> bool:
+        """Whether a reader has to know deletion vectors, though no file may have one."""
+        return vectors.FEATURE in self._table.writer_features
 
     def layout(self) -> Layout:
         """Sizes of its files and rows in them, those that deletion vectors mark included; and the rows without those."""

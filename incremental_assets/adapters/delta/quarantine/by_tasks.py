@@ -92,6 +92,7 @@ def _table(spec: TableSpec, path: str, note: CommitMetadata) -> LogState:
     """The quarantine as the note has seen it. Raises NotByTasks where it is Spark's to write to."""
     state = log_cache.at(path, note.seen)
     why = texts.refused(each.spark_type for each in spec.columns) or eligible.refused_by_table(state)
+    why = why or eligible.refused_to_mark(state)
     if note.rows > MOST_ROWS:
         why = f"{note.rows} rows that cannot land are more than a task takes"
     if why:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from incremental_assets.adapters.delta.log import column_mapping
+from incremental_assets.adapters.delta.log import column_mapping, vectors
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.transaction_log import SINCE
 from incremental_assets.adapters.delta.writers.choice import Way
@@ -27,10 +27,9 @@ _VERSIONS = (3, 7)
 _READER_FEATURES = frozenset({"deletionVectors", "timestampNtz", "columnMapping", "typeWidening"})
 _WRITER_FEATURES = _READER_FEATURES | {"appendOnly", "invariants"}
 """What a table may have; the last two ask nothing as long as no property and no column makes use of them, which is looked up below."""
-_VECTORS = "delta.enableDeletionVectors"
 _PROPERTIES = frozenset(
     {
-        _VECTORS, column_mapping.MODE, "delta.enableTypeWidening", column_mapping.MOST_ID, "delta.autoOptimize.autoCompact", "delta.autoOptimize.optimizeWrite",
+        vectors.ENABLED, column_mapping.MODE, "delta.enableTypeWidening", column_mapping.MOST_ID, "delta.autoOptimize.autoCompact", "delta.autoOptimize.optimizeWrite",
         "delta.checkpoint.writeStatsAsStruct", "delta.checkpointInterval", "delta.checkpointRetentionDuration", "delta.dataSkippingNumIndexedCols",
         "delta.dataSkippingStatsColumns", "delta.deletedFileRetentionDuration", "delta.enableExpiredLogCleanup", "delta.isolationLevel",
         "delta.logRetentionDuration", "delta.minReaderVersion", "delta.minWriterVersion", "delta.sampleRetentionDuration",
@@ -62,9 +61,14 @@ def refused_by_table(state: LogState) -> str:
     named = [name for name, value in properties.items() if not _is_harmless(name, value)]
     if named:
         return f"the table has {', '.join(sorted(named))}"
-    if properties.get(_VECTORS) != "true" or properties.get(column_mapping.MODE, "none") not in ("none", "name"):
-        return "deletion vectors are off, or columns are mapped by their numbers alone"
+    if properties.get(column_mapping.MODE, "none") not in ("none", "name"):
+        return "columns are mapped by their numbers alone"
     return _refused_by_columns(json.loads(state.metadata.get("schemaString") or '{"fields": []}')["fields"])
+
+
+def refused_to_mark(state: LogState) -> str:
+    """Why no row may be marked as gone in its file; empty where one may."""
+    return "" if vectors.marks_rows(state.properties) else "deletion vectors are off"
 
 
 def refused_to_read(state: LogState) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.delta.live import marks_deletes
+from incremental_assets.adapters.delta.log import vectors
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
@@ -30,6 +31,7 @@ def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
     if isinstance(how, Adding) and not how.compares:
         files = ()
     kept = table.statistics(state.properties)
+    replaces = isinstance(how, Replacing) and not how.whole
     return ApplyUnit(
         table=landing.path,
         staged=landing.staged,
@@ -39,6 +41,7 @@ def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
         files=files,
         statistics=tuple(each.name for each in (*columns, *marks.stored) if each.name in kept),
         within=within,
+        anew=table.all() if replaces and not vectors.marks_rows(state.properties) else (),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
-from incremental_assets.adapters.delta.log import column_mapping, log_cache
+from incremental_assets.adapters.delta.log import column_mapping, log_cache, vectors
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
 from incremental_assets.adapters.delta.log.vector_file import file_of
@@ -37,7 +37,7 @@ def restore(spec: TableSpec, path: str, version: int, note: CommitMetadata) -> N
     gone = [key for key in _files(path, then) if store.head(key) is None]
     if gone:
         raise VersionGone(f"{len(gone)} of its files have been removed (VACUUM)")
-    actions = [*_metadata(now, then), *_differing(now, then, time.time_ns() // 1_000_000)]
+    actions = [*_protocol(now, then), *_metadata(now, then), *_differing(now, then, time.time_ns() // 1_000_000)]
     info = {
         "operation": "RESTORE",
         "operationParameters": {"version": version},
@@ -59,6 +59,12 @@ def _differing(now: LogState, then: LogState, at: int) -> Iterator[Action]:
         if not has_same_rows(add, now.files.get(name)):
             kept = {key: add[key] for key in _KEPT if add.get(key) is not None}
             yield {"add": {**kept, "partitionValues": {}, "dataChange": True}}
+
+
+def _protocol(now: LogState, then: LogState) -> Iterator[Action]:
+    """Features that the files of then ask of a reader, and that were given up since."""
+    if vectors.asked_for(then) and not vectors.asked_for(now):
+        yield {"protocol": then.protocol}
 
 
 def _metadata(now: LogState, then: LogState) -> Iterator[Action]:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from incremental_assets.adapters.delta.commit import column_metadata
-from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log import log_cache, vectors
 from incremental_assets.adapters.delta.log.added_columns import AddedColumn, with_added
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark, spark_commits
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.files.unit import Applied, ApplyUnit
 from incremental_assets.adapters.delta.tasks.landing_unit import unit_of
-from incremental_assets.adapters.delta.tasks.matching.applied import together
+from incremental_assets.adapters.delta.tasks.matching.applied import copies, together
 from incremental_assets.adapters.delta.tasks.matching.sharing import shares
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
 from incremental_assets.adapters.delta.writers.choice import Way
@@ -24,10 +24,12 @@ from incremental_assets.adapters.delta.writers.merge import withdrawn
 from incremental_assets.adapters.spark.manifest import staged_files
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.concurrency.cohort import go_apart
+from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.schema_drift import Difference
 
 _TASK = "incremental_assets.adapters.delta.tasks.matching.apply_task"
 _SHARE_TASK = "incremental_assets.adapters.delta.tasks.matching.share_task"
+_COPY_TASK = "incremental_assets.adapters.delta.tasks.matching.copy_task"
 _log = logging.getLogger(__name__)
 
 
@@ -59,7 +61,10 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
         landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left, marked=done.flagged
     )
     info = _info(way, done) | {"isBlindAppend": _is_blind(landing, way)}
-    NextVersion(landing.path, state, note, info, (*columns, *done.actions), done.files).commit(landing.plan.spec)
+    # With columns that come, one action says both.
+    given_up = vectors.given_up(state) if way is Way.OVERWRITE and landing.plan.spec.readers is Readers.ANY else ()
+    actions = (*(given_up or columns), *done.actions)
+    NextVersion(landing.path, state, note, info, actions, done.files).commit(landing.plan.spec)
     return Written(
         note,
         late=lambda: done.late,
@@ -87,7 +92,11 @@ def _with_columns(landing: Landing) -> tuple[LogState, Sequence[Mapping[str, Any
 def _applied(tasks: Tasks, unit: ApplyUnit, rows: int) -> Applied:
     parts = shares(unit, rows)
     try:
-        return tasks.run(_TASK, unit) if len(parts) == 1 else together(unit, tasks.run_all(_SHARE_TASK, parts))
+        if len(parts) == 1:
+            return tasks.run(_TASK, unit)
+        done = tasks.run_all(_SHARE_TASK, parts)
+        anew = copies(unit, done)
+        return together(unit, done, tasks.run_all(_COPY_TASK, anew) if anew else ())
     except TasksUnavailable as why:
         # Where a worker ended, most likely of what it had to hold: the next sync would end like this one, and the one after it.
         raise NotByTasks(str(why)) from why

@@ -88,7 +88,8 @@ class ApplyUnit:
 
     `columns`: the source's, in its order, which is the order of the staged batch. `groups`: row groups of the batch, by their files' names, where
     the unit is a share of it; None where it is all of it. `within`: no row of the target outside of it is concerned.
-    `statistics`: names in the files of the columns whose ends the log keeps.
+    `statistics`: names in the files of the columns whose ends the log keeps. `anew`: all columns of the table, where a file of which rows are
+    no more is written anew without them; empty where they are marked in it.
     """
 
     table: str
@@ -100,12 +101,29 @@ class ApplyUnit:
     statistics: tuple[str, ...]
     within: tuple[Reach, ...] = ()
     groups: Mapping[str, tuple[int, ...]] | None = None
+    anew: tuple[Stored, ...] = ()
 
     @property
     def size(self) -> int:
         """The bytes of the files that are looked at, by which units are spread over tasks."""
         looked_at = [self.files[place] for place in self.how.places] if isinstance(self.how, Staying) else self.files
         return sum(int(each["size"]) for each in looked_at)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyUnit:
+    """A file, as an `add` action, of which some rows are gone and the others are written anew. `columns`: all of the table's; `statistics` as above."""
+
+    table: str
+    file: Mapping[str, Any]
+    gone: BitMap64
+    columns: tuple[Stored, ...]
+    statistics: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file, by which units are spread over tasks."""
+        return int(self.file["size"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.delta.tasks.files.unit import Applied, ApplyUnit
-from incremental_assets.adapters.delta.tasks.matching import share_task
-from incremental_assets.adapters.delta.tasks.matching.applied import together
+from incremental_assets.adapters.delta.tasks.matching import copy_task, share_task
+from incremental_assets.adapters.delta.tasks.matching.applied import copies, together
 
 
 def apply(unit: ApplyUnit) -> Applied:
     """The actions for the log, and what was counted. Raises NotByTasks for what only Spark should read."""
-    return together(unit, [share_task.apply(unit)])
+    done = [share_task.apply(unit)]
+    return together(unit, done, [copy_task.apply(each) for each in copies(unit, done)])

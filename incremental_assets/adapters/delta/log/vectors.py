@@ -1,0 +1,36 @@
+"""Whether a table marks rows in its files as gone, or writes the files anew without them: its own property decides, whoever has set it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from incremental_assets.adapters.delta.log.log_state import LogState
+
+ENABLED = "delta.enableDeletionVectors"
+FEATURE = "deletionVectors"
+ON: Mapping[str, str] = MappingProxyType({ENABLED: "true"})
+_FEATURES = ("readerFeatures", "writerFeatures")
+
+
+def marks_rows(properties: Mapping[str, str]) -> bool:
+    """Whether rows are marked; where the property is off, or missing, they are not."""
+    return properties.get(ENABLED, "").lower() == "true"
+
+
+def asked_for(state: LogState) -> bool:
+    """Whether a reader has to know vectors."""
+    return FEATURE in (state.protocol.get("readerFeatures") or ())
+
+
+def given_up(state: LogState) -> list[Mapping[str, Any]]:
+    """The actions by which a table stops asking readers for vectors, in a commit after which no file has one; none where it does not ask. Pure.
+
+    Versions from before keep theirs, and a reader of these has to know them.
+    """
+    if not asked_for(state):
+        return []
+    kept = {name: [each for each in state.protocol.get(name, ()) if each != FEATURE] for name in _FEATURES}
+    properties = {name: value for name, value in state.properties.items() if name != ENABLED}
+    return [{"protocol": {**state.protocol, **kept}}, {"metaData": {**state.metadata, "configuration": properties}}]
