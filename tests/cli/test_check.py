@@ -155,3 +155,16 @@ def test_a_source_that_shows_no_table_is_no_source_in_which_all_is_well(
         assert f"shop: there is nothing to sync, as the file lists no table and {why}" in said.out + said.err
         assert [each["source"] for each in document.document["problems"]] == ["shop"]
     assert "shop: there is nothing to sync" in call("status").out
+
+
+def test_a_copy_of_which_a_lost_checkpoint_table_knows_nothing_is_not_said_to_be_none(
+    call: Call, synced: Outside, tmp_path: Path
+) -> None:
+    for file in tmp_path.glob("checkpoints.db*"):
+        file.unlink()
+    said = call("check", "--select", "public.countries", "--json", "--strict")
+    assert said.code == 1
+    (detail,) = {entry["detail"] for entry in said.document["checks"]}
+    assert detail.startswith("the checkpoint table knows nothing of the table that is in the lake")
+    assert call("sync").code == 0
+    assert call("check", "--select", "public.countries", "--strict").code == 0

@@ -21,6 +21,7 @@ from incremental_assets.core.checks.verdict import (
     gone,
     history,
     lost_history,
+    not_known,
     nothing_landed,
     reconciliation,
     schema,
@@ -167,8 +168,11 @@ def _beside_quarantine(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdi
 
 
 def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:
-    if ports.checkpoints.position(spec.id).state is None:
-        return nothing_landed(spec.id, check)
+    position = ports.checkpoints.position(spec.id)
+    if position.state is None:
+        # A lost checkpoint table is no lake without a copy.
+        is_there = position.open is None and bool(ports.reader.columns(spec))
+        return not_known(spec.id, check) if is_there else nothing_landed(spec.id, check)
     if check is Check.RECONCILIATION:
         windows = scope.windows_of(spec)
         drift = reconcile(spec, terms.partitions, ports, windows)

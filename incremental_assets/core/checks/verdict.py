@@ -216,6 +216,12 @@ def nothing_landed(table: TableId, check: Check) -> Verdict:
     return unchecked(table, check, f"nothing has landed yet; {sync(table)} begins")
 
 
+def not_known(table: TableId, check: Check) -> Verdict:
+    """There is a table in the lake, of which the checkpoint table knows nothing."""
+    why = f"the checkpoint table knows nothing of the table that is in the lake; {sync(table)} takes its position from there, or says whose it is"
+    return unchecked(table, check, why)
+
+
 def gone(table: TableId, check: Check) -> Verdict:
     """Something has landed, and there is no copy."""
     return unanswered(table, check, f"the table is gone from the lake; {full_refresh_of(table)} makes it anew")
