@@ -64,18 +64,23 @@ def _print_answer(answer: Answer, out: TextIO, *, as_json: bool, indent: int | N
 def _print_answers(answers: Iterator[Answer], out: TextIO, *, as_json: bool) -> int:
     """Each as it comes; a document is a line then, so that a reader knows where it ends."""
     code = DONE
-    for answer in answers:
-        code = _print_answer(answer, out, as_json=as_json, indent=None)
+    try:
+        for answer in answers:
+            code = _print_answer(answer, out, as_json=as_json, indent=None)
+    except BrokenPipeError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - what ends them is a document of theirs
+        return _fail(error, out, as_json=as_json, indent=None)
     return code
 
 
-def _fail(error: BaseException, out: TextIO, *, as_json: bool) -> int:
+def _fail(error: BaseException, out: TextIO, *, as_json: bool, indent: int | None = 2) -> int:
     message, code = _message_and_code(error)
     sys.stderr.write(f"{message}\n")
     if as_json:
         document = error_document(error, code)
         document["error"]["message"] = message
-        _print_document(document, out)
+        _print_document(document, out, indent)
     return code
 
 

@@ -53,10 +53,10 @@ def followed(call: Call, monkeypatch: pytest.MonkeyPatch) -> Followed:
 
 
 def documents(said: Said) -> list[dict[str, Any]]:
-    """All but the last, which says that the command was interrupted."""
-    *lines, last = said.out.splitlines()[: said.out.splitlines().index("{") + 1]
-    assert last == "{"
-    return [json.loads(line) for line in lines]
+    """One in each line, all but the last, which says that the command was interrupted."""
+    *found, last = [json.loads(line) for line in said.out.splitlines()]
+    assert last["error"]["exit_code"] == said.code == 130
+    return found
 
 
 def landed(said: Said) -> list[dict[str, tuple[str, int]]]:
