@@ -122,6 +122,19 @@ def test_these_rows_alone_are_read_and_compared_in_spark(world: World, probe: Sq
     assert {row[0] for row in reader.row_texts(spark, spec, (WHOLE,)).collect()} == {"1", "3", "5"}
 
 
+def test_keys_that_are_texts_are_those_of_these_rows_alone(world: World) -> None:
+    world.execute(
+        f"CREATE TABLE codes (code varchar(9) NOT NULL PRIMARY KEY, tenant_id integer, updated_at {world.words.stamp})",
+        "INSERT INTO codes VALUES ('a', 7, '2024-02-01 10:00:00')",
+        "INSERT INTO codes VALUES ('b', 8, '2024-02-01 10:00:00')",
+    )
+    probe, spec = SqlProbe(world.address, "shop"), chosen(world, "codes", OURS)
+    with probe.keys(spec) as keys:
+        assert sum(found.rows for found in keys.sums(KeyParts(0, 2**60 - 1), 50).values()) == 1
+        assert len(keys.texts(KeyParts(0, 2**60 - 1))) == 1
+    probe.close()
+
+
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
