@@ -53,7 +53,13 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def copied(folder: Path) -> None:
-    rows = {"id": [2, 4], "email": ["2@example.com", None], "paid": [b"\x01", None], "_sync_seq": [1, 1]}
+    rows = {
+        "id": [2, 4],
+        "Email": ["2@example.com", None],
+        "mail": ["2@example.com", None],
+        "note": [b"\x01", None],
+        "_sync_seq": [1, 1],
+    }
     write_deltalake(str(folder / "lake/shop/main/orders"), pa.table(rows))
 
 
@@ -64,13 +70,21 @@ def test_ten_rows_of_each_side_are_shown_by_columns_and_those_of_pii_are_hidden(
     (table,) = said.document["tables"]
     assert (said.code, table["errors"]) == (0, [])
     assert table["columns"][0] == {"name": "id", "source": "INTEGER", "copy": "int64"}
-    assert [each["name"] for each in table["columns"]] == ["id", "tenant_id", "email", "note", "paid", "_sync_seq"]
+    assert [each["name"] for each in table["columns"]] == [
+        "id",
+        "tenant_id",
+        "email",
+        "note",
+        "Email",
+        "mail",
+        "_sync_seq",
+    ]
     assert len(table["rows"]["source"]) == 10
     assert {row["tenant_id"] for row in table["rows"]["source"]} == {"7"}
     assert table["rows"]["source"][0] == {"id": "2", "tenant_id": "7", "email": "(hidden: pii)", "note": "x" * 50}
     assert table["rows"]["copy"] == [
-        {"id": "2", "email": "(hidden: pii)", "paid": "x'01'"},
-        {"id": "4", "email": None, "paid": None},
+        {"id": "2", "Email": "(hidden: pii)", "mail": "(hidden: pii)", "note": "x'01'"},
+        {"id": "4", "Email": None, "mail": None, "note": None},
     ]
     assert "example.com" not in said.out
     assert "pyspark" not in sys.modules or not said.err

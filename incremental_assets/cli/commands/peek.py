@@ -65,7 +65,10 @@ def _peeked(runtime: Runtime, spec: TableSpec) -> Peeked:
 
 
 def _masked(spec: TableSpec, row: Row) -> Row:
-    return {name: _HIDDEN if name in spec.pii and value is not None else value for name, value in row.items()}
+    """Without values of `pii`; of such a table nothing is shown either that the source does not have by that name, as it may have had another one."""
+    hidden = {name.lower() for name in spec.pii}
+    shown = {name.lower() for name in spec.shape.names} - hidden if hidden else {name.lower() for name in row}
+    return {name: value if value is None or name.lower() in shown else _HIDDEN for name, value in row.items()}
 
 
 def _answer(found: Sequence[Peeked | Trouble]) -> Answer:
