@@ -14,7 +14,7 @@ from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, summed
 from incremental_assets.core.model.measure import NotByBytes
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import Arrival, Strategy, TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
 from tests.fakes import World, ordered
@@ -61,6 +61,19 @@ def test_what_changed_came_and_went_without_a_stamp_lands_in_one_commit_and_noth
     assert report.guarantee_reason == "the whole table is compared with the copy in one snapshot"
     assert commits(world) == before + 1
     assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+@pytest.mark.parametrize(
+    "whole", [SPEC, replace(SPEC, strategy=Strategy.FULL_REFRESH, compares=False)], ids=["compared", "read"]
+)
+def test_a_table_whose_engine_shows_half_of_a_statement_is_settled_in_neither_way(whole: TableSpec) -> None:
+    world = ten()
+    untracked = replace(whole, shape=replace(whole.shape, arrivals=(Arrival.UNTRACKED,)))
+    for _ in range(2):
+        report = world.sync(untracked)
+        assert report.guarantee is Guarantee.BEST_EFFORT
+        assert "a read may show half of what a statement writes" in report.guarantee_reason
+    assert world.sync(whole).guarantee is Guarantee.SETTLED
 
 
 def test_where_nothing_differs_nothing_is_read_nor_committed() -> None:

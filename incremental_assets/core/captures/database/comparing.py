@@ -32,9 +32,9 @@ def deletes_due(spec: TableSpec, state: State | None) -> datetime | None:
     return state.compared.clock + spec.deletes.every
 
 
-def settle_compared(bound: Bound, *, blind: bool) -> Settled:
+def settle_compared(spec: TableSpec, bound: Bound, *, blind: bool) -> Settled:
     """What a comparison of all rows settles. `blind`: nothing shows that the snapshot is later than what has landed, so that no row may be removed."""
     if blind:
         why = "the replica does not say which database it is, so that what is gone from it stays in the copy"
         return Settled(None, Guarantee.BEST_EFFORT, why)
-    return settle_whole(bound, "compared with the copy")
+    return settle_whole(spec, bound, "compared with the copy")

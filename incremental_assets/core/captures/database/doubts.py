@@ -9,16 +9,22 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
 from incremental_assets.core.model.time_zones import time_zone
 
+_HALF = "its engine keeps transactions untracked, or has none, so that a read may show half of what a statement writes"
 _ARRIVALS = {
     Arrival.SUBSCRIPTION: "its rows come by a logical subscription, with the stamps and numbers of another server, which commits them later",
     Arrival.FOREIGN: "it is a foreign table, or a part of it is, and the transactions of the other server cannot be seen",
     Arrival.MATERIALIZED: "it is a materialized view, and its rows appear at a REFRESH, with older stamps",
-    Arrival.UNTRACKED: "its engine keeps transactions untracked, or has none, so that a read may show half of what a statement writes",
+    Arrival.UNTRACKED: _HALF,
     Arrival.VIEW: "it is a view, and its rows may appear by a change in another table, with older stamps",
 }
 
 _LAST = {"smallint": str(2**15 - 1), "int": str(2**31 - 1), "bigint": str(2**63 - 1), "decimal(20,0)": str(2**64 - 1)}
 """The last number of each type that holds whole numbers, by its name in the copy."""
+
+
+def of_snapshot(spec: TableSpec) -> str:
+    """Why a read may show no one moment, whatever changes are found by."""
+    return _HALF if Arrival.UNTRACKED in spec.shape.arrivals else ""
 
 
 def of_arrival(spec: TableSpec) -> str:

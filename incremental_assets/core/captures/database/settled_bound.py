@@ -16,6 +16,7 @@ from incremental_assets.core.captures.database.doubts import (
     of_numbers,
     of_roles,
     of_shown,
+    of_snapshot,
     of_zones,
 )
 from incremental_assets.core.captures.database.local_readings import lowest_reading, zone_of
@@ -51,11 +52,11 @@ def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue |
     return _settle_integer(spec, bound, highest, state)
 
 
-def settle_whole(bound: Bound, done: str = "read") -> Settled:
+def settle_whole(spec: TableSpec, bound: Bound, done: str = "read") -> Settled:
     """The settled bound of a table that is read whole, or compared, and has no cursor to settle."""
     reason = f"the whole table is {done} in one snapshot"
-    if bound.experimental:
-        return Settled(None, Guarantee.BEST_EFFORT, f"{reason}; {bound.experimental}")
+    if why := of_snapshot(spec) or bound.experimental:
+        return Settled(None, Guarantee.BEST_EFFORT, f"{reason}; {why}")
     return Settled(None, Guarantee.SETTLED, reason)
 
 

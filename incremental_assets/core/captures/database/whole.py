@@ -30,7 +30,7 @@ def plan_whole(
     with_keys = compares_keys(spec, request, state, bound)
     # To read it again is to compare it: a whole read would leave what is gone, and have the next comparison wait.
     compares_rows = spec.compares and request.mode is not Mode.FULL_REFRESH and state is not None
-    settled = settle_compared(bound, blind=not with_keys) if compares_rows else settle_whole(bound)
+    settled = settle_compared(spec, bound, blind=not with_keys) if compares_rows else settle_whole(spec, bound)
     if (
         request.mode is Mode.SYNC
         and not request.looks_now
