@@ -87,6 +87,17 @@ def test_a_cursor_of_another_type_is_refused_with_the_one_that_fits(column: str,
     assert TYPES[column][0] in str(caught.value)
 
 
+def test_a_text_that_a_database_without_types_for_times_keeps_them_in_is_read_as_what_it_can_be() -> None:
+    texts = replace(
+        shape(), columns=(Column("at", "TEXT", "string", Fidelity.EXACT, readings=("timestamp_ntz", "date")),)
+    )
+    with pytest.raises(
+        CursorMistyped, match=r"can be read as `(datetime|date)` or `(date|datetime)`: write which of these"
+    ):
+        resolve(config(cursor=Cursor("at", CursorType.TIMESTAMP)), texts)
+    assert resolve(config(cursor=Cursor("at", CursorType.DATETIME)), texts).cursor is not None
+
+
 def test_a_fallback_is_of_the_cursors_type() -> None:
     with pytest.raises(CursorMistyped, match="a fallback is of the cursor's own type"):
         resolve(config(cursor=Cursor("updated_at", CursorType.TIMESTAMP, fallback="day")), shape())

@@ -327,7 +327,10 @@ def _check_cursor(shape: TableShape, cursor: Cursor, role: str, name: str) -> No
     fitting = cursor_type_of(column)
     if fitting is cursor.type:
         return
-    if fitting is None:
+    read_as = [f"`{kind}`" for kind in CursorType if _READ_AS[kind] in column.readings]
+    if fitting is None and read_as:
+        fits = f"its values can be read as {' or '.join(read_as)}: write which of these they are"
+    elif fitting is None:
         fits = "a cursor is a date, a timestamp or a whole number; choose another column, or sync this table by `strategy: full_refresh`"
     else:
         fits = (
