@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.planner import plan
-from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
@@ -21,6 +22,11 @@ from incremental_assets.core.strategies import Strategy
 
 def of(file: Path) -> SqlProbe:
     return SqlProbe(Address("sqlite", "", 0, str(file), "", "", schemas=("main",)), "shop")
+
+
+def read_whole(file: Path) -> None:
+    for shape in of(file).catalogue():
+        of(file).peek(TableSpec(shape, Strategy.FULL_REFRESH), 5_000)
 
 
 def test_a_journal_from_which_the_file_has_to_be_put_right_is_told_and_what_it_names_is_the_cure(
@@ -45,6 +51,19 @@ def test_a_journal_from_which_the_file_has_to_be_put_right_is_told_and_what_it_n
     mended.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     mended.close()
     assert [shape.id.name for shape in of(tmp_path / "shop.db").catalogue()] == ["orders"]
+
+
+def test_a_file_that_lost_its_end_is_told_as_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "shop.db"
+    with closing(sqlite3.connect(file)) as whole:
+        whole.execute("CREATE TABLE orders (id integer PRIMARY KEY, note text)")
+        whole.executemany("INSERT INTO orders VALUES (?, ?)", [(number, "x" * 500) for number in range(5000)])
+        whole.commit()
+    with file.open("r+b") as cut:
+        cut.truncate(file.stat().st_size // 2)
+
+    with pytest.raises(SourceRefused, match=r"shop\.db is damaged or cut short .*; restore it from a backup"):
+        read_whole(file)
 
 
 def test_virtual_tables_are_tables_and_those_that_hold_what_they_show_are_not(tmp_path: Path) -> None:

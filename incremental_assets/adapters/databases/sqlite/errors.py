@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlite3 import (
     SQLITE_BUSY,
     SQLITE_CANTOPEN,
+    SQLITE_CORRUPT,
     SQLITE_INTERRUPT,
     SQLITE_LOCKED,
     SQLITE_NOTADB,
@@ -62,6 +63,16 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
         return SourceUnreachable(f"{place}: this is a folder and no SQLite file; check `database`")
     if code == SQLITE_NOTADB:
         return SourceUnreachable(f"{place}: this is not a SQLite file, or it is encrypted ({words}); check `database`")
+    return _of_query(code, words, address, table)
+
+
+def _of_query(code: int, words: str, address: Address, table: TableId | None) -> IncrementalAssetsError:
+    """Of a file that is one."""
+    place = address.database
+    if code == SQLITE_CORRUPT:
+        return SourceRefused(
+            f"{table or place}: the file {place} is damaged or cut short ({words}); restore it from a backup, or have `sqlite3 FILE .recover` write what is left into a new one"
+        )
     if code in (SQLITE_BUSY, SQLITE_LOCKED):
         return SourceUnreachable(
             f"{place}: another process has locked the file for longer than {age(address.socket_timeout.total_seconds())}; the next sync resumes "
