@@ -196,6 +196,42 @@ def test_an_older_copy_with_as_high_a_version(stand: OpenStand, harm: str, new_p
         desk.assert_equal(name)
 
 
+def _unlink(file: Path) -> None:
+    file.unlink()
+
+
+def _cut(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.truncate(file.stat().st_size // 2)
+
+
+@scenario(
+    "T20",
+    "The first data file of a copy, in which nothing of the batch lies, is removed or cut while its log stays as it was; a row comes",
+    holds="the next sync that has something to read stops before it reads, names the file and what helps, and leaves the watermark; with its folder moved away `--full-refresh` makes the table equal",
+)
+@pytest.mark.parametrize("harm", [_unlink, _cut], ids=["removed", "cut"])
+def test_a_data_file_is_gone_in_which_nothing_of_the_batch_lies(
+    stand: OpenStand, harm: Callable[[Path], None], new_process: Callable[[], None]
+) -> None:
+    desk = _landed(stand)
+    desk.execute(*(f"INSERT INTO {name} VALUES (51, 'b')" for name in NAMES))
+    desk.land()
+    for name in NAMES:
+        oldest, _ = sorted(desk.shop.lake(name).glob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+        harm(oldest)
+    new_process()
+    desk.execute(*(f"INSERT INTO {name} VALUES (52, 'c')" for name in NAMES))
+    for _ in range(2):
+        for report in desk.sync().values():
+            assert_told(report, "a file of the copy is", ".parquet", "--full-refresh")
+    for name in NAMES:
+        shutil.rmtree(desk.shop.lake(name))
+    desk.land(mode=Mode.FULL_REFRESH)
+    for name in NAMES:
+        desk.assert_equal(name)
+
+
 class _Robbed:
     """A stage whose batches somebody removes before they land: the whole folder, its files, or one of them."""
 

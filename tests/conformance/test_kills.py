@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from deltalake import DeltaTable
 
 from tests.conformance.killing import killed
-from tests.conformance.mart import CHANGE, DECISIVE, MAINTENANCE, Marts, assert_healed, moments
+from tests.conformance.mart import CHANGE, DECISIVE, MAINTENANCE, NAMES, Marts, assert_healed, moments
 from tests.conformance.points import Point, Upkeep
 from tests.conformance.scenario import scenario
+from tests.conformance.stand import Stand
 
 EVERYWHERE = {"first load": tuple(Point), "incremental": tuple(Point)}
 
@@ -25,6 +27,27 @@ def test_a_killed_sync_is_made_good_by_the_next(marts: Marts, running: str, poin
         killed(desk, point, table, running)
 
         assert_healed(desk)
+
+
+@scenario(
+    "T10",
+    "kill -9 of the whole process at four points of an incremental sync whose copies are for any reader, so that an upsert writes the files anew that hold one of its keys",
+    holds="one more sync: every table equals the source and nothing is there twice; no file of a copy has a deletion vector, and a reader that knows none reads as many rows",
+)
+@pytest.mark.parametrize("point", DECISIVE, ids=str)
+def test_a_killed_sync_of_copies_for_any_reader(marts: Marts, point: Point) -> None:
+    with marts.running("first load") as opened:
+        text, also = opened.shop.config.read_text(), "unlisted: ignore\n    defaults: {copies: {readers: any}}"
+        opened.shop.config.write_text(text.replace("unlisted: ignore", also, 1))
+        desk = Stand(opened.shop, opened.spark)
+        desk.land()
+        desk.execute(*CHANGE)
+        killed(desk, point, "orders", "incremental")
+
+        assert_healed(desk)
+        for name in NAMES:
+            rows = len(DeltaTable(desk.shop.lake(name)).to_pandas())
+            assert rows == desk.source(f"SELECT count(*) FROM {name}")[0][0]
 
 
 @scenario(
