@@ -25,7 +25,7 @@ from incremental_assets.core.errors import CommitMissing, LakeRefused, Overtaken
 from incremental_assets.core.model.paths import owner_path, table_path
 from incremental_assets.core.model.schema_drift import Retyped
 from incremental_assets.core.planning.plan import CommitIds
-from tests.adapters.batches import ORDERS
+from tests.adapters.batches import ORDERS, columns
 from tests.adapters.lake_store.bucket import Relay, new_bucket, options
 from tests.adapters.lake_store.test_rows import put_there
 from tests.adapters.tasks.tables import Table
@@ -120,12 +120,12 @@ def test_what_only_spark_could_commit_is_refused_in_s3_with_the_reason(bucket: s
 
 
 def test_no_statement_of_sparks_changes_a_table_in_s3(bucket: str, tmp_path: Path) -> None:
-    table = Table(tmp_path, "id bigint, note string", {"delta.enableDeletionVectors": "false"})
+    table = Table(tmp_path, "id bigint, note string")
     put_there(table.path, f"{bucket}/t")
     log, session = open_log(f"{bucket}/t"), None
     assert log is not None
-    with pytest.raises(LakeRefused, match=r"it sets delta.enableDeletionVectors"):
-        prepare(session, f"{bucket}/t", log, ())  # type: ignore[arg-type]
+    with pytest.raises(LakeRefused, match=r"it sets delta.columnMapping.mode"):
+        prepare(session, f"{bucket}/t", log, columns("my note string"))  # type: ignore[arg-type]
     with pytest.raises(LakeRefused, match="it widens id"):
         widen(session, f"{bucket}/t", [Retyped("id", "int", "bigint")])  # type: ignore[arg-type]
     with pytest.raises(LakeRefused, match="only Spark could make this commit"):
