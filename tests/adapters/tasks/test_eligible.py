@@ -76,7 +76,7 @@ def test_rows_are_marked_in_their_files_where_the_table_says_so(value: str | Non
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        (state(protocol={"minReaderVersion": 1, "minWriterVersion": 2}), "no features"),
+        (state(protocol={"minReaderVersion": 2, "minWriterVersion": 5}), "no features"),
         (state(protocol={"minWriterVersion": 8}), "no features"),
         (state(protocol={"writerFeatures": [*FEATURES, "rowTracking"]}), "rowTracking"),
         (state(protocol={"readerFeatures": [*FEATURES, "v2Checkpoint"]}), "v2Checkpoint"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from incremental_assets.adapters.delta import target_table
+from incremental_assets.adapters.delta.log import vectors
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.core.model.table import Column, Fidelity
 
@@ -60,24 +61,33 @@ def told(path: Path) -> Mapping[str, Any]:
     return {"metadata": metadata, "schema": schema, "protocol": features, "operation": said["commitInfo"]["operation"]}
 
 
+ZONELESS = (column("id", "bigint"), column("seen", "timestamp_ntz"))
+AWKWARD = (column("id", "bigint"), column("a b;{}()=", "string", "awkward"))
+
+
 @pytest.mark.parametrize(
-    ("columns", "comment"),
+    ("columns", "comment", "more"),
     [
-        pytest.param(PLAIN, "all 'that' was\nordered", id="every type, and comments"),
-        pytest.param((column("id", "bigint"), column("seen", "timestamp_ntz")), "", id="a time without a zone"),
-        pytest.param(
-            (column("id", "bigint"), column("a b;{}()=", "string", "awkward")), "", id="a name that needs mapping"
-        ),
+        pytest.param(PLAIN, "all 'that' was\nordered", vectors.ON, id="every type, and comments"),
+        pytest.param(PLAIN, "", {}, id="every type, for any reader"),
+        pytest.param(ZONELESS, "", vectors.ON, id="a time without a zone"),
+        pytest.param(ZONELESS, "", {}, id="a time without a zone, without vectors"),
+        pytest.param(AWKWARD, "", vectors.ON, id="a name that needs mapping"),
     ],
 )
 def test_protocol_schema_and_properties_are_those_that_delta_writes(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: tuple[Column, ...], comment: str
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    columns: tuple[Column, ...],
+    comment: str,
+    more: Mapping[str, str],
 ) -> None:
-    by_spark, ours = tmp_path / "spark", tmp_path / "ours"
+    by_spark, ours, properties = tmp_path / "spark", tmp_path / "ours", {**PROPERTIES, **more}
     monkeypatch.setattr(target_table.new_table, "create", refusing)
-    target_table.create(spark, str(by_spark), columns, PROPERTIES, comment)
+    target_table.create(spark, str(by_spark), columns, properties, comment)
     monkeypatch.undo()
-    target_table.create(spark, str(ours), columns, PROPERTIES, comment)
+    target_table.create(spark, str(ours), columns, properties, comment)
     assert first_commit(ours)["commitInfo"]["engineInfo"].startswith("incremental-assets/")
     assert first_commit(by_spark)["commitInfo"]["engineInfo"].startswith("Apache-Spark/")
     assert told(ours) == told(by_spark)

@@ -13,6 +13,7 @@ from incremental_assets.adapters.delta.log import column_mapping, log_cache
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.protocol import with_feature
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.schema_drift import delta_type
@@ -43,7 +44,9 @@ def with_added(state: LogState, columns: Sequence[AddedColumn]) -> tuple[LogStat
         properties[column_mapping.MOST_ID] = str(first + len(fields) - 1)
     text = json.dumps({**schema, "fields": [*schema["fields"], *fields]}, ensure_ascii=False)
     metadata = {**state.metadata, "schemaString": text, "configuration": properties}
-    protocol = _with_feature(state.protocol, columns)
+    protocol = state.protocol
+    if any(each.type == "timestamp_ntz" for each in columns):
+        protocol = with_feature(protocol, _ZONELESS)
     said: list[Action] = [{"metaData": metadata}]
     if protocol != state.protocol:
         said.insert(0, {"protocol": protocol})
@@ -74,10 +77,3 @@ def _field(column: AddedColumn) -> dict[str, Any]:
 def _mapped(described: Action, number: int) -> dict[str, Any]:
     told = {column_mapping.ID: number, column_mapping.PHYSICAL: f"col-{uuid.uuid4()}"}
     return {**described, "metadata": {**described["metadata"], **told}}
-
-
-def _with_feature(protocol: Action, columns: Sequence[AddedColumn]) -> Action:
-    if all(each.type != "timestamp_ntz" for each in columns):
-        return protocol
-    kinds = ("readerFeatures", "writerFeatures")
-    return {**protocol, **{kind: list(dict.fromkeys([*protocol[kind], _ZONELESS])) for kind in kinds}}

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.log.protocol import with_feature
 from incremental_assets.core.model.rename import Rename, name_after
 
 MODE = "delta.columnMapping.mode"
@@ -42,7 +43,7 @@ def renaming(metadata: Action, protocol: Action, renames: Sequence[Rename]) -> l
     properties, said = dict(metadata.get("configuration") or {}), []
     if properties.get(MODE, "none") == "none":
         fields, properties = _mapped(fields, properties)
-        said = [{"protocol": _with_feature(protocol)}]
+        said = [{"protocol": with_feature(protocol, FEATURE)}]
     if STATISTICS in properties:
         names_kept = (name_after(renames, name) for name in listed_columns(properties[STATISTICS]))
         properties[STATISTICS] = ",".join("`" + name.replace("`", "``") + "`" for name in names_kept)
@@ -69,11 +70,3 @@ def _renamed(field: Action, renames: Sequence[Rename]) -> Action:
     if separator:
         told[SINCE_CURSOR] = f"{name_after(renames, cursor)}:{rest}"
     return {**field, "name": name_after(renames, field["name"]), "metadata": told}
-
-
-def _with_feature(protocol: Action) -> Action:
-    features = {
-        kind: [*protocol[kind], *([] if FEATURE in protocol[kind] else [FEATURE])]
-        for kind in ("readerFeatures", "writerFeatures")
-    }
-    return {**protocol, **features}

@@ -13,13 +13,12 @@ from incremental_assets.adapters.delta.log import column_mapping, vectors
 from incremental_assets.adapters.delta.log.checkpoint import LOG
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
+from incremental_assets.adapters.delta.log.protocol import asking_for
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.core.model.table import Column
 
 _NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 """Types that a schema in the log calls otherwise than SQL does."""
-_ALWAYS = ("invariants", "appendOnly")
-"""Features of writers that are properties of every table that names its features, and ask nothing until a column or a property makes use of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +87,7 @@ def _actions(table: NewTable) -> Iterator[Mapping[str, Any]]:
             "createdTime": now,
         }
     }
-    features = list(_features(table))
-    yield {
-        "protocol": {
-            "minReaderVersion": 3,
-            "minWriterVersion": 7,
-            "readerFeatures": features,
-            "writerFeatures": [*features, *_ALWAYS],
-        }
-    }
+    yield {"protocol": asking_for(list(_features(table)))}
 
 
 def _features(table: NewTable) -> Iterator[str]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from incremental_assets.adapters.delta.log import protocol
 from incremental_assets.adapters.delta.log.log_state import LogState
 
 ENABLED = "delta.enableDeletionVectors"
 FEATURE = "deletionVectors"
 ON: Mapping[str, str] = MappingProxyType({ENABLED: "true"})
-_FEATURES = ("readerFeatures", "writerFeatures")
 
 
 def marks_rows(properties: Mapping[str, str]) -> bool:
@@ -21,7 +21,7 @@ def marks_rows(properties: Mapping[str, str]) -> bool:
 
 def asked_for(state: LogState) -> bool:
     """Whether a reader has to know vectors."""
-    return FEATURE in (state.protocol.get("readerFeatures") or ())
+    return FEATURE in protocol.of_readers(state.protocol)
 
 
 def given_up(state: LogState) -> list[Mapping[str, Any]]:
@@ -31,6 +31,8 @@ def given_up(state: LogState) -> list[Mapping[str, Any]]:
     """
     if not asked_for(state):
         return []
-    kept = {name: [each for each in state.protocol.get(name, ()) if each != FEATURE] for name in _FEATURES}
     properties = {name: value for name, value in state.properties.items() if name != ENABLED}
-    return [{"protocol": {**state.protocol, **kept}}, {"metaData": {**state.metadata, "configuration": properties}}]
+    return [
+        {"protocol": protocol.without_feature(state.protocol, FEATURE)},
+        {"metaData": {**state.metadata, "configuration": properties}},
+    ]

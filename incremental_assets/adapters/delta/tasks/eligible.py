@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from incremental_assets.adapters.delta.log import column_mapping, vectors
+from incremental_assets.adapters.delta.log import column_mapping, protocol, vectors
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.transaction_log import SINCE
 from incremental_assets.adapters.delta.writers.choice import Way
@@ -23,7 +23,6 @@ SHARED = 16
 _SHARED = (Way.REPLACE, Way.OVERWRITE)
 """The ways in which no task needs more of a batch than its share."""
 
-_VERSIONS = (3, 7)
 _READER_FEATURES = frozenset({"deletionVectors", "timestampNtz", "columnMapping", "typeWidening"})
 _WRITER_FEATURES = _READER_FEATURES | {"appendOnly", "invariants"}
 """What a table may have; the last two ask nothing as long as no property and no column makes use of them, which is looked up below."""
@@ -49,9 +48,9 @@ _OF_COLUMNS = frozenset(
 def refused_by_table(state: LogState) -> str:
     """Why a commit to this table is Spark's; empty where we may write it."""
     found = state.protocol
-    if (found.get("minReaderVersion"), found.get("minWriterVersion")) != _VERSIONS:
+    if not protocol.names_features(found):
         return "its protocol names no features"
-    features = {*(found.get("readerFeatures") or ())} - _READER_FEATURES
+    features = {*protocol.of_readers(found)} - _READER_FEATURES
     features |= {*(found.get("writerFeatures") or ())} - _WRITER_FEATURES
     if features:
         return f"the table has {', '.join(sorted(features))}"
@@ -73,7 +72,7 @@ def refused_to_mark(state: LogState) -> str:
 
 def refused_to_read(state: LogState) -> str:
     """Why rows of this table are read by Spark alone; empty where we may read them."""
-    more = {*(state.protocol.get("readerFeatures") or ())} - _READER_FEATURES
+    more = {*protocol.of_readers(state.protocol)} - _READER_FEATURES
     if more or state.properties.get(column_mapping.MODE, "none") not in ("none", "name"):
         return f"the table has {', '.join(sorted(more)) or 'columns that are mapped by their numbers alone'}"
     return "the table is partitioned" if state.metadata.get("partitionColumns") else ""
