@@ -75,8 +75,11 @@ def test_looking_at_oneself_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_what_one_does_while_being_looked_at_is_counted() -> None:
+    before = time.process_time()
     with Watch(resident=[os.getpid()]) as watch:
         begun = time.thread_time()
         while time.thread_time() - begun < 0.5:
             pass
-    assert 0.4 < watch.cost().cpu < 0.8
+    spent = time.process_time() - before
+    # The looks are of this process, too: on a busy machine they are many.
+    assert 0.4 < watch.cost().cpu < spent + 0.1
