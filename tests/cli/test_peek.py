@@ -69,7 +69,7 @@ def test_ten_rows_of_each_side_are_shown_by_columns_and_those_of_pii_are_hidden(
 
     (table,) = said.document["tables"]
     assert (said.code, table["errors"]) == (0, [])
-    assert table["columns"][0] == {"name": "id", "source": "INTEGER", "copy": "int64"}
+    assert table["columns"][0] == {"name": "id", "source": "INTEGER", "copy": "bigint"}
     assert [each["name"] for each in table["columns"]] == [
         "id",
         "tenant_id",

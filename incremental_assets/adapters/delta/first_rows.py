@@ -7,34 +7,36 @@ from dataclasses import dataclass
 from typing import Any
 
 from incremental_assets.adapters.delta.log import delta_rs
+from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import LakeRefused
+from incremental_assets.core.model.schema_drift import sql_type
 from incremental_assets.core.model.table import TableId
 
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """The columns of a table with their types, and some of its rows as texts."""
+    """The columns of a table with their types in SQL's words, and some of its rows as texts."""
 
     types: Mapping[str, str]
     rows: tuple[Mapping[str, str | None], ...]
 
 
 def first_rows(table: TableId, path: str, most: int) -> FirstRows | None:
-    """The first that come, in no order; None where there is no table. Raises LakeRefused where delta-rs cannot read it."""
+    """The first that come, in no order; None where there is no table. Raises LakeRefused where delta-rs cannot read it, and TargetChanged where nobody can."""
     import pyarrow as pa
     from deltalake import QueryBuilder
-    from deltalake.exceptions import TableNotFoundError
 
+    log = open_log(path)
+    if log is None:
+        return None
     try:
         question = QueryBuilder().register("t", delta_rs.opened(path))
         rows = pa.table(question.execute(f"SELECT * FROM t LIMIT {most:d}").read_all())  # noqa: S608 - a number
-    except TableNotFoundError:
-        return None
     except Exception as error:  # delta-rs raises what has no class of its own
         raise LakeRefused(
             f"{table}: the copy cannot be shown without Spark ({_first_line(error)}); read it with Spark: {path}"
         ) from error
-    types = {field.name: str(field.type) for field in rows.schema}
+    types = {column.name: sql_type(column.type) for column in log.columns()}
     return FirstRows(types, tuple({name: _text(row[name]) for name in types} for row in rows.to_pylist()))
 
 
