@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from operator import and_, or_
 from typing import Protocol
@@ -31,14 +32,12 @@ class Words(Protocol):
 
 def chosen(spec: TableSpec, rows: Condition, words: Words) -> Condition:
     """Those of the rows that the configuration chooses; all of them where it names no condition."""
-    return rows if spec.where is None else condition_of(spec, words) & rows
+    return rows if spec.where is None else condition_of(spec.where, spec.columns, words) & rows
 
 
-def condition_of(spec: TableSpec, words: Words) -> Condition:
-    """The condition of a table that has one."""
-    if spec.where is None:
-        raise ValueError(f"{spec.id} has no condition")
-    by_name = {column.name: column for column in spec.columns}
+def condition_of(where: RowCondition, columns: Iterable[Column], words: Words) -> Condition:
+    """A condition of these columns."""
+    by_name = {column.name: column for column in columns}
 
     def written(condition: RowCondition) -> Condition:
         match condition:
@@ -61,4 +60,4 @@ def condition_of(spec: TableSpec, words: Words) -> Condition:
             case Joined(by, parts):
                 return reduce(and_ if by == "AND" else or_, map(written, parts))
 
-    return written(spec.where)
+    return written(where)

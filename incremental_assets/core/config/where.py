@@ -110,12 +110,11 @@ def _is_moment(text: str) -> bool:
 
 
 def _tokens(text: str) -> list[_Token]:
-    found, at = [], 0
-    while text[at:].strip():
+    found, at, text = [], 0, text.rstrip()
+    while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
-            begins = at + len(text[at:]) - len(text[at:].lstrip())
-            raise _Unread(text, begins)
+            raise _Unread(text, len(text) - len(text[at:].lstrip()))
         kind = match.lastgroup
         inner = match[kind]
         if not inner.isprintable():

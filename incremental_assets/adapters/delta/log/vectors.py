@@ -8,6 +8,7 @@ from typing import Any
 
 from incremental_assets.adapters.delta.log import protocol
 from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.core.model.readers import Readers
 
 ENABLED = "delta.enableDeletionVectors"
 FEATURE = "deletionVectors"
@@ -24,12 +25,12 @@ def asked_for(state: LogState) -> bool:
     return FEATURE in protocol.of_readers(state.protocol)
 
 
-def given_up(state: LogState) -> list[Mapping[str, Any]]:
-    """The actions by which a table stops asking readers for vectors, in a commit after which no file has one; none where it does not ask. Pure.
+def given_up(state: LogState, readers: Readers) -> list[Mapping[str, Any]]:
+    """The actions by which a copy that any reader is to read stops asking for vectors, in a commit after which no file has one; none where it does not ask. Pure.
 
     Versions from before keep theirs, and a reader of these has to know them.
     """
-    if not asked_for(state):
+    if readers is not Readers.ANY or not asked_for(state):
         return []
     properties = {name: value for name, value in state.properties.items() if name != ENABLED}
     return [

@@ -20,7 +20,6 @@ from incremental_assets.adapters.delta.tasks.next_version import NextVersion
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.errors import StageBroken
-from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Snapshot
 
@@ -73,7 +72,7 @@ def load(tasks: Tasks, path: str, of: Load) -> LoadCounts:
     counts = LoadCounts(sum(each.rows for each in loaded), sum(each.future for each in loaded))
     adds = [add for each in loaded for add in each.adds]
     now = time.time_ns() // 1_000_000
-    actions: list[Mapping[str, Any]] = list(vectors.given_up(state) if plan.spec.readers is Readers.ANY else ())
+    actions: list[Mapping[str, Any]] = vectors.given_up(state, plan.spec.readers)
     actions += [{"remove": removed(each, now)} for each in state.files.values()]
     actions += [{"add": each} for each in adds]
     version = NextVersion(path, state, note, _info(adds, counts.rows), actions, [each["path"] for each in adds])

@@ -24,7 +24,6 @@ from incremental_assets.adapters.delta.writers.merge import withdrawn
 from incremental_assets.adapters.spark.manifest import staged_files
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.concurrency.cohort import go_apart
-from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.schema_drift import Difference
 
 _TASK = "incremental_assets.adapters.delta.tasks.matching.apply_task"
@@ -62,9 +61,10 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     )
     info = _info(way, done) | {"isBlindAppend": _is_blind(landing, way)}
     # With columns that come, one action says both.
-    given_up = vectors.given_up(state) if way is Way.OVERWRITE and landing.plan.spec.readers is Readers.ANY else ()
-    actions = (*(given_up or columns), *done.actions)
-    NextVersion(landing.path, state, note, info, actions, done.files).commit(landing.plan.spec)
+    given_up = vectors.given_up(state, landing.plan.spec.readers) if way is Way.OVERWRITE else ()
+    NextVersion(landing.path, state, note, info, (*(given_up or columns), *done.actions), done.files).commit(
+        landing.plan.spec
+    )
     return Written(
         note,
         late=lambda: done.late,

@@ -61,6 +61,12 @@ class RowGroup:
         found[self.dead] = False
         return found
 
+    def alive_but(self, gone: Numbers) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """The same without rows that are gone now, by their numbers in the file."""
+        found = self.alive
+        found[gone[(gone >= self.first) & (gone < self.first + self.rows)] - self.first] = False
+        return found
+
 
 @contextmanager
 def row_groups(

@@ -23,6 +23,5 @@ def _left(unit: CopyUnit) -> Iterator[pa.Table]:
     schema, gone = schema_of(unit.columns), numbers_of(unit.gone)
     with row_groups(unit.table, unit.file, ()) as groups:
         for group in groups:
-            stays = group.alive
-            stays[gone[(gone >= group.first) & (gone < group.first + group.rows)] - group.first] = False
-            yield pa.Table.from_arrays(group.columns(unit.columns), schema=schema).filter(pa.array(stays))
+            rows = pa.Table.from_arrays(group.columns(unit.columns), schema=schema)
+            yield rows.filter(pa.array(group.alive_but(gone)))

@@ -20,9 +20,7 @@ def staying(unit: ApplyUnit, places: Iterable[int], gone: Mapping[int, BitMap64]
         add, out = unit.files[place], numbers_of(gone.get(place, BitMap64()))
         with row_groups(unit.table, add, ()) as groups:
             for group in groups:
-                stays = group.alive
-                stays[out[(out >= group.first) & (out < group.first + group.rows)] - group.first] = False
-                yield _rows(unit, group, stays)
+                yield _rows(unit, group, group.alive_but(out))
 
 
 def _rows(unit: ApplyUnit, group: RowGroup, stays: Flags) -> pa.Table:
