@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log import log_cache, vectors
-from incremental_assets.adapters.delta.log.commit_file import ENGINE
+from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.tasks.files.marked_file import removed
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing
 from incremental_assets.adapters.delta.tasks.matching import sharing
+from incremental_assets.adapters.delta.tasks.restore import restore
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.table import Strategy, TableSpec
-from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.plan import CommitIds, Mode
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import Desk, Row, table
 from tests.adapters.tasks.tables import Table
@@ -93,6 +96,26 @@ def test_rows_that_a_file_marks_as_gone_stay_gone_where_it_is_written_anew(tmp_p
     emptied = copy.land(Replacing((0,), compares=False, leaves=True), [], gone=[(0, ""), (5, "")])
     assert copy.rows() == [(1, "b"), (3, "c")]
     assert not any("add" in each for each in emptied.actions), "of a file without a row nothing is left"
+
+
+def test_a_rollback_behind_the_commit_that_gave_vectors_up_asks_readers_for_them_again(tmp_path: Path) -> None:
+    copy = Table(tmp_path, "id bigint, note string")
+    copy.land(Replacing((0,), compares=False), [(1, "a"), (2, "a")])
+    copy.land(Replacing((0,), compares=False), [(1, "b")])
+    marked, path = copy.version, str(copy.path)
+    assert any(add.get("deletionVector") for add in copy.state.files.values())
+    assert vectors.given_up(copy.state, Readers.VECTORS) == []
+    said = vectors.given_up(copy.state, Readers.ANY)
+    assert put_if_absent(path, marked + 1, [*said, *({"remove": removed(add, 1)} for add in copy.state.files.values())])
+    assert not vectors.asked_for(copy.state)
+    assert not vectors.marks_rows(copy.state.properties)
+
+    note = CommitMetadata.of_maintenance(CommitIds("test", 9, "a-batch"), "a-run", None, copy.version)
+    restore(ORDERS, path, marked, note)
+
+    assert vectors.asked_for(copy.state)
+    assert vectors.marks_rows(copy.state.properties)
+    assert copy.rows() == [(1, "b"), (2, "a")]
 
 
 def test_who_has_switched_vectors_off_is_not_overruled_and_no_marked_row_comes_back(desk: Desk) -> None:
