@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -11,12 +12,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incremental_assets.adapters.delta.tasks.files.file_statistics import statistics, statistics_columns
+from incremental_assets.adapters.delta.tasks.files.file_statistics import Told, statistics_columns
 from incremental_assets.adapters.delta.tasks.files.marked_file import with_loose_bounds
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 
 LAST = "\U0010ffff"
 NOT_TOLD = (None, None)
+
+
+def statistics(rows: pa.Table, names: Iterable[str]) -> str:
+    told = Told(tuple(names))
+    told.add(rows)
+    return told.text()
 
 
 def ends(kind: str, *values: Any) -> tuple[Any, Any]:

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.history.version_rows import columns_of, filled, names_of, nothing, schema
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
+from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.tasks.files import data_file
-from incremental_assets.adapters.delta.tasks.files.file_statistics import statistics
 from incremental_assets.adapters.delta.tasks.files.marked_file import marked
 from incremental_assets.adapters.delta.tasks.files.row_numbers import vector_of
 from incremental_assets.adapters.delta.tasks.files.skipping import Among, Reach, file_may_hold, has_nulls
@@ -61,16 +58,10 @@ def written(unit: HistoryUnit, rows: pa.Table, changed: pa.Table) -> Followed:
     touched = np.unique(places) if unit.own.valid_to else ()
     over = ((unit.files[place], vector_of(numbers[places == place])) for place in touched)
     actions, files = marked(unit.table, over, now)
-    size = 0
-    if rows.num_rows:
-        name = data_file.file_name()
-        with store_for(unit.table).new(f"{unit.table}/{name}") as file:
-            pq.write_table(rows.cast(schema(unit)), file, **encoding(schema(unit)))
-            size = file.tell()
-        about = {"path": name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
-        actions.append({"add": {**about, "stats": statistics(rows, unit.statistics)}})
-        files.append(name)
-    return Followed(tuple(actions), tuple(files), bytes=size)
+    add = data_file.write_rows(unit.table, unit.statistics, [rows.cast(schema(unit))], now)
+    if add is None:
+        return Followed(tuple(actions), tuple(files))
+    return Followed((*actions, {"add": add}), (*files, add["path"]), bytes=add["size"])
 
 
 def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach | Among, ...]) -> Iterator[pa.Table]:

@@ -57,7 +57,13 @@ def write(unit: Adds, parts: Iterable[pa.Table], now: int) -> dict[str, Any] | N
 
 def write_rows(table: str, told_of: tuple[str, ...], parts: Iterable[pa.Table], now: int) -> dict[str, Any] | None:
     """The same of rows that have the file's schema already. `told_of`: columns whose ends the log keeps."""
-    groups = row_groups(parts, _ROWS_PER_GROUP, _GROUP_BYTES)
+    return write_groups(table, told_of, row_groups(parts, _ROWS_PER_GROUP, _GROUP_BYTES), now)
+
+
+def write_groups(
+    table: str, told_of: tuple[str, ...], groups: Iterator[pa.Table], now: int, most: int | None = None
+) -> dict[str, Any] | None:
+    """The same of row groups as they are to lie in the file; no further one is begun once it holds `most` rows."""
     rows = next(groups, None)
     if rows is None:
         return None
@@ -65,10 +71,10 @@ def write_rows(table: str, told_of: tuple[str, ...], parts: Iterable[pa.Table], 
     with store_for(table).new(f"{table}/{name}") as file:
         with pq.ParquetWriter(file, kept, **encoding(kept)) as writer:
             while rows is not None:
-                writer.write_table(rows, row_group_size=rows.num_rows)
+                writer.write_table(rows, row_group_size=max(1, rows.num_rows))
                 told.add(rows)
                 rows = None  # before the next ones are read
-                rows = next(groups, None)
+                rows = next(groups, None) if most is None or told.rows < most else None
         size = file.tell()
     return {
         "path": name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -35,16 +35,9 @@ def statistics_columns(properties: Mapping[str, str], columns: Sequence[str]) ->
     return tuple(columns if first < 0 else columns[:first])
 
 
-def statistics(rows: pa.Table, names: Iterable[str]) -> str:
-    """The statistics, as JSON, of a file that holds these rows. A column of which JSON cannot hold one end has neither."""
-    told = Told(tuple(names))
-    told.add(rows)
-    return told.text()
-
-
 @dataclass(slots=True)
 class Told:
-    """The same of a file that is written in pieces."""
+    """The statistics of a file that is written in pieces. A column of which JSON cannot hold one end has neither."""
 
     names: tuple[str, ...]
     rows: int = 0
