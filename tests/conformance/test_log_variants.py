@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from incremental_assets.adapters.logs.postgresql import completing, fitness, reading
 from incremental_assets.adapters.logs.postgresql.joining import Snapshot
-from incremental_assets.core.errors import IncrementalAssetsError
 from tests.adapters.logs.shelved import Open
 from tests.conformance import test_log_rows as rows
 from tests.conformance import test_log_server as server
 from tests.conformance import test_log_transactions as transactions
+from tests.conformance.variants import Variant, assert_killed
 
 pytestmark = pytest.mark.acceptance
 
 Patch = pytest.MonkeyPatch
-
-
-@dataclass(frozen=True)
-class Variant:
-    """What it does to a copy, and by which scenario it is found."""
-
-    harm: str
-    change: Callable[[Patch], object]
-    by: str
-    play: Callable[[Open, Patch], object]
 
 
 VARIANTS: dict[str, Variant] = {
@@ -76,10 +64,4 @@ VARIANTS: dict[str, Variant] = {
 def test_a_known_bad_variant_is_killed(
     name: str, open_shop: Open, monkeypatch: Patch, record_property: Callable[[str, object], None]
 ) -> None:
-    variant, begun = VARIANTS[name], time.monotonic()
-    variant.change(monkeypatch)
-    with pytest.raises((AssertionError, IncrementalAssetsError)):
-        variant.play(open_shop, monkeypatch)
-    for key, value in (("mutant", name), ("harm", variant.harm), ("killer", f"the scenario: {variant.by}")):
-        record_property(key, value)
-    record_property("seconds", time.monotonic() - begun)
+    assert_killed(name, VARIANTS[name], monkeypatch, record_property, open_shop, monkeypatch)

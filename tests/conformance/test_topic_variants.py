@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,25 +12,15 @@ from incremental_assets.adapters.topics import completing, unsent
 from incremental_assets.adapters.topics import kafka as client
 from incremental_assets.adapters.topics.tombstones import Tombstones
 from incremental_assets.core.captures.topic import capture, ranges, stops
-from incremental_assets.core.errors import IncrementalAssetsError
 from tests.adapters.topics.server import KafkaServer
 from tests.conformance import test_topic_broker as broker
 from tests.conformance import test_topic_records as records
 from tests.conformance.topic_stand import TopicStand
+from tests.conformance.variants import Variant, assert_killed
 
 pytestmark = pytest.mark.acceptance
 
 Patch = pytest.MonkeyPatch
-
-
-@dataclass(frozen=True)
-class Variant:
-    """What it does to a copy, and by which scenario it is found."""
-
-    harm: str
-    change: Callable[[Patch], object]
-    by: str
-    play: Callable[[TopicStand, KafkaServer], object]
 
 
 def _reads_all(patch: Patch) -> None:
@@ -103,10 +92,4 @@ def test_a_known_bad_variant_is_killed(
     monkeypatch: Patch,
     record_property: Callable[[str, object], None],
 ) -> None:
-    variant, begun = VARIANTS[name], time.monotonic()
-    variant.change(monkeypatch)
-    with pytest.raises((AssertionError, IncrementalAssetsError)):
-        variant.play(topics, kafka)
-    for key, value in (("mutant", name), ("harm", variant.harm), ("killer", f"the scenario: {variant.by}")):
-        record_property(key, value)
-    record_property("seconds", time.monotonic() - begun)
+    assert_killed(name, VARIANTS[name], monkeypatch, record_property, topics, kafka)
