@@ -73,6 +73,7 @@ def test_the_page_of_every_key_is_a_configuration_without_a_mistake(tmp_path: Pa
         "customers",
         "readings",
         "countries",
+        "invoices",
         "accounts",
         "prices",
         "baskets",

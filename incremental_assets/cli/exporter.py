@@ -1,9 +1,10 @@
-"""The metrics of a configuration as text, made anew only when the checkpoint database has changed."""
+"""The metrics of a configuration as text, made anew only when the checkpoint database has changed, or a quiet time begins or ends."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -29,11 +30,16 @@ class Exporter:
     def text(self) -> str:
         """What is known now. Raises CheckpointsUnreachable and its kin."""
         with self._lock:
-            revision = self._ledger.revision()
+            quiet = self._quiet()
+            revision = self._ledger.revision(), quiet
             if revision != self._revision:
-                self._text = text_of(families(self._ledger.read(), self._watched(), self._version))
+                self._text = text_of(families(self._ledger.read(), self._watched(), self._version, dict(quiet)))
                 self._revision = revision
             return self._text
+
+    def _quiet(self) -> tuple[tuple[str, bool], ...]:
+        now, sources = datetime.now(UTC), self._runtime.configuration.sources
+        return tuple((each.name, each.quiet.until(now) is not None) for each in sources if each.quiet is not None)
 
     def _watched(self) -> Sequence[Watched]:
         """The tables of the file, and of the catalogue last seen."""

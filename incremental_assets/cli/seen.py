@@ -13,8 +13,8 @@ from incremental_assets.core.captures.database.comparing import deletes_due
 from incremental_assets.core.captures.database.local_readings import zone_of
 from incremental_assets.core.captures.database.stamps import of_past_stamps, of_stamps, stamps_sentence
 from incremental_assets.core.captures.database.updates import UPSERT_INSTEAD, updates_not_copied
+from incremental_assets.core.captures.due import next_look
 from incremental_assets.core.captures.log.observation import LogSeen
-from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -81,7 +81,7 @@ def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
     }
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     specs = {spec.id: spec for spec in found.specs}
-    due = {spec.id: capture_of(spec).next_look(spec, states[spec.id]) for spec in found.specs}
+    due = {spec.id: next_look(spec, states[spec.id]) for spec in found.specs}
     deletes = {spec.id: deletes_due(spec, states[spec.id]) for spec in found.specs}
     shown = sorted(specs.keys() | errors.keys())
     terms = {table: terms_of(runtime.configuration.source(table.source), table) for table in shown}

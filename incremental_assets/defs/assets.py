@@ -22,6 +22,7 @@ from dagster import (
     multi_asset,
 )
 
+from incremental_assets.core.captures.due import next_look
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.config.resolve import Resolved
 from incremental_assets.core.config.terms import terms_of
@@ -174,7 +175,7 @@ def _reports(
         return read_again(context, view, scheme.grid, specs, ports)
     shrinks, now = (context.run.tags.get(tag) == "true" for tag in (SHRINK_TAG, NOW_TAG))
     request = Request(context.run.run_id, mode, allow_shrink=shrinks, looks_now=now)
-    follows = Following(context, scheme, ports, view.config.every)
+    follows = Following(context, scheme, ports, view.config.every, view.config.quiet)
     return follows.reports(
         specs, lambda some: as_they_land(some, lambda _: request, ports, view.config.parallel.tables)
     )
@@ -190,7 +191,7 @@ def _results(
             report = replace(report, warnings=(*report.warnings, sentence))
             context.log.warning("%s: %s", report.table, sentence)
         state = ports.checkpoints.position(spec.id).state
-        due = capture_of(spec).next_look(spec, state)
+        due = next_look(spec, state)
         verified = known.through if (known := told.verified.get(spec.id)) else None
         left = metadata.Left(ports.reader.rows(spec), held, ports.quarantine.unfit(spec), due, verified)
         entries = metadata.of_report(report, spec, left)

@@ -144,6 +144,7 @@ def _verdicts(view: View, asked: Asked, runtime: Opened) -> Iterator[Verdict]:
         lambda table: [check for each, check in wanted if each == table],
         windows_of,
         asked.auto_repair,
+        view.config.quiet,
     )
     yield from audit(chosen, scope, terms, runtime.ports(view.name))
 

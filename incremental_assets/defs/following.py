@@ -15,6 +15,7 @@ from dagster import AssetExecutionContext, RunRequest
 
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status, SyncReport
@@ -46,6 +47,7 @@ class Following:
     scheme: Scheme
     ports: Ports
     every: timedelta
+    quiet: QuietTime | None = None
 
     def reports(self, specs: Sequence[TableSpec], sync: Syncing) -> Generator[SyncReport]:
         """Those of the sync that was asked for, then those of what has moved since. After one that is not good, the sensor decides what comes next."""
@@ -73,6 +75,8 @@ class Following:
 
     def _moved(self, specs: Sequence[TableSpec]) -> list[TableSpec] | None:
         """The tables that have moved within the run's last partition. None where the sensor has more to do than to ask for a sync: it has the partitions, and the errors."""
+        if self.quiet is not None and self.quiet.until(datetime.now(UTC)) is not None:
+            return None
         try:
             positions = self.ports.checkpoints.positions()
             looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]

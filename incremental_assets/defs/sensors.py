@@ -39,7 +39,7 @@ from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
 from incremental_assets.defs.tags import FIRST_TAG, MODE_TAG
-from incremental_assets.defs.tick import Memory, Tick, look
+from incremental_assets.defs.tick import Memory, Tick, look, told_of_quiet
 from incremental_assets.defs.verdicts import evaluation
 
 SOURCE_TAG = "incremental_assets/source"
@@ -77,6 +77,8 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
     """One look, unless a sync of this source is in progress or the source is given a pause; and whether the tick has something to tell."""
     runtime = opened(context.resources, view.resource)
     now, memory = datetime.now(UTC), Memory.read(cursor)
+    if quiet := told_of_quiet(view.config, now):
+        return _skipped(quiet), True
     if now.timestamp() < memory.wait_until:
         until = datetime.fromtimestamp(memory.wait_until, UTC)
         return _skipped(f"{memory.error} (failed {memory.failures} times; tried again at {until:%H:%M:%S}Z)"), True

@@ -112,6 +112,14 @@ class Tick:
     """What there is to keep of it; None where there was no table to look at."""
 
 
+def told_of_quiet(source: SourceConfig, now: datetime) -> str:
+    """Why the sensor does not look now; empty where it does."""
+    ends = None if source.quiet is None else source.quiet.until(now)
+    if ends is None:
+        return ""
+    return f"{source.name} is quiet until {ends:%Y-%m-%d %H:%M}Z (`quiet: {source.quiet}`): nobody looks at it until then, and a sync by hand or a backfill does not wait"
+
+
 def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memory: Memory, now: datetime) -> Tick:
     """One look at all tables of a source. Raises SourceUnreachable, SourceRefused."""
     begun, positions = time.monotonic(), runtime.checkpoints.positions()
@@ -214,7 +222,8 @@ def _fresh(
     waiting = [look for look in limited if look.spec.id in busy]
     lags = dict(zip((look.spec.id for look in waiting), probe.lag(waiting) if waiting else (), strict=True))
     return [
-        freshness_of(look, limits[look.spec.id], lags.get(look.spec.id, 0.0), observations[0].bound) for look in limited
+        freshness_of(look, limits[look.spec.id], lags.get(look.spec.id, 0.0), observations[0].bound, source.quiet)
+        for look in limited
     ]
 
 

@@ -83,6 +83,17 @@ FIRES = [
         "page",
         'source="shop"',
     ),
+    Case(
+        "NobodyLooks",
+        [
+            of_source("source_up", "1x60"),
+            of_source("look_timestamp_seconds", "60x60"),
+            of_source("source_quiet", "0x60"),
+        ],
+        "45m",
+        "page",
+        'source="shop"',
+    ),
     Case("TableFailing", [series("health", "1x60", ',health="error"')], "20m", "ticket"),
     Case("RunInterrupted", [series("interrupted", "1x60")], "35m", "ticket"),
     Case("Drift", [series("drift_rows", "7x60")], "20m", "ticket"),
@@ -107,6 +118,15 @@ STAYS_QUIET = [
     Case("SourceDown", [of_source("source_up", "1x5 0x2 1x20")], "15m"),
     Case("NobodyLooks", [of_source("source_up", "0x60"), of_source("look_timestamp_seconds", "60x60")], "45m"),
     Case("NobodyLooks", [of_source("source_up", "1x60"), of_source("look_timestamp_seconds", "0+60x60")], "45m"),
+    Case(
+        "NobodyLooks",
+        [
+            of_source("source_up", "1x60"),
+            of_source("look_timestamp_seconds", "60x60"),
+            of_source("source_quiet", "1x60"),
+        ],
+        "45m",
+    ),
     Case("TableFailing", [series("health", "1x10 0x50", ',health="error"')], "20m"),
     Case("RunInterrupted", [series("interrupted", "0x60")], "35m"),
     Case("Drift", [series("drift_rows", "7x5 0x60")], "20m"),
@@ -250,6 +270,23 @@ def test_a_table_that_is_read_once_a_week_is_not_promised_within_minutes(call: C
         "      - {table: public.countries, strategy: full_refresh, refresh_every: 7d, slo: {freshness: 95% within 1d}}\n",
     )
     assert "the table is read or compared every 7d, so that this would be missed in between" in call("alerts").err
+
+
+def test_a_table_with_a_schedule_is_not_promised_within_minutes_nor_is_one_of_a_source_that_rests(
+    call: Call, config: Path
+) -> None:
+    with_slo(
+        config,
+        "{freshness: 95% within 1h}",
+        '      - {table: public.countries, schedule: "0 6 * * 1-5", slo: {freshness: 95% within 1d}}\n',
+    )
+    written = config.read_text().replace(
+        "    tables:\n", "    quiet: 22:00-06:00\n    check_at: never\n    tables:\n", 1
+    )
+    config.write_text(written)
+    said = call("alerts").err
+    assert "the table is read or compared every 3d, so that this would be missed in between" in said
+    assert "the table is looked at every 8h, so that this would be missed in between" in said
 
 
 def test_of_an_objective_that_some_window_can_alert_for_it_is_told_which_never_does(call: Call, config: Path) -> None:

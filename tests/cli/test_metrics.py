@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -267,6 +267,23 @@ def test_a_source_that_does_not_answer_is_down(exporter: Exporter, checkpoints: 
 
     assert found.of_source("source_up") == 0
     assert now(found.of_source("look_failed_timestamp_seconds"))
+
+
+def test_a_source_with_a_quiet_time_says_whether_it_is_now(
+    config: Path, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "hunter2")
+    now = datetime.now(UTC)
+
+    def quiet(begins: int, ends: int) -> float | None:
+        times = "-".join(f"{now + timedelta(hours=hours):%H:%M}" for hours in (begins, ends))
+        config.write_text(CONFIG.replace("    tables:\n", f"    quiet: {times}\n    check_at: never\n    tables:\n", 1))
+        runtime = FakeRuntime(load(config), outside, writes=False)
+        found = Metrics(Exporter(runtime))  # type: ignore[arg-type]
+        runtime.close()
+        return found.of_source("source_quiet")
+
+    assert (quiet(-2, 2), quiet(2, 4)) == (1, 0)
 
 
 def test_every_metric_is_moved_by_a_test_of_this_file() -> None:

@@ -40,6 +40,18 @@ TABLE_MISTAKES = [
     ),
     (LOGGED + "deletes: {mode: diff} #!", "deletes", "the log tells each row that is gone, which leaves the copy"),
     (LOGGED + "refresh_every: 1h #!", "1h", "this table is read from the log with each sync"),
+    (LOGGED + 'schedule: "0 6 * * *" #!', "0 6 * * *", "the source keeps its log until it was read"),
+    (
+        COMPARED.replace("1h}", "1h} #!") + 'schedule: "0 6 * * *"',
+        "1h",
+        "`schedule` says when this table is compared; write `compare: {every: 0s}`",
+    ),
+    (
+        'table: public.a\nschedule: "0 6 * * *"\nrefresh_every: 1d #!',
+        "1d",
+        "`schedule` says when this table is due, and `refresh_every` says so in another way; remove one of the two",
+    ),
+    ('table: public.a\nschedule: "0 25 * * *" #!', "0 25 * * *", "'25' is no hour, which is from 0 to 23"),
     (LOGGED + "schema_changes: widen #!", "widen", "a table whose columns change is loaded again, by a person"),
     (LOGGED + 'where: "id = 7" #!', "id = 7", "the log has the changes of every row, whichever rows are meant"),
     (

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from dagster import DagsterInstance
 
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.syncing.delay import delay
 from incremental_assets.defs.tick import Memory
-from tests.defs.studio import Studio
+from tests.defs.studio import TERMS, Studio, opened
 from tests.defs.watch import Watch, fail, key, settle
-from tests.scenario import COUNTRIES, ORDERS, monday
+from tests.scenario import COUNTRIES, ORDERS, monday, order
 
 DOWN = SourceUnreachable("shop: nobody answers at localhost:5432; start it, or check host and port")
 
@@ -33,9 +36,32 @@ def test_a_source_that_fails_is_left_in_peace_for_longer_each_time_and_forgiven_
     assert Memory.read(watch.cursor).failures == 0
 
 
-def test_the_wait_doubles_up_to_an_hour() -> None:
-    from datetime import timedelta
+def test_in_its_quiet_time_a_source_is_not_looked_at_and_the_tick_says_until_when(
+    tmp_path: Path, instance: DagsterInstance
+) -> None:
+    now = datetime.now(UTC)
+    begins, ends = (f"{now + timedelta(hours=hours):%H:%M}" for hours in (-2, 2))
+    resting = opened(tmp_path, instance, options=f"quiet: {begins}-{ends}\ncheck_at: never\n")
+    monday(resting.world.database)
+    resting.runtime.broken = DOWN
+    said = Watch(resting).skipped()
+    assert said.startswith("shop is quiet until ")
+    assert f"{ends}Z (`quiet: {begins}-{ends}`)" in said
+    assert "a sync by hand or a backfill does not wait" in said
 
+
+def test_a_table_with_a_schedule_is_asked_for_when_it_is_due(tmp_path: Path, instance: DagsterInstance) -> None:
+    scheduled = opened(tmp_path, instance, TERMS + '      schedule: "0 6 * * *"\n')
+    settle(scheduled)
+    order(scheduled.world.database, "alan", scheduled.world.database.stamp())
+    scheduled.world.pass_time(60)
+    watch = Watch(scheduled)
+    assert key("orders") not in [asset for _, _, assets in watch.asked() for asset in assets]
+    scheduled.world.pass_time(86_400)
+    assert key("orders") in [asset for _, _, assets in watch.asked() for asset in assets]
+
+
+def test_the_wait_doubles_up_to_an_hour() -> None:
     assert [delay(timedelta(minutes=1), times) for times in (0, 1, 2, 10, 1000)] == [60, 120, 240, 3600, 3600]
 
 

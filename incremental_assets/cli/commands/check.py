@@ -108,7 +108,7 @@ def _verdicts(runtime: Runtime, found: Selection, display: ProgressDisplay) -> I
         display.begin(spec.id for spec in specs)
         if not specs:
             continue
-        scope, counts = Scope(source.parallel.checks), Counter[TableId]()
+        scope, counts = Scope(source.parallel.checks, quiet=source.quiet), Counter[TableId]()
         for verdict in audit(specs, scope, partial(terms_of, source), runtime.ports(source.name)):
             counts[verdict.table] += 1
             of = len(applicable(terms_of(source, verdict.table)))

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,7 @@ class _Following:
         due = [each for each in self.runtime.configuration.sources if self._due[each.name] <= begun]
         for source in due:
             self._due[source.name] = begun + source.every.total_seconds()
+        due = [each for each in due if each.quiet is None or each.quiet.until(datetime.now(UTC)) is None]
         found = selected_of(self.runtime, self.patterns, due)
         found = found.among({each for each in found.tables if self._waiting.get(each, (0, 0.0))[1] <= begun})
         run_id, done = self._synced(found, begun)

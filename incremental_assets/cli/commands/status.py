@@ -39,6 +39,14 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
             for each in unconfigured(runtime.configuration.sources, runtime.checkpoints.positions())
             if not patterns or any(matches(pattern, each[0]) for pattern in patterns)
         ]
+    quiet = [
+        Note(
+            f"{source.name}: quiet until {ends:%H:%M}Z (`quiet: {source.quiet}`): no sensor looks at it until then",
+            "dim",
+        )
+        for source in runtime.configuration.sources
+        if source.quiet and (ends := source.quiet.until(datetime.now(UTC))) and found.of(source.name)
+    ]
     notes = [
         Note(f"{source}: not queried, this is the last known state: {error}", "warn")
         for source, error in found.unreachable.items()
@@ -49,7 +57,7 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
             {"source": table.source, "table": render_table(table.schema, table.name)} for table, _ in left
         ],
     }
-    summary = Answer(document, (*notes, *_shown(tables), *(Note(sentence, "dim") for _, sentence in left)))
+    summary = Answer(document, (*notes, *_shown(tables), *quiet, *(Note(sentence, "dim") for _, sentence in left)))
     # A look has not failed because of what it shows.
     return replace(with_problems(summary, found), exit_code=DONE)
 

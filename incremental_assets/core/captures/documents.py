@@ -40,6 +40,7 @@ def state_of(text: str) -> State:
         position=capture.position(document),
         identity=SourceIdentity.from_json(identity) if identity is not None else None,
         clock=moment(document["clock"]) if document["clock"] is not None else None,
+        looked=moment(document["looked"]) if "looked" in document else None,
         rows=document["rows"],
         columns=tuple(document.get("columns", {}).items()),
         absent=tuple(document.get("absent", ())),

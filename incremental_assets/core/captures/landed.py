@@ -24,6 +24,7 @@ def landed(plan: SyncPlan, position: Position, read: Read) -> State:
         position=position,
         identity=plan.reading.identity or (before.identity if before else None),
         clock=clock if plan.request.mode.reads_again and not whole else plan.reading.clock,
+        looked=before.looked if before else None,
         rows=read.rows if whole else None,
         columns=_columns(plan),
         absent=_absent(plan),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from incremental_assets.core.captures.capture import Observation
+from incremental_assets.core.captures.due import at_its_time
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -24,4 +25,5 @@ def plan(
         # A replica that lags behind may show the names of before.
         return decision
     check_renames(spec, landed, renames)
-    return replace(decision, renames=renames, warnings=(*decision.warnings, *renamed_too_late(spec, landed)))
+    named = replace(decision, renames=renames, warnings=(*decision.warnings, *renamed_too_late(spec, landed)))
+    return at_its_time(spec, request, state, named, observation.bound.clock)

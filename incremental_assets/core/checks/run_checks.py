@@ -34,6 +34,7 @@ from incremental_assets.core.differences.vanished import look_for_vanished
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
@@ -78,13 +79,14 @@ class Scope:
     """What is asked, `parallel` checks at a time, which is work for the source as well.
 
     `checks_of` names the checks of each table; `windows_of` restricts the reconciliation of an incremental table. With `auto_repair`, drift is
-    repaired where the configuration says so.
+    repaired where the configuration says so. `quiet` is the time in which nobody looks at the source by himself.
     """
 
     parallel: int
     checks_of: ChecksOf = all_checks
     windows_of: WindowsOf = everything
     auto_repair: AutoRepair | None = None
+    quiet: QuietTime | None = None
 
 
 _LONGEST_FIRST = (
@@ -104,7 +106,7 @@ def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Po
     for spec in specs:
         if Check.RECONCILIATION in asked[spec.id]:
             _look_for_vanished(spec, ports)
-    fresh = _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], terms_of, ports)
+    fresh = _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], scope, terms_of, ports)
     read = as_they_end(
         (
             partial(_verdict, check, spec, terms_of(spec.id), ports, scope)
@@ -145,7 +147,7 @@ def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, sc
         return unanswered(spec.id, check, sentence_of(spec.id, error))
 
 
-def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
+def _freshness(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
     """All tables in one look."""
     if not specs:
         return
@@ -159,7 +161,7 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
         return
     for request, lag in zip(looks, lags, strict=True):
         spec = request.spec
-        verdict = freshness_of(request, terms_of(spec.id).freshness, lag, bound)
+        verdict = freshness_of(request, terms_of(spec.id).freshness, lag, bound, scope.quiet)
         yield _beside_quarantine(verdict, spec, ports) if verdict.was_checked else verdict
 
 

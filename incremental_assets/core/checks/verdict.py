@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from incremental_assets.core.captures.database.comparing import deletes_due
-from incremental_assets.core.captures.registry import capture_of
+from incremental_assets.core.captures.due import next_look
 from incremental_assets.core.checks.cure import of_schema
 from incremental_assets.core.checks.drift import Drift
 from incremental_assets.core.checks.row_by_row import NAMED
@@ -19,6 +19,7 @@ from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
+from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
@@ -27,26 +28,61 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.words import age, agreeing, counted
 
 
-def freshness_of(request: ObserveRequest, limits: Freshness, lag: float, bound: Moment) -> Verdict:
-    """What can be said of one table, whichever way it is followed; `lag` as a look found it."""
-    spec, state = request.spec, request.state
-    due = capture_of(spec).next_look(spec, state)
+def freshness_of(
+    request: ObserveRequest, limits: Freshness, lag: float, bound: Moment, quiet: QuietTime | None = None
+) -> Verdict:
+    """What can be said of one table, whichever way it is followed; `lag` as a look found it. Quiet time counts for no limit, which the verdict says."""
+    due, clock = next_look(request.spec, request.state), bound.clock
+    waits = lag if due is None else max(0.0, (clock - due).total_seconds())
+    rested = _rested(waits, clock, quiet)
     if due is not None:
-        return _at_intervals(spec.id, limits, due, bound.clock)
+        found = _at_intervals(request.spec.id, limits, due, clock, rested)
+    else:
+        found = _followed(request, limits, (waits, rested), bound, quiet)
+    return found if quiet is None else _beside_quiet(found, rested, quiet, clock)
+
+
+def _rested(lag: float, clock: datetime, quiet: QuietTime | None) -> float:
+    """The part of it that was quiet."""
+    if quiet is None or lag <= 0:
+        return 0.0
+    return quiet.within(clock - timedelta(seconds=lag), clock).total_seconds()
+
+
+def _beside_quiet(found: Verdict, rested: float, quiet: QuietTime, clock: datetime) -> Verdict:
+    told, ends = [found.detail], quiet.until(clock)
+    if rested > 0:
+        told.append(f"not counted: {age(rested)} of the quiet time {quiet}, in which no sensor looks")
+    if ends is not None:
+        told.append(f"the source is quiet until {ends:%H:%M}Z")
+    return replace(found, detail="; ".join(told))
+
+
+def _followed(
+    request: ObserveRequest, limits: Freshness, lag: tuple[float, float], bound: Moment, quiet: QuietTime | None
+) -> Verdict:
+    spec, state = request.spec, request.state
     if state is not None and not state.is_synced:
         return unchecked(spec.id, Check.FRESHNESS, _nobody_looked(spec.id))
-    found = freshness(spec.id, limits, lag, bound if spec.read_by is not None else None)
+    waits, rested = lag
+    found = freshness(spec.id, limits, waits, bound if spec.read_by is not None else None, rested=rested)
     if state is None and found.passed:
         # Without a row that waits, its words would be that every row has landed.
         return nothing_landed(spec.id, Check.FRESHNESS)
     looked = deletes_due(spec, state)
-    return found if looked is None else _beside_deletes(found, limits, looked, bound.clock)
+    if looked is None:
+        return found
+    late = (bound.clock - looked).total_seconds()
+    return _beside_deletes(found, limits, late, _rested(late, bound.clock, quiet))
 
 
-def freshness(table: TableId, limits: Freshness, lag: float, bound: Moment | None = None) -> Verdict:
-    """`lag`: age of the oldest row that has not landed. `bound`: shows what holds the watermark back, which is a separate warning."""
+def freshness(
+    table: TableId, limits: Freshness, lag: float, bound: Moment | None = None, *, rested: float = 0.0
+) -> Verdict:
+    """`lag`: age of the oldest row that has not landed, of which `rested` counts for no limit. `bound`: shows what holds the watermark back, which is a separate warning."""
+    counts = lag - rested
     exceeded = next(
-        (limit for limit in (limits.fail, limits.warn) if limit is not None and lag > limit.total_seconds()), None
+        (limit for limit in (limits.fail, limits.warn) if limit is not None and counts > limit.total_seconds()), None
     )
     nearest = exceeded or limits.warn or limits.fail
     threshold = nearest.total_seconds() if nearest else None
@@ -54,7 +90,7 @@ def freshness(table: TableId, limits: Freshness, lag: float, bound: Moment | Non
         severity = Severity.ERROR if exceeded == limits.fail else Severity.WARN
         detail = f"the oldest row that has not landed is {age(lag)} old, more than {age(exceeded.total_seconds())}"
         return Verdict(
-            table, Check.FRESHNESS, passed=False, severity=severity, detail=detail, measured=lag, threshold=threshold
+            table, Check.FRESHNESS, passed=False, severity=severity, detail=detail, measured=counts, threshold=threshold
         )
     held = _held_back(limits, bound) if bound else ""
     landed = f"the oldest row that has not landed is {age(lag)} old" if lag else "every row that can land has landed"
@@ -65,28 +101,27 @@ def freshness(table: TableId, limits: Freshness, lag: float, bound: Moment | Non
         passed=not held,
         severity=Severity.WARN,
         detail=detail,
-        measured=lag,
+        measured=counts,
         threshold=threshold,
     )
 
 
-def _beside_deletes(found: Verdict, limits: Freshness, due: datetime, clock: datetime) -> Verdict:
+def _beside_deletes(found: Verdict, limits: Freshness, late: float, rested: float) -> Verdict:
     """Of a table whose deletes are looked for at intervals: rows that are gone since the last look are not known."""
-    late = (clock - due).total_seconds()
     if late <= 0:
         return replace(found, detail=f"{found.detail}; deletes are looked for in {age(-late)}")
-    overdue = freshness(found.table, limits, late)
+    overdue = freshness(found.table, limits, late, rested=rested)
     worse = overdue if found.passed and not overdue.passed else found
     return replace(worse, detail=f"{found.detail}; deletes should have been looked for {age(late)} ago")
 
 
-def _at_intervals(table: TableId, limits: Freshness, due: datetime, clock: datetime) -> Verdict:
+def _at_intervals(table: TableId, limits: Freshness, due: datetime, clock: datetime, rested: float) -> Verdict:
     """Of a table that is looked at only when it is due: what has changed since is not known, so it counts from then on."""
-    late = max(0.0, (clock - due).total_seconds())
-    if late:
-        found = freshness(table, limits, late)
+    late = (clock - due).total_seconds()
+    if late > 0:
+        found = freshness(table, limits, late, rested=rested)
         return replace(found, detail=f"the table should have been looked at {age(late)} ago")
-    wait = age((due - clock).total_seconds())
+    wait = age(-late)
     nearest = limits.warn or limits.fail
     return Verdict(
         table,

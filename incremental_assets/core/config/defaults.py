@@ -33,6 +33,7 @@ from incremental_assets.core.model.identifiers import parse_table
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.partition import Grid, TimeGrid
+from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.strategies import traits_of
 
@@ -75,6 +76,8 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
         dialect=document.dialect,
         parallel=Parallel(**dict(document.parallel)),
         every=document.every,
+        schedule=document.schedule,
+        quiet=document.quiet,
         check_at=document.check_at,
         defaults=Defaults(
             schema_changes=defaults.schema_changes,
@@ -100,7 +103,7 @@ def _table(
     document = table.document
     schema, name = parse_table(document.table)
     strategy, cursor = strategy_of(document), document.cursor
-    written_here = document.model_fields_set
+    written_here, schedule = document.model_fields_set, _schedule(document, source)
 
     def chosen(key: str) -> Any:
         return getattr(document if key in written_here else defaults, key)
@@ -121,8 +124,9 @@ def _table(
         where=None if document.where is None else parse_where(document.where),
         schema_changes=chosen("schema_changes"),
         freshness=_freshness(document, defaults),
-        slo=_slo(document, defaults),
-        refresh_every=_read_every(document, source.refresh_every),
+        slo=_slo(document, defaults, is_followed=_is_followed(document) and schedule is None),
+        refresh_every=timedelta() if schedule else _read_every(document, source.refresh_every),
+        schedule=schedule,
         compares=document.compare is not None,
         capture=document.capture or "",
         owners=chosen("owners"),
@@ -164,6 +168,12 @@ def _read_every(document: table_document.TableDocument, default: timedelta) -> t
     if document.compare is not None:
         return document.compare.every
     return default if document.refresh_every is None else document.refresh_every
+
+
+def _schedule(document: table_document.TableDocument, source: SourceConfig) -> Schedule | None:
+    """The table's own, else the source's, unless the table says how often it is read or compared."""
+    says = document.refresh_every is not None or (document.compare is not None and document.compare.every)
+    return document.schedule or (None if says else source.schedule)
 
 
 def _deletes_of(document: table_document.TableDocument, chosen: table_document.DeletesDocument) -> Deletes:
@@ -212,11 +222,13 @@ def _freshness(document: table_document.TableDocument, defaults: table_document.
     return Freshness(**dict(defaults.freshness if inherits else document.freshness))
 
 
-def _slo(document: table_document.TableDocument, defaults: table_document.DefaultsDocument) -> Objectives:
+def _slo(
+    document: table_document.TableDocument, defaults: table_document.DefaultsDocument, *, is_followed: bool
+) -> Objectives:
     if "slo" in document.model_fields_set:
         return Objectives(**dict(document.slo))
     found = Objectives(**dict(defaults.slo))
-    return found if _is_followed(document) else replace(found, freshness=None)
+    return found if is_followed else replace(found, freshness=None)
 
 
 def _is_followed(document: table_document.TableDocument) -> bool:

@@ -13,6 +13,8 @@ from incremental_assets.core.config.scalars import (
     Endpoint,
     Lake,
     PositiveDuration,
+    QuietText,
+    ScheduleText,
     Secret,
     SourceName,
     SparkMaster,
@@ -46,6 +48,13 @@ class SourceDocument(Strict):
     dialect: Dialect
     parallel: ParallelDocument = ParallelDocument()
     every: Annotated[PositiveDuration, Field(description="How often the sensor looks.")] = timedelta(minutes=1)
+    schedule: Annotated[
+        ScheduleText | None,
+        Field(description="When its tables are due, by cron, in place of `every`; what stands at a table wins."),
+    ] = None
+    quiet: Annotated[
+        QuietText | None, Field(description="From one time of day to another: when the sensor begins no work.")
+    ] = None
     check_at: Annotated[TimeOfDay, Field(description="When everything is checked, daily in UTC; or never.")] = time(3)
     defaults: DefaultsDocument = DefaultsDocument()
     tables: tuple[TableEntry, ...] = ()

@@ -171,6 +171,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         start=config.start,
         where=config.where,
         refresh_every=config.refresh_every,
+        schedule=config.schedule,
         compares=config.compares,
         evolve=config.schema_changes != "freeze",
         widens=config.schema_changes == "widen",

@@ -14,6 +14,7 @@ from incremental_assets.core.config import (
     kind_rules,
     log_rules,
     numbering_rules,
+    schedule_rules,
     where_rules,
 )
 from incremental_assets.core.config.addresses import bucket_of
@@ -57,6 +58,8 @@ class Around:
     partitions: TimePartitions
     capture: str
     """The capture of all of the source's tables; empty where each of them says how it is read."""
+    scheduled: bool = False
+    """Whether the source says when its tables are due."""
 
     @classmethod
     def of(cls, source: SourceDocument | None, capture: str = "") -> Around:
@@ -64,7 +67,7 @@ class Around:
         grid = source.partitions if isinstance(source, DatabaseDocument) else TimePartitions(every=Every.MONTH)
         if source is None:
             return cls("", DefaultsDocument(), grid, capture)
-        return cls(source.dialect, source.defaults, grid, capture)
+        return cls(source.dialect, source.defaults, grid, capture, source.schedule is not None)
 
 
 def strategy_of(table: TableDocument) -> Strategy:
@@ -83,6 +86,7 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
         return
     if table.capture is not None:
         yield from log_rules.mistakes(table, strategy, around.dialect)
+        yield from schedule_rules.log_mistakes(table, scheduled=around.scheduled)
         return
     yield from where_rules.mistakes(table, around.dialect)
     yield from delete_rules.table_mistakes(table.deletes if own else around.defaults.deletes, strategy, own=own)
@@ -119,6 +123,7 @@ def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
     yield from contract_mistakes(table)
     yield from column_mistakes(table)
     yield from where_rules.plain_mistakes(table)
+    yield from schedule_rules.table_mistakes(table)
 
 
 def _reader_mistakes(table: TableDocument, defaults: DefaultsDocument) -> Iterator[Mistake]:
@@ -182,6 +187,7 @@ def source_mistakes(source: SourceDocument) -> Iterator[Mistake]:
         *default_column_mistakes(source.defaults.columns),
     ):
         yield ("defaults", *path), cure
+    yield from schedule_rules.source_mistakes(source)
 
 
 def freshness_mistakes(freshness: FreshnessDocument) -> Iterator[Mistake]:

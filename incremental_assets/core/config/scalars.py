@@ -27,6 +27,9 @@ from incremental_assets.core.config import addresses, shorthand
 from incremental_assets.core.model import duration, objective
 from incremental_assets.core.model.cursor import Span
 from incremental_assets.core.model.identifiers import parse_table
+from incremental_assets.core.model.quiet import PATTERN as QUIET_PATTERN
+from incremental_assets.core.model.quiet import QuietTime
+from incremental_assets.core.model.schedule import Schedule
 
 
 class Strict(BaseModel):
@@ -94,6 +97,17 @@ def _time_of_day(text: str) -> time | None:
 _TIME_OF_DAY = r"([01]\d|2[0-3]):[0-5]\d"
 TimeOfDay = Annotated[
     time | None, _read_by(_time_of_day), _schema("string", pattern=f"^({_TIME_OF_DAY}|never)$", examples=["03:00"])
+]
+
+ScheduleText = Annotated[
+    InstanceOf[Schedule],
+    _read_by(Schedule.parse),
+    _schema("string", examples=["0 6 * * 1-5", "30 2 * * * Europe/Paris"]),
+]
+QuietText = Annotated[
+    InstanceOf[QuietTime],
+    _read_by(QuietTime.parse),
+    _schema("string", pattern=f"^{QUIET_PATTERN}$", examples=["22:00-06:00"]),
 ]
 
 

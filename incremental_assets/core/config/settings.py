@@ -19,8 +19,10 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.row_condition import RowCondition
+from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.table import Cursor, FuturePolicy, TableId
 from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.strategies import Strategy, traits_of
@@ -108,6 +110,8 @@ class TableConfig:
     slo: Objectives = NO_OBJECTIVES
     refresh_every: timedelta = timedelta(days=1)
     """How often a table without a cursor is read whole, or compared."""
+    schedule: Schedule | None = None
+    """When it is due by the calendar; None: with each look, or as often as it is read or compared."""
     compares: bool = False
     """Whether changes are found without a cursor, by a comparison of all rows with the copy."""
     capture: str = ""
@@ -136,7 +140,9 @@ class TableConfig:
 
     @property
     def interval(self) -> timedelta | None:
-        """How often it is read whole, or compared; None of a table that every sync follows."""
+        """How often it is read whole, or compared, or by its schedule at the least; None of a table that every sync follows."""
+        if self.schedule is not None:
+            return self.schedule.longest_wait
         return self.refresh_every if self.compares or traits_of(self.strategy).overwrites else None
 
     @property
@@ -201,6 +207,10 @@ class SourceConfig:
     """Globs over the names of tables that are not listed."""
     parallel: Parallel = Parallel()
     every: timedelta = timedelta(minutes=1)
+    schedule: Schedule | None = None
+    """When tables are due that say nothing of it themselves."""
+    quiet: QuietTime | None = None
+    """When the sensor begins no work."""
     refresh_every: timedelta = timedelta(days=1)
     check_at: time | None = time(3)
     """When everything is checked, daily in UTC; None is never."""
@@ -299,7 +309,8 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         schema=schema,
         name=name,
         strategy=Strategy.FULL_REFRESH,
-        refresh_every=source.refresh_every,
+        refresh_every=source.refresh_every if source.schedule is None else timedelta(),
+        schedule=source.schedule,
         schema_changes=defaults.schema_changes,
         slo=replace(defaults.slo, freshness=None),
         owners=defaults.owners,

@@ -17,6 +17,7 @@ from incremental_assets.core.config.scalars import (
     MarkText,
     Owner,
     PositiveDuration,
+    ScheduleText,
     Share,
     ShareWithin,
     ShorthandText,
@@ -288,6 +289,12 @@ class TableDocument(DefaultsDocument):
     partitions: Partitions | None = None
     start: Annotated[StartText | None, Field(description="Rows below it are not read.")] = None
     refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None
+    schedule: Annotated[
+        ScheduleText | None,
+        Field(
+            description="When the table is due, by cron: minute, hour, day, month, weekday, and a zone unless in UTC."
+        ),
+    ] = None
     compare: Annotated[
         CompareDocument | None,
         Field(description="Of an upsert without a cursor: hash its rows on both sides, and read those that differ."),

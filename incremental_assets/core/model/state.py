@@ -37,6 +37,8 @@ class State:
     identity: SourceIdentity | None = None
     clock: datetime | None = None
     """The source's clock of the last sync; None before the first, and after a reset."""
+    looked: datetime | None = None
+    """When a look was due that found nothing, of a table with a schedule; on the source's clock."""
     rows: int | None = None
     """Rows of the last whole read, against which a shrunken source is noticed."""
     columns: tuple[tuple[str, str], ...] = ()
@@ -63,6 +65,7 @@ class State:
             position=self.position.rewound(watermark, same_cursor=same),
             identity=None,
             clock=None,
+            looked=None,
             rows=None,
             # The copy still has them, whichever columns the source has under these names now.
             columns=tuple((name, "") for name, _ in self.columns),
@@ -112,6 +115,7 @@ class State:
             },
             "identity": self.identity and self.identity.to_json(),
             "clock": self.clock and self.clock.isoformat(),
+            **({"looked": self.looked.isoformat()} if self.looked else {}),
             "rows": self.rows,
             "columns": dict(self.columns),
             "absent": list(self.absent),

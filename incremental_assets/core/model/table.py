@@ -14,6 +14,7 @@ from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.row_condition import RowCondition
+from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.stamping import Stamping
 from incremental_assets.core.strategies import Strategy, Traits, traits_of
 
@@ -272,6 +273,8 @@ class TableSpec:
     """Which of its rows are copied, counted and compared; None: all. The others are as if the source did not have them."""
     refresh_every: timedelta = timedelta(days=1)
     """How often a table without a cursor is read whole, or compared."""
+    schedule: Schedule | None = None
+    """When it is due by the calendar; None: with each look, or as often as it is read or compared."""
     compares: bool = False
     """Whether changes are found without a cursor, by a comparison of all rows with the copy."""
     evolve: bool = True

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import accumulate
+from types import MappingProxyType
 
 from incremental_assets.core.config.settings import Freshness
 from incremental_assets.core.model.cursor import CursorType
@@ -46,8 +47,10 @@ class _Row:
     changes: Mapping[str, int]
 
 
-def families(known: Known, watched: Sequence[Watched], version: str) -> tuple[Family, ...]:
-    """Every metric, of the tables that are configured: one that is so no longer would be late from then on."""
+def families(
+    known: Known, watched: Sequence[Watched], version: str, quiet: Mapping[str, bool] = MappingProxyType({})
+) -> tuple[Family, ...]:
+    """Every metric, of the tables that are configured: one that is so no longer would be late from then on. `quiet`: of the sources that have a quiet time, whether it is now."""
     changes: dict[TableId, dict[str, int]] = {}
     for (table, change), number in known.changes.items():
         changes.setdefault(table, {})[change] = number
@@ -63,6 +66,12 @@ def families(known: Known, watched: Sequence[Watched], version: str) -> tuple[Fa
     return (
         build,
         *(Family(name, Kind.GAUGE, told, _of_looks(looks, value)) for name, told, value in _OF_SOURCES),
+        Family(
+            "source_quiet",
+            Kind.GAUGE,
+            "Whether it is the quiet time of a source, in which its sensor does not look.",
+            [(_braced(pairs(source=source)), str(int(is_now))) for source, is_now in quiet.items()],
+        ),
         Family(
             "tables_behind",
             Kind.GAUGE,

@@ -68,6 +68,7 @@ def _shares(terms: TableConfig) -> Iterator[tuple[Decimal, str]]:
 
 def _interval(source: SourceConfig, terms: TableConfig) -> tuple[timedelta, str]:
     """How often a table is known to be in step, at best."""
+    rests = timedelta() if source.quiet is None else source.quiet.length
     if terms.interval is None:
-        return source.every, "looked at"
-    return max(terms.interval, source.every), "read or compared"
+        return max(source.every, rests), "looked at"
+    return max(terms.interval, source.every, rests), "read or compared"

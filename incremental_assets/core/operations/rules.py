@@ -99,7 +99,7 @@ def alerts() -> Iterator[Alert]:
     yield Alert(
         "NobodyLooks",
         Urgency.PAGE,
-        f"time() - max by (source) ({PREFIX}look_timestamp_seconds) > 1800 and on (source) max by (source) ({PREFIX}source_up) == 1",
+        f"time() - max by (source) ({PREFIX}look_timestamp_seconds) > 1800 and on (source) max by (source) ({PREFIX}source_up) == 1 unless on (source) max by (source) ({PREFIX}source_quiet) == 1",
         timedelta(minutes=5),
         f"nobody looks at {_SOURCE}",
         f"The sensor of {_SOURCE} has not looked for half an hour, though the source answered when it last did: the daemon has ended, the sensor is stopped, or a run lasts that long.",

@@ -110,12 +110,15 @@ def _looked(
         compares = decision.reading.finds_differing
         window = capture.window(spec, _REQUEST, state, seen) if compares else decision.reading.window
         return Pending(spec, window, seen, reached=_reached(state)), news
-    unfilled = state is not None and state.unfilled is not None
+    is_due = decision.next_look is None
+    unfilled = is_due and state is not None and state.unfilled is not None
     if position.open is not None or is_changed or unfilled or decision.renames:
         # What a killed run left open, or another writer did, must be checked in the lake, even if nothing else changed; new columns are still to be read, or to be renamed.
         window = capture.window(spec, request, state, seen)
         return Pending(spec, window, seen, reached=_reached(state)), None
-    return None, IdleTable(spec, position, decision, capture.is_news(spec, seen, decision, state))
+    # Of a table with a schedule it is news that it was looked at, once it was due.
+    is_news = is_due and (spec.schedule is not None or capture.is_news(spec, seen, decision, state))
+    return None, IdleTable(spec, position, decision, is_news)
 
 
 def _put_back(decision: SyncPlan, state: State) -> NothingToDo:

@@ -27,7 +27,7 @@ from incremental_assets.core.words import counted
 def sync_and_fill(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
     """`sync_table`, and then a bounded part of what is left to be read of new columns. Raises the errors of a sync."""
     report = sync_table(spec, request, ports)
-    if not report.unfilled or request.mode is not Mode.SYNC or not spec.fills:
+    if not report.unfilled or request.mode is not Mode.SYNC or not spec.fills or report.next_look is not None:
         return report
     done, left = list[SyncReport](), report.unfilled
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.settled_bound import Settled, settle_whole
@@ -21,8 +21,12 @@ def compares_keys(spec: TableSpec, request: Request, state: State | None, bound:
     if request.looks_now:
         return True
     last = state.compared if state else None
-    # A clock that was put back would have it wait for as long as that, and the interval.
-    return last is None or not timedelta() <= bound.clock - last.clock < spec.deletes.every
+    if last is None or bound.clock < last.clock:
+        # A clock that was put back would have it wait for as long as that, and the interval.
+        return True
+    # By a schedule it lasts until the next look: a day from one at 06:00 would be over a moment after the next one.
+    lasts = bound.clock if spec.schedule is None else spec.schedule.next_after(bound.clock)
+    return lasts - last.clock >= spec.deletes.every
 
 
 def deletes_due(spec: TableSpec, state: State | None) -> datetime | None:
