@@ -164,3 +164,43 @@ def test_another_table_under_the_name(open_shop: Open, *, renamed: bool) -> None
     shop.execute("INSERT INTO orders VALUES (3)")
     shop.land()
     shop.assert_equal()
+
+
+AWAY = {
+    "dropped": ("DROP TABLE orders_1",),
+    "detached": ("ALTER TABLE orders DETACH PARTITION orders_1",),
+    "emptied": ("TRUNCATE orders_1",),
+    "detached, emptied and attached again": (
+        "ALTER TABLE orders DETACH PARTITION orders_1",
+        "TRUNCATE orders_1",
+        "ALTER TABLE orders ATTACH PARTITION orders_1 FOR VALUES FROM (100) TO (200)",
+    ),
+}
+
+
+@of_log(
+    "T74",
+    f"Rows are written to a partition, and then it is {', '.join(AWAY)}, before the next sync; a history is kept",
+    holds="the next sync says that the log does not tell of that, the one after it compares: its rows leave, do not come back, and both sides are equal",
+)
+@pytest.mark.parametrize("away", AWAY)
+def test_a_partition_is_written_and_leaves(open_shop: Open, away: str) -> None:
+    shop = open_shop(
+        "orders (id int PRIMARY KEY, status text) PARTITION BY RANGE (id)",
+        published="WITH (publish_via_partition_root)",
+        more="history: scd2",
+    )
+    shop.execute(
+        "CREATE TABLE orders_0 PARTITION OF orders FOR VALUES FROM (0) TO (100)",
+        "CREATE TABLE orders_1 PARTITION OF orders FOR VALUES FROM (100) TO (200)",
+        "INSERT INTO orders SELECT n, 'new' FROM (SELECT generate_series(1, 20) UNION VALUES (101), (102)) AS f(n)",
+    )
+    shop.land()
+    shop.execute(
+        "INSERT INTO orders VALUES (103, 'new')", "UPDATE orders SET status = 'later' WHERE id = 101", *AWAY[away]
+    )
+    promised = [shop.land().guarantee for _ in range(3)]
+    assert promised == [Guarantee.BEST_EFFORT, Guarantee.SETTLED, Guarantee.SETTLED]
+    shop.assert_equal()
+    versions = shop.stand.copy("orders__history", "id", "status", "_sync_deleted", "_is_current")
+    assert not [row for row in versions if row[0] > 100 and row[3]]

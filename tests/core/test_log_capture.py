@@ -10,6 +10,7 @@ import pytest
 
 from incremental_assets.core.captures.capture import Read
 from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.observation import Parts
 from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.captures.log import LOG
 from incremental_assets.core.captures.log.lsn import lsn_of, lsn_text
@@ -242,3 +243,53 @@ def test_the_report_says_how_far_it_was_read_and_not_how_far_it_was_seen() -> No
     state = LOG.landed(plan, Read(2, Shown(0x200)))
     report, _ = LOG.judged(plan, SyncReport.landed(plan, None, RowCounts(), 1, ()), state)
     assert report.guarantee_reason == "every transaction that the source's log has up to 0/200"
+
+
+PARTED = LogObservation(bound=look().bound, log=SEEN, parts=Parts((8,)))
+"""A partition of the number 8; of those that landed, number 9 has left."""
+
+
+def with_parts(spec: TableSpec = SPEC) -> State:
+    state = loaded(spec=spec)
+    assert isinstance(state.position, LogPosition)
+    return replace(state, position=replace(state.position, members=(8, 9)))
+
+
+def next_of(state: State, mode: Mode = Mode.SYNC, seen: LogObservation = PARTED) -> SyncPlan | NothingToDo:
+    return LOG.plan(SPEC, Request("run", mode), state, CommitIds("app", 1, "batch"), seen)
+
+
+def test_what_the_log_has_of_a_partition_that_left_lands_before_all_rows_are_compared() -> None:
+    first = next_of(with_parts())
+    assert isinstance(first, SyncPlan)
+    assert (first.reading.finds_differing, of_log(first).begin) == (False, 0x90)
+    assert (first.reading.promise.guarantee, first.reading.promise.reason) == (
+        Guarantee.BEST_EFFORT,
+        "1 partition left since the last sync, and the log does not tell of their rows, which the next sync compares",
+    )
+    # Nothing more is in the log, and the comparison is owed all the same.
+    state = LOG.landed(first, Read(2, Shown(0x100)))
+    assert state_of(state.to_json()) == state
+    second = next_of(state)
+    assert isinstance(second, SyncPlan)
+    assert (second.reading.finds_differing, second.reading.promise.guarantee) == (True, Guarantee.SETTLED)
+    after = LOG.landed(second, Read(2, Shown(0x100), compared=KeysCompared(CLOCK)))
+    assert str(after.position) == "0/100"
+    assert isinstance(next_of(after), NothingToDo)
+
+
+def test_a_partition_that_leaves_while_a_comparison_is_owed_has_the_log_read_first_again() -> None:
+    first = next_of(with_parts())
+    assert isinstance(first, SyncPlan)
+    state = LOG.landed(first, Read(2, Shown(0x100)))
+    again = next_of(state, seen=replace(PARTED, parts=Parts((7, 8))))
+    assert isinstance(again, SyncPlan)
+    assert (again.reading.finds_differing, of_log(again).untold) == (
+        False,
+        "1 partition left and 1 partition came with rows",
+    )
+    repaired = next_of(state, Mode.REPAIR)
+    assert isinstance(repaired, SyncPlan)
+    after = LOG.landed(repaired, Read(0, Shown(0x100)))
+    # A repair leaves to the log what changed behind the position, so that it settles nothing.
+    assert isinstance(next_of(after), SyncPlan)

@@ -236,7 +236,9 @@ class LoggedSource:
     def _changed(self, plan: SyncPlan) -> Iterator[Read]:
         check_names(plan.spec)
         reading = of_log(plan)
-        self._log.read_on(plan.spec, reading.number, reading.begin or 0)
+        # What was written to a partition before it left comes before the comparison that is owed: also what is not on disk yet.
+        read_on = self._log.read_to_now if reading.untold else self._log.read_on
+        read_on(plan.spec, reading.number, reading.begin or 0)
         found, join = gathered(self._log.shelf, plan), reading.join
         join = None if join is None or found.end >= join.written else join
         if found.changes is None:

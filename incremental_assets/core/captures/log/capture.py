@@ -54,29 +54,33 @@ class LogCapture(DatabaseCapture):
                 f"read everything again with {full_refresh(spec)}"
             )
         begin = None if request.mode is Mode.FULL_REFRESH else at.lsn
-        layout, moved = layout_of(spec), ""
+        layout, moved, owed = layout_of(spec), "", ""
         if begin is not None:
             if found.behind is not None:
                 raise found.behind
             _check_same(spec, at, found, layout)
             _check_shown(spec, state)
-            moved = _moved(spec, state, seen)
-            if found.flushed <= begin and not is_repair and not moved:
+            moved, owed = _moved(spec, state, seen), at.untold
+            if found.flushed <= begin and not is_repair and not moved and not owed:
                 reason = f"the log has nothing behind {lsn_text(begin)}"
                 return NothingToDo(reason, *_promise(begin, of_shown(spec)), None, None, warnings=found.warnings)
         elif state is not None:
             # What landed before is replaced: rows that are gone since would stay.
             request = replace(request, mode=Mode.FULL_REFRESH)
         unseen = ("" if begin is None else _unseen(spec, state, at, found)) or of_shown(spec)
-        compares = is_repair or (bool(moved) and spec.traits.one_row_per_key)
+        compares = is_repair or (bool(owed) and not moved)
         upto, told = found.flushed, found.warnings
         if moved and not is_repair:
-            untold = f"{moved} since the last sync, and the log does not tell of their rows"
-            if compares:
-                # The log itself is not read by this sync.
-                upto, told = at.lsn or 0, (*told, f"{untold}: {_COMPARED}")
-            else:
-                unseen = unseen or untold
+            # First the log: what it has of a partition that has left would come behind a comparison, and stay.
+            owed = " and ".join(filter(None, (owed, moved))) if spec.traits.one_row_per_key else ""
+            later = ", which the next sync compares" if owed else ""
+            unseen = unseen or f"{moved} since the last sync, and the log does not tell of their rows{later}"
+        elif owed and not is_repair:
+            # The log itself is not read by this sync.
+            upto, told = (
+                at.lsn or 0,
+                (*told, f"{owed} before the last sync, and the log does not tell of their rows: {_COMPARED}"),
+            )
         reading = LogReading(
             bound=seen.bound,
             settled=Settled(None, *_promise(upto, unseen)),
@@ -87,6 +91,7 @@ class LogCapture(DatabaseCapture):
             layout=layout,
             columns_written=found.columns_written,
             join=None if begin is None else at.join,
+            untold="" if compares else owed,
             finds_differing=compares,
             finds_gone=compares,
         )
@@ -103,7 +108,7 @@ class LogCapture(DatabaseCapture):
             # A history follows them by the copy: no change of the log has brought them.
             stays = replace(_position(plan.previous), behind=None, lacked=None)
             if plan.request.mode is Mode.SYNC:
-                stays = replace(stays, members=reading.members)
+                stays = replace(stays, members=reading.members, untold="")
             return landed(plan, stays, replace(read, compared=None))
         position = LogPosition(
             lsn=found.end,
@@ -115,6 +120,7 @@ class LogCapture(DatabaseCapture):
             behind=reading.begin,
             lacked=reading.join,
             members=reading.members,
+            untold=reading.untold,
         )
         return landed(plan, position, read)
 

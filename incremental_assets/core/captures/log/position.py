@@ -42,6 +42,8 @@ class LogPosition(DatabasePosition):
     """The position from which the last changes came here; None: all was loaded."""
     lacked: Join | None = None
     """The snapshot that counted for them."""
+    untold: str = ""
+    """What was done to partitions as a whole, as part of a sentence: the log up to here has every change that they had before, and the next sync compares all rows. Empty: nothing."""
 
     def __str__(self) -> str:
         return "nothing" if self.lsn is None else lsn_text(self.lsn)
@@ -71,6 +73,7 @@ class LogPosition(DatabasePosition):
                 "behind": _text(self.behind),
                 "lacked": _document(self.lacked),
                 "members": None if self.members is None else list(self.members),
+                "untold": self.untold,
             }
         }
 
@@ -89,6 +92,7 @@ class LogPosition(DatabasePosition):
             behind=_lsn(own.get("behind")),
             lacked=_join(own.get("lacked")),
             members=None if own.get("members") is None else tuple(own["members"]),
+            untold=own.get("untold", ""),
         )
 
 

@@ -22,6 +22,8 @@ class LogReading(DatabaseReading):
     layout: str
     columns_written: str
     join: Join | None = None
+    untold: str = ""
+    """As the position behind it has it."""
 
     @property
     def is_whole(self) -> bool:
