@@ -58,6 +58,7 @@ def entry(report: SyncReport) -> dict[str, Any]:
         "new_watermark": text(report.new_watermark),
         "rows": asdict(report.rows),
         "target_version": report.target_version,
+        "by_spark": report.by_spark or None,
         "history": report.history and asdict(report.history),
         "schema_changes": [change.to_json() for change in report.schema_changes],
         "seconds": round(report.seconds, 3),

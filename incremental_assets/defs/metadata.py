@@ -171,6 +171,7 @@ def of_report(report: SyncReport, spec: TableSpec, left: Left = _UNKNOWN) -> Met
         "rows_late": report.rows.late,
         "rows_quarantined": report.rows.quarantined,
         "delta_version": report.target_version,
+        "by_spark": report.by_spark or None,
         "sequence": report.seq,
         "mode": str(report.mode),
         "strategy": str(report.strategy),

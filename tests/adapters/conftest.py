@@ -16,6 +16,7 @@ from tests.adapters.batches import Desk
 from tests.adapters.source import READER, Source
 from tests.adapters.twenty_orders import ORDERS, Open
 from tests.conformance.stand import Stand
+from tests.left_to_spark import left_to_spark
 from tests.shop import PASSWORD, Shop
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ def source(
 def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Commits of our own wherever they may be, or all of them by Spark's writer."""
     if request.param == "spark":
-        monkeypatch.setattr(by_tasks, "written", lambda *_: None)
-        for step in ("kept", "settled"):
-            monkeypatch.setattr(holding, step, lambda *_: False)
+        monkeypatch.setattr(by_tasks, "write", left_to_spark)
+        for step in ("keep", "settle"):
+            monkeypatch.setattr(holding, step, left_to_spark)
     return str(request.param)
 
 

@@ -14,9 +14,9 @@ from deltalake import DeltaTable, QueryBuilder
 from incremental_assets.adapters.delta import compaction as upkeep
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.log.commit_file import ENGINE
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import Committed, open_log
 from incremental_assets.adapters.delta.tasks import eligible
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import CommitMissing, Overtaken
 from incremental_assets.core.model import compaction as maintenance

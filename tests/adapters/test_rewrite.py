@@ -16,6 +16,7 @@ from incremental_assets.adapters.delta.tasks import write as by_tasks
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import ORDERS, Desk, Row, table
+from tests.left_to_spark import left_to_spark
 
 if TYPE_CHECKING:
     pass
@@ -134,7 +135,7 @@ def test_a_hand_that_reaches_in_while_the_table_is_written_anew_is_told(
 ) -> None:
     desk.land(ORDERS, FIRST)
     # A commit of our own is not made at all then: `tasks/test_landing.py`.
-    monkeypatch.setattr(by_tasks, "written", lambda *_: None)
+    monkeypatch.setattr(by_tasks, "write", left_to_spark)
     write = commit.write
 
     def overtaken(*asked: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.delta.staging.arrow_staging import can_stage
+from incremental_assets.adapters.delta.staging.arrow_staging import refused_to_stage
 from incremental_assets.adapters.delta.staging.stage import ParquetStage
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.errors import LeaseLost, StageBroken
@@ -150,4 +150,4 @@ def test_a_batch_whose_files_have_vanished_does_not_land_as_nothing(desk: Desk, 
 def test_marks_whose_text_spark_alone_gives_are_its_to_compare(kind: str, value: str | None, *, by_tasks: bool) -> None:
     spec = table(f"id bigint, gone {kind}, at bigint")
     marked = Deletes(DeleteMode.SOFT, Then.REMOVE, column="gone", value=value)
-    assert can_stage(replace(spec, deletes=marked)) is by_tasks
+    assert (refused_to_stage(replace(spec, deletes=marked)) == "") is by_tasks

@@ -17,7 +17,7 @@ from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, monday, order, or
 
 ENTRY = {
     "source", "table", "strategy", "mode", "status", "guarantee", "guarantee_reason", "window", "previous_watermark", "new_watermark",
-    "rows", "target_version", "seconds", "error",
+    "rows", "target_version", "by_spark", "seconds", "error",
 }  # fmt: skip
 
 ROWS = {"read", "inserted", "updated", "deleted", "unchanged", "late", "quarantined"}

@@ -7,6 +7,11 @@ a command of the product's own would play the default, so that scenarios of comm
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from incremental_assets.adapters.delta.plane import Made, Result
 
 VARIABLE = "TEST_PLANE"
 COMMANDS_ALONE = "a command of the product's own has no other plane"
@@ -21,16 +26,14 @@ _WHY = "the scenarios are played by Spark's own writers"
 def play_by_spark() -> None:
     """From now on, until the end of this process."""
     # Here, as whoever only asks needs no Spark.
-    from incremental_assets.adapters.delta import loading
-    from incremental_assets.adapters.delta.history import by_tasks as history
-    from incremental_assets.adapters.delta.staging import stage
-    from incremental_assets.adapters.delta.tasks import eligible
+    from incremental_assets.adapters.delta import plane
 
-    for name in ("refused_by_table", "refused_by_batch", "refused_to_read"):
-        setattr(eligible, name, lambda *_: _WHY)
-    history.refused_by_table = lambda *_: _WHY
-    for module in (stage, loading):
-        module.can_stage = lambda _: False
+    def commit(path: str, _what: str, _by_tasks: Callable[[], Result], by_spark: Callable[[], Result]) -> Made[Result]:
+        plane.leave_to_spark(path, _WHY)
+        return plane.Made(by_spark(), _WHY)
+
+    plane.commit = commit
+    plane.read = lambda _what, _by_tasks, by_spark: plane.Made(by_spark(), _WHY)
 
 
 def is_by_spark() -> bool:

@@ -13,6 +13,7 @@ from incremental_assets.core.planning.report import Status
 from tests.conformance.mart import Marts, assert_healed
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
+from tests.left_to_spark import left_to_spark
 
 TABLE = "visits"
 
@@ -58,7 +59,7 @@ def left_to_the_engine(desk: Stand, monkeypatch: pytest.MonkeyPatch) -> Callable
     write = commit.write
     with monkeypatch.context() as only:
         only.setattr(commit, "write", die)
-        only.setattr(by_tasks, "written", lambda *_: None)
+        only.setattr(by_tasks, "write", left_to_spark)
         with pytest.raises(Died):
             desk.sync(TABLE)
 

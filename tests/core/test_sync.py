@@ -16,6 +16,7 @@ from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.syncing.sync_many import attempt
 from tests.core.stories import APPEND, UPSERT, assert_equal, opened
 from tests.fakes import SimulatedDatabase, World, ordered
+from tests.fakes.lake import FakeLake
 from tests.scenario import COUNTRIES, ORDERS, countries, monday, order, shop, stamped, tuesday, wednesday
 
 
@@ -44,6 +45,15 @@ def test_three_awkward_days_of_an_upsert() -> None:
     assert [row["status"] for row in world.rows(ORDERS) if row["customer"] == "barbara"] == ["cancelled"]
     assert_equal(world)
     assert world.sync(UPSERT).status is Status.IDLE
+
+
+def test_a_report_says_why_spark_did_what_tasks_could_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, why = World(shop()), "the table has delta.enableChangeDataFeed"
+    monday(world.database)
+    apply = FakeLake.apply
+    monkeypatch.setattr(FakeLake, "apply", lambda *batch: replace(apply(*batch), by_spark=why))
+    assert world.sync(UPSERT).by_spark == why
+    assert world.sync(UPSERT).by_spark == "", "nothing was committed"
 
 
 def test_an_append_keeps_every_version_that_a_sync_saw_and_each_once() -> None:

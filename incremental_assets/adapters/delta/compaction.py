@@ -6,35 +6,31 @@ on the same engine: the metadata of one table can never reach a concurrent commi
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.tasks.compaction import gathering
 from incremental_assets.adapters.delta.tasks.compaction.gathering import Compacting
 from incremental_assets.adapters.spark.expressions import quoted
 from incremental_assets.adapters.spark.session import second_session
 from incremental_assets.adapters.spark.tasks import Tasks
-from incremental_assets.core.concurrency.cohort import go_apart
 from incremental_assets.core.model.compaction import SMALL, TARGET, How
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _STATEMENTS = {How.GATHER: "OPTIMIZE {}", How.PURGE: "REORG TABLE {} APPLY (PURGE)"}
-_log = logging.getLogger(__name__)
 
 
 def compact(session: SparkSession, tasks: Tasks, work: Compacting) -> int:
     """The version of the commit, confirmed from the log. Raises CommitMissing where nothing was found to do, or where another writer has changed the files."""
-    try:
-        gathering.compact(tasks, work)
-    except NotByTasks as why:
-        leave_to_spark(work.path, why)
-        _log.debug("%s: it is compacted by Spark: %s", work.table, why)
-        go_apart()
-        _by_spark(session, work)
+    plane.commit(
+        work.path,
+        f"{work.table}: its files are put together",
+        lambda: gathering.compact(tasks, work),
+        lambda: _by_spark(session, work),
+    )
     log = open_log(work.path)
     for commit in log.commits(work.note.seen) if log else ():
         if commit.note is not None and commit.note.batch_id == work.note.batch_id:

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
@@ -20,6 +19,7 @@ from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
 from incremental_assets.adapters.delta.tasks.files.unit import Stored
 from incremental_assets.adapters.delta.tasks.matching.replacing import reaches
 from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import HELD, RESOLVED_AT, SEQ
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.cures import full_refresh

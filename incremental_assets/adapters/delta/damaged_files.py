@@ -7,10 +7,11 @@ from typing import Any
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.delta.log.vector_file import file_of
 from incremental_assets.adapters.lake_store.opened import store_of
 from incremental_assets.adapters.lake_store.store import LakeStore
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import IncrementalAssetsError, TargetChanged
 from incremental_assets.core.model.cures import full_refresh_of
 from incremental_assets.core.model.paths import quarantine_path, table_path

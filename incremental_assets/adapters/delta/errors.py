@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 from incremental_assets.adapters.databases.registry import java_packages
 from incremental_assets.adapters.delta.damaged_files import damaged_file
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost, TargetChanged
 from incremental_assets.core.model.cures import full_refresh_of
 from incremental_assets.core.model.paths import table_path

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.tasks.eligible import refused_by_table
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.model.table import TableSpec
 
 if TYPE_CHECKING:
@@ -21,17 +21,16 @@ _INFO = {
     "operationMetrics": {"numFiles": "0", "numOutputRows": "0", "numOutputBytes": "0"},
     "isBlindAppend": True,
 }
-_log = logging.getLogger(__name__)
 
 
 def fence(session: SparkSession, spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
     """After a version of the table. Raises CommitMissing where a later sequence has landed, Overtaken where another writer was first."""
-    try:
-        _directly(spec, path, version, note)
-    except NotByTasks as why:
-        leave_to_spark(path, why)
-        _log.debug("%s: this fence is Spark's: %s", spec.id, why)
-        _by_spark(session, path, note)
+    plane.commit(
+        path,
+        f"{spec.id}: later runs are kept out",
+        lambda: _directly(spec, path, version, note),
+        lambda: _by_spark(session, path, note),
+    )
 
 
 def _directly(spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:

@@ -193,7 +193,9 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         if overtakes:
             self._settle(plan, batch)
         counts = row_counts(done, written.note, late=written.late(), deleted=written.deleted)
-        return Commit(after.table_id, done.version, counts, state, written.warnings)
+        return Commit(
+            after.table_id, done.version, counts, state, written.warnings, by_spark=written.by_spark or batch.by_spark
+        )
 
     def _overtakes(self, plan: SyncPlan, batch: Batch) -> bool:
         """Whether something waits in quarantine of which the batch may bring a later version, or the end; one of new columns brings neither. Raises TargetChanged."""

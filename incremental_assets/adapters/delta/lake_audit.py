@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.databases.measure import readable_parts
 from incremental_assets.adapters.databases.spark_source import one_reader
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.cursor import CursorValue
@@ -46,24 +45,22 @@ class LakeAudit(LakePart):
                 return checksums.measure(checksums.Held(session, path, log, spec), windows)
 
         def by_tasks() -> tuple[Measure, ...]:
-            with explained(spec.id, self._lake), suppress(NotByTasks):
-                return measuring.measured(self._tasks, units, windows, by)
-            return by_spark()
+            with explained(spec.id, self._lake):
+                return measuring.measured(self._tasks, units or [], windows, by)
 
-        with explained(spec.id, self._lake), suppress(NotByTasks):
-            units = measuring.units_of(path, log, spec, windows, by)
-            return Counting(by, by_tasks)
-        return Counting(RowHash.TEXT, by_spark)
+        with explained(spec.id, self._lake):
+            units = plane.known(lambda: measuring.units_of(path, log, spec, windows, by))
+        if units is None:
+            return Counting(RowHash.TEXT, by_spark)
+        return Counting(by, lambda: plane.read(f"{spec.id}: its rows are counted", by_tasks, by_spark).result)
 
     def lowest(self, spec: TableSpec) -> CursorValue | None:
         """The lowest cursor of the target's rows as its log tells it, without Spark; None where it does not tell, or only Spark can reach it."""
         path = table_path(self._lake, spec.id)
         from incremental_assets.adapters.delta.tasks.audit.lowest import lowest
 
-        with suppress(NotByTasks):
-            seen = log_cache.latest(path)
-            return None if seen is None else lowest(spec, seen.state)
-        return None
+        seen = plane.known(lambda: log_cache.latest(path))
+        return None if seen is None else plane.known(lambda: lowest(spec, seen.state))
 
     def compare(self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> Comparison:
         """Row by row, both sides, for windows whose measures differ, or of them the rows alone whose keys lie at some places."""
@@ -102,9 +99,8 @@ class LakeAudit(LakePart):
         from incremental_assets.adapters.delta.tasks.audit.repeating import may_repeat
 
         with explained(spec.id, self._lake):
-            with suppress(NotByTasks):
-                if not may_repeat(self._tasks, path, log, spec):
-                    return Duplicates(0, 0)
+            if plane.known(lambda: may_repeat(self._tasks, path, log, spec)) is False:
+                return Duplicates(0, 0)
             return checksums.duplicates(session, path, spec)
 
     def keys(self, spec: TableSpec) -> CopyKeys | None:

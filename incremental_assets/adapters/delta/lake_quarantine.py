@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from incremental_assets.adapters.databases.measure import placed_by_value, text_hash
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.beside import is_quarantine_whole
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.idle_look import last_commit
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.quarantine.held import held_rows, holds_these
 from incremental_assets.adapters.delta.quarantine.unfit import unfit_keys, unfit_rows
@@ -22,8 +21,6 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.paths import quarantine_path, staging_path, table_path
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.table import TableSpec
-
-_log = logging.getLogger(__name__)
 
 
 class LakeQuarantine(LakePart):
@@ -54,11 +51,11 @@ class LakeQuarantine(LakePart):
         from incremental_assets.adapters.delta.quarantine import waiting
 
         with explained(spec.id, self._lake):
-            try:
-                return waiting.cursors(self._tasks, self._lake, spec)
-            except NotByTasks as why:
-                _log.debug("%s: the cursors of what is held are Spark's to read: %s", spec.id, why)
-            return held_frames.cursors(session, quarantine_path(self._lake, spec.id), spec)
+            return plane.read(
+                f"{spec.id}: the cursors of what is held are read",
+                lambda: waiting.cursors(self._tasks, self._lake, spec),
+                lambda: held_frames.cursors(session, quarantine_path(self._lake, spec.id), spec),
+            ).result
 
     def waiting_keys(self, spec: TableSpec) -> frozenset[str]:
         """The canonical texts of their keys, and of those of rows that cannot land."""
@@ -98,11 +95,11 @@ class LakeQuarantine(LakePart):
         from incremental_assets.adapters.delta import held_frames
         from incremental_assets.adapters.delta.quarantine import waiting
 
-        try:
-            return waiting.keys(self._tasks, self._lake, spec)
-        except NotByTasks as why:
-            _log.debug("%s: the keys of what is held are Spark's to read: %s", spec.id, why)
-        return held_frames.keys(session, quarantine_path(self._lake, spec.id), spec)
+        return plane.read(
+            f"{spec.id}: the keys of what is held are read",
+            lambda: waiting.keys(self._tasks, self._lake, spec),
+            lambda: held_frames.keys(session, quarantine_path(self._lake, spec.id), spec),
+        ).result
 
     def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
         """Resolve what a batch has overtaken whose run died between its commit and this; of one that is not staged any more, that was done."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
-from incremental_assets.adapters.delta import dedup
+from incremental_assets.adapters.delta import dedup, plane
 from incremental_assets.adapters.delta.beside import beside
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
@@ -75,16 +75,24 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
 
 
 def _written(landing: Landing, tasks: Tasks) -> Written:
-    """Writes by tasks where they can, else by the writer that the batch and the table ask for."""
     plan, batch, found = landing.plan, landing.delivery.batch, landing.found
-    session, staged, landed = landing.session, landing.staged, found.landed
+    landed = found.landed
     may_leave, may_mark = takes_away(plan, batch, landed=landed), marks(plan, batch, landed=landed)
     keyed = (may_leave or may_mark) and plan.spec.traits.one_row_per_key
-    done = by_tasks.written(landing, Way.MERGE if keyed else way(plan, batch, found), tasks)
-    if done is not None:
-        return done
+    made = plane.commit(
+        landing.path,
+        f"{plan.spec.id}: its batch is written",
+        lambda: by_tasks.write(landing, Way.MERGE if keyed else way(plan, batch, found), tasks),
+        lambda: _by_spark(landing, may_leave=may_leave, may_mark=may_mark),
+    )
+    return replace(made.result, by_spark=made.by_spark)
+
+
+def _by_spark(landing: Landing, *, may_leave: bool, may_mark: bool) -> Written:
+    plan, batch, session, staged = landing.plan, landing.delivery.batch, landing.session, landing.staged
     marked = dedup.marked(session, plan, staged, landing.present).count() if may_mark else 0
     gone, unfit = _leaving(session, landing.delivery, staged, landing.path) if may_leave else (0, 0)
+    found = landing.found
     found = replace(found, marked=marked, leaving=gone, unfit=unfit, movable=None if marked else found.movable)
     return _WRITERS[way(plan, batch, found)](replace(landing, found=found))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.tasks.compaction.gathering import refused_by
 from incremental_assets.core.model.compaction import Layout
@@ -19,6 +18,4 @@ def layout(path: str) -> Layout:
 
 
 def _is_for_tasks(path: str, version: int) -> bool:
-    with suppress(NotByTasks):
-        return not refused_by(log_cache.at(path, version))
-    return False
+    return plane.known(lambda: refused_by(log_cache.at(path, version))) == ""

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log import column_mapping, log_cache
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.plane import leave_to_spark
 from incremental_assets.adapters.delta.tasks.eligible import refused_by_table
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import SchemaChanged
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.table import TableSpec

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.beside import recorded
 from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import confirmed
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.tasks.restore import VersionGone, restore
@@ -87,11 +87,12 @@ def roll_back_quarantine(session: Session, lake: str, spec: TableSpec, commit_id
 
 def take_back(session: Session, spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
     """Commits the rows and columns of a version again; where we may not commit ourselves, Spark writes all of the rows. Raises VersionGone, CommitMissing, Overtaken."""
-    try:
-        restore(spec, path, version, note)
-    except NotByTasks as why:
-        leave_to_spark(path, why)
-        _written_again(session(), path, version, note)
+    plane.commit(
+        path,
+        f"{spec.id}: the rows of version {version} are written again",
+        lambda: restore(spec, path, version, note),
+        lambda: _written_again(session(), path, version, note),
+    )
 
 
 def _written_again(session: SparkSession, path: str, version: int, note: CommitMetadata) -> None:

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import added_columns, column_mapping, new_table, vectors
 from incremental_assets.adapters.delta.log.added_columns import AddedColumn
 from incremental_assets.adapters.delta.log.column_mapping import STATISTICS
 from incremental_assets.adapters.delta.log.new_table import NewTable
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark, spark_commits
 from incremental_assets.adapters.delta.log.transaction_log import APP_ID, TableLog, open_log
 from incremental_assets.adapters.delta.storage import names_in, remove_folder
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
 from incremental_assets.adapters.spark.session import settings_of
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.readers import needs_mapping
 from incremental_assets.core.model.schema_drift import Difference, Retyped, sql_type
 from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OWN_COLUMNS = ((RUN_ID, "string"), (SEQ, "bigint"), (AT, "timestamp"))
 """What a sync adds to every row of a target: who wrote it, in which sequence, when."""
-
-_log = logging.getLogger(__name__)
 
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 _WIDENING = "delta.enableTypeWidening"
@@ -71,7 +70,7 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
 
 def vectors_wanted(path: str, spec: TableSpec, log: TableLog) -> Mapping[str, str]:
     """What a copy that is there lacks to have rows marked as gone in its files, where Spark may set it: whoever has set the property, either way, is not overruled."""
-    lacks = spec.uses_vectors and vectors.ENABLED not in log.properties and spark_commits(path)
+    lacks = spec.uses_vectors and vectors.ENABLED not in log.properties and plane.spark_commits(path)
     return vectors.ON if lacks else _NOTHING
 
 
@@ -83,16 +82,20 @@ def _marking(session: SparkSession, path: str) -> TableLog | None:
 
 def add_columns(session: SparkSession, path: str, columns: Sequence[tuple[str, str]]) -> None:
     """Give a table columns, by name and SQL type: a commit without rows. Raises LakeRefused where Spark alone could make it and may not."""
-    from incremental_assets.adapters.spark.expressions import quoted
 
-    if spark_commits(path):
+    def by_tasks() -> None:
+        added_columns.add(path, [AddedColumn(name, kind) for name, kind in columns])
+
+    def by_spark() -> None:
+        from incremental_assets.adapters.spark.expressions import quoted
+
         listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
         session.sql(f"ALTER TABLE delta.{quoted(path)} ADD COLUMNS ({listed})")
-        return
-    try:
-        added_columns.add(path, [AddedColumn(name, kind) for name, kind in columns])
-    except NotByTasks as why:
-        leave_to_spark(path, why)
+
+    if plane.spark_commits(path):
+        by_spark()
+    else:
+        plane.commit(path, f"{path}: it gets {counted(len(columns), 'column')}", by_tasks, by_spark)
 
 
 def _clear(session: SparkSession, path: str) -> None:
@@ -115,12 +118,12 @@ def create(
     mapped = {column_mapping.MODE: "name"} if is_awkward(columns) else {}
     own = (Column(name, "", kind, Fidelity.EXACT) for name, kind in OWN_COLUMNS)
     table = NewTable((*columns, *own), {**properties, **mapped}, comment)
-    try:
-        _create(session, path, table)
-    except NotByTasks as why:
-        leave_to_spark(path, why)
-        _log.debug("%s: this table is made by Spark: %s", path, why)
-        create_by_spark(session, path, table)
+    plane.commit(
+        path,
+        f"{path}: the table is made",
+        lambda: _create(session, path, table),
+        lambda: create_by_spark(session, path, table),
+    )
 
 
 def _create(session: SparkSession, path: str, table: NewTable) -> None:
@@ -163,7 +166,7 @@ def prepare(
     needed = dict(more) | ({column_mapping.MODE: "name"} if is_awkward(columns) else {})
     lacking = {name: value for name, value in needed.items() if log.properties.get(name) != value}
     if lacking:
-        leave_to_spark(path, f"it sets {' and '.join(sorted(lacking))}")
+        plane.leave_to_spark(path, f"it sets {' and '.join(sorted(lacking))}")
         listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in lacking.items())
         session.sql(f"ALTER TABLE delta.{quoted(path)} SET TBLPROPERTIES ({listed})")
 
@@ -173,7 +176,7 @@ def widen(session: SparkSession, path: str, columns: Iterable[Retyped]) -> None:
     from incremental_assets.adapters.spark.expressions import quoted
 
     columns = tuple(columns)
-    leave_to_spark(path, f"it widens {' and '.join(each.name for each in columns)}")
+    plane.leave_to_spark(path, f"it widens {' and '.join(each.name for each in columns)}")
     needed = [f"'{_WIDENING}' = 'true'"]
     if any(sql_type(each.now) == "timestamp_ntz" for each in columns):
         # A table that is made with such a column has the feature; one that gets it later is asked for it.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.lake_store.opened import Reached, reach, reached
 from incremental_assets.adapters.spark.error_text import words
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.session import is_remote
 from incremental_assets.core.concurrency.cohort import Rank, go_apart
 from incremental_assets.core.concurrency.combining import Combining, Round
@@ -58,7 +59,7 @@ class TaskFailed(Exception):
     """A task ended in an error that cannot be carried to the driver as it is; its words are."""
 
 
-class TasksUnavailable(Exception):
+class TasksUnavailable(NotByTasks):
     """Spark's Python workers cannot do this: they lack this package, or one of them ended in the middle of it. Spark itself can do it all the same."""
 
 

@@ -70,6 +70,8 @@ class SyncReport:
     target_version: int | None = None
     history: HistoryRows | None = None
     """What it did to the history beside the copy; None where there is none, or nothing to follow."""
+    by_spark: str = ""
+    """Why Spark's own reader or writer did the work, which takes longer; empty where tasks did."""
     schema_changes: tuple[SchemaChange, ...] = ()
     """What it changed of the copy's columns."""
     unfilled: tuple[str, ...] = ()

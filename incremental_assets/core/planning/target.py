@@ -76,3 +76,5 @@ class Commit:
     warnings: tuple[str, ...] = ()
     rolled_back_to: int | None = None
     """The sequence whose rows are there again, for a rollback."""
+    by_spark: str = ""
+    """Why Spark's own writer made it, or read its rows; empty where tasks did."""

@@ -72,7 +72,13 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     history = follow_commit(plan, ports.historian, phases) if commit else None
     report = SyncReport.landed(plan, state.position.watermark, rows, version, warnings)
     report, state = capture_of(spec).judged(plan, report, state)
-    report = replace(phases.timed(report), history=history, schema_changes=state.changed, unfilled=state.lacking)
+    report = replace(
+        phases.timed(report),
+        history=history,
+        schema_changes=state.changed,
+        unfilled=state.lacking,
+        by_spark=commit.by_spark if commit else "",
+    )
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, commit_ids.batch_id)
     landed = replace(intent, kind=EventKind.LANDED, state=state, report=report)

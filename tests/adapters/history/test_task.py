@@ -14,8 +14,8 @@ from incremental_assets.adapters.delta.history.by_tasks import moved
 from incremental_assets.adapters.delta.history.task import apply
 from incremental_assets.adapters.delta.history.unit import Batch, Followed, HistoryUnit, OwnColumns
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.tasks.files.unit import Marks, Replacing, Stored
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from tests.adapters.tasks.tables import GONE, OWN, Table
 from tests.fakes.history import Seen, Version, followed, overlaps
 

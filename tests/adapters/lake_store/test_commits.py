@@ -15,9 +15,9 @@ from incremental_assets.adapters.delta.fence import fence
 from incremental_assets.adapters.delta.log import added_columns, log_cache
 from incremental_assets.adapters.delta.log.added_columns import AddedColumn
 from incremental_assets.adapters.delta.log.delta_rs import opened as by_delta_rs
-from incremental_assets.adapters.delta.log.not_by_tasks import leave_to_spark
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.ownership import Ownership
+from incremental_assets.adapters.delta.plane import leave_to_spark
 from incremental_assets.adapters.delta.target_table import add_columns, prepare, widen
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing
 from incremental_assets.adapters.lake_store import opened

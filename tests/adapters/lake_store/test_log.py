@@ -16,13 +16,14 @@ from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 from incremental_assets.adapters.delta.log.idle_look import last_commit
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.new_table import NewTable, create
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.renaming import Named, rename
 from incremental_assets.adapters.delta.storage import names_in, remove_folder
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
 from incremental_assets.adapters.delta.tasks.restore import VersionGone, restore
 from incremental_assets.adapters.lake_store import opened
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import LakeRefused, Overtaken, StoreUnreachable, TargetChanged
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.table import Column, Fidelity

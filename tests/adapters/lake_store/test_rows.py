@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.quarantine.held import held_rows
 from incremental_assets.adapters.delta.quarantine.unfit import unfit_keys, unfit_rows
 from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing
 from incremental_assets.adapters.lake_store import opened
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.model.quarantine import NONE_UNFIT, NOTHING_HELD
 from tests.adapters.lake_store.bucket import Relay, new_bucket, options
 from tests.adapters.quarantine.offline import ORDERS, Counter

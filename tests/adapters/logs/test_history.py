@@ -14,6 +14,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode
 from tests.adapters.logs.shelved import LoggedShop, Open
 from tests.adapters.logs.test_capture import LONG
+from tests.left_to_spark import left_to_spark
 
 SCD2 = "history: scd2"
 APPEND = "history: append"
@@ -389,6 +390,6 @@ STORIES = {
 @pytest.mark.acceptance
 @pytest.mark.parametrize("name", STORIES)
 def test_spark_makes_the_same_versions(open_shop: Open, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_tasks, "followed", lambda *_: None)
+    monkeypatch.setattr(by_tasks, "follow", left_to_spark)
     table, story = STORIES[name]
     story(open_shop(table, more=SCD2))

@@ -16,7 +16,6 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import NULL, spark_row_text
 from incremental_assets.adapters.delta.lake import DeltaLake
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.quarantine import by_tasks, kept_rows, waiting
 from incremental_assets.adapters.delta.quarantine.texts import as_texts, contents
@@ -24,6 +23,7 @@ from incremental_assets.adapters.delta.quarantine.waiting import canonical
 from incremental_assets.adapters.delta.staging.staging import as_text
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.quarantine import keep_task, rejected
 from incremental_assets.adapters.delta.quarantine.texts import as_texts, contents, refused, texts_of
 from incremental_assets.adapters.delta.tasks.files import stored_rows
 from incremental_assets.adapters.delta.tasks.files.unit import Stored
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN, REJECT_REASON, RESOLVED_AT
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.table import Strategy

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.quarantine import held_task, waiting
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor
 from tests.adapters.batches import columns

@@ -13,11 +13,11 @@ from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 from incremental_assets.adapters.delta.log.log_state import commit_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.tasks.compaction import gather_task
 from incremental_assets.adapters.delta.tasks.files import data_file, deletion_vector
 from incremental_assets.adapters.delta.tasks.files.marked_file import removed
 from incremental_assets.adapters.delta.tasks.files.unit import Adding, Replacing
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import CommitMissing, Overtaken
 from incremental_assets.core.model.compaction import How
 from tests.adapters.dying import die_at, killed

@@ -186,18 +186,22 @@ def test_what_spark_has_done_to_a_table_is_gone_on_from(desk: Desk) -> None:
 
 @pytest.mark.acceptance
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "why"),
     [
-        "ALTER TABLE {t} SET TBLPROPERTIES (delta.enableChangeDataFeed = 'true')",
-        "ALTER TABLE {t} ADD CONSTRAINT c CHECK (id > 0)",
-        "ALTER TABLE {t} SET TBLPROPERTIES (delta.enableInCommitTimestamps = 'true')",
-        "ALTER TABLE {t} CLUSTER BY (at)",
+        ("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableChangeDataFeed = 'true')", "enableChangeDataFeed"),
+        ("ALTER TABLE {t} ADD CONSTRAINT c CHECK (id > 0)", "delta.constraints.c"),
+        ("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableInCommitTimestamps = 'true')", "inCommitTimestamp"),
+        ("ALTER TABLE {t} CLUSTER BY (at)", "clustering"),
     ],
 )
-def test_what_we_do_not_know_of_a_table_is_sparks_to_write(desk: Desk, statement: str) -> None:
+def test_what_we_do_not_know_of_a_table_is_sparks_to_write_and_the_reason_is_told(
+    desk: Desk, statement: str, why: str
+) -> None:
     desk.land(ORDERS, FIRST)
     desk.sql(statement, ORDERS)
-    assert desk.land(ORDERS, [(1, "b", 30)]).rows.updated == 1
+    done = desk.land(ORDERS, [(1, "b", 30)])
+    assert done.rows.updated == 1
+    assert why in done.by_spark
     assert commits(desk, ORDERS)[-1] == "Spark: WRITE"
 
 

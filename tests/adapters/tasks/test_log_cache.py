@@ -10,8 +10,8 @@ from deltalake import DeltaTable
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import commit_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from tests.adapters.tasks.tables import Table
 
 BY_ID = Replacing((0,), compares=True)

@@ -20,10 +20,10 @@ from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
 from incremental_assets.adapters.delta.log.commit_text import ACTIONS
 from incremental_assets.adapters.delta.log.idle_look import last_commit
 from incremental_assets.adapters.delta.log.log_state import file_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.vector_file import file_of
 from incremental_assets.adapters.delta.tasks.files import deletion_vector
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import TargetChanged
 from tests.adapters.tasks.tables import Table
 

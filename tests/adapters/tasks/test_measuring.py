@@ -16,13 +16,13 @@ import pytest
 
 from incremental_assets.adapters.databases import byte_hash
 from incremental_assets.adapters.delta.audit import checksums
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.tasks.audit.measure_task import Ends, MeasureUnit, apply
 from incremental_assets.adapters.delta.tasks.audit.measuring import measured, units_of
 from incremental_assets.adapters.delta.tasks.files import data_file
 from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing, Stored
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import RowHash

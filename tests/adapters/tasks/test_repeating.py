@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.tasks.audit import repeating
 from incremental_assets.adapters.delta.tasks.audit.repeat_task import RepeatUnit, apply
 from incremental_assets.adapters.delta.tasks.files import data_file
 from incremental_assets.adapters.delta.tasks.files.unit import Adding, Replacing
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.model.table import TableSpec
 from tests.adapters.batches import table
 from tests.adapters.tasks.tables import Row, Table

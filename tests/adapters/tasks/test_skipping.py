@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.tasks.files import data_file, stored_rows
 from incremental_assets.adapters.delta.tasks.files.skipping import (
     Among,
@@ -26,6 +25,7 @@ from incremental_assets.adapters.delta.tasks.files.stored_rows import RowGroup, 
 from incremental_assets.adapters.delta.tasks.files.unit import Adding, Replacing
 from incremental_assets.adapters.delta.tasks.matching import replacing
 from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from tests.adapters.tasks.tables import Table
 
 NUMBERS = Reach("c", "bigint", 10, 20)

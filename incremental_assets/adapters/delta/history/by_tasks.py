@@ -5,7 +5,6 @@ One task follows a batch; several share the files of a copy with whose rows a hi
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from incremental_assets.adapters.delta.history.unit import Batch, Changes, Follo
 from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.tasks.eligible import refused_by_table, refused_to_mark, refused_to_read
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
@@ -26,8 +24,9 @@ from incremental_assets.adapters.delta.tasks.files.unit import Stored
 from incremental_assets.adapters.delta.tasks.matching.sharing import spread
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
 from incremental_assets.adapters.spark.arrow_types import FLOATING, unknown_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import DELETED_AT, SEQ
-from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.change_columns import tells_places
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, History, HistoryRows, Step
@@ -38,20 +37,10 @@ _TASK = "incremental_assets.adapters.delta.history.task"
 _LOG_TASK = "incremental_assets.adapters.delta.history.log_task"
 _BEGIN_TASK = "incremental_assets.adapters.delta.history.begin_task"
 _UTC = ("UTC", "Etc/UTC")
-_log = logging.getLogger(__name__)
 
 
-def followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows | None:
-    """What was committed; None where this step is Spark's. Raises CommitMissing, Overtaken where another run was first."""
-    try:
-        return _followed(tasks, tables, before, step, note)
-    except NotByTasks as why:
-        leave_to_spark(tables.path, why)
-        _log.debug("%s: its history is followed by Spark: %s", tables.spec.id, why)
-        return None
-
-
-def _followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:
+def follow(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:
+    """What was committed. Raises NotByTasks, CommitMissing, Overtaken where another run was first."""
     _refused(_refused_by(tables, step))
     copy, history = log_cache.at(tables.copy_path, step.version), log_cache.at(tables.path, before.version)
     _refused(refused_by_table(history) or refused_to_mark(history))
@@ -60,11 +49,8 @@ def _followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: 
         _refused("the whole copy is compared" if history.files else refused_to_read(copy))
     else:
         _refused(_refused_by_match(tables) or refused_by_table(copy))
-    try:
-        unit = _unit(tables, step, note.run_id, copy, history)
-        done = _begun(tasks, unit) if begins else tasks.run(_LOG_TASK if unit.batch.changes else _TASK, unit)
-    except TasksUnavailable as why:
-        raise NotByTasks(str(why)) from why
+    unit = _unit(tables, step, note.run_id, copy, history)
+    done = _begun(tasks, unit) if begins else tasks.run(_LOG_TASK if unit.batch.changes else _TASK, unit)
     ends = tables.spec.history is History.SCD2 and not begins
     info = {
         "operation": "WRITE",

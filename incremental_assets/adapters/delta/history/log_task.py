@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 from incremental_assets.adapters.delta.history.newest import SEEN, ended, newest, written
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.history.version_rows import filled, is_same, names_of
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
+from incremental_assets.adapters.delta.log.readable import readable
 from incremental_assets.adapters.delta.tasks.files.staged_rows import Flags
 from incremental_assets.adapters.delta.tasks.query import asked, numbered
 from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import IS_GONE, SINCE
 
 Places = np.ndarray[Any, np.dtype[np.int64]]

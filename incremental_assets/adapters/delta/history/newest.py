@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.history.version_rows import columns_of, filled, names_of, nothing, schema
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.tasks.files import data_file
 from incremental_assets.adapters.delta.tasks.files.marked_file import marked
 from incremental_assets.adapters.delta.tasks.files.row_numbers import vector_of
@@ -20,6 +19,7 @@ from incremental_assets.adapters.delta.tasks.files.skipping import Among, Reach,
 from incremental_assets.adapters.delta.tasks.files.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.tasks.matching.replacing import reaches
 from incremental_assets.adapters.delta.tasks.query import asked, numbered
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import own
 
 SEEN, FILE, ROW = own("seen"), own("file"), own("row")

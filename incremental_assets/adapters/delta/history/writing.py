@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
-from incremental_assets.adapters.delta import commit
+from incremental_assets.adapters.delta import commit, plane
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
 from incremental_assets.adapters.delta.history import by_tasks
 from incremental_assets.adapters.delta.history.following import is_shown
@@ -41,8 +41,12 @@ def follow(session: SparkSession, tasks: Tasks, tables: Tables, step: Step, run_
     before = made(session, tables)
     note = CommitMetadata(Kind.HISTORY, tables.copy.app_id, step.seq, step.batch_id, run_id, step.version)
     try:
-        done = by_tasks.followed(tasks, tables, before, step, note)
-        return _by_spark(session, tables, before, step, note) if done is None else done
+        return plane.commit(
+            tables.path,
+            f"{tables.spec.id}: its history follows",
+            lambda: by_tasks.follow(tasks, tables, before, step, note),
+            lambda: _by_spark(session, tables, before, step, note),
+        ).result
     except CommitMissing:
         # A run that slept past its lease may have been first, with the same step.
         if not is_shown(step, tables.copy, open_log(tables.path)):

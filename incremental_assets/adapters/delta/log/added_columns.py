@@ -12,9 +12,9 @@ from typing import Any
 from incremental_assets.adapters.delta.log import column_mapping, log_cache
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.protocol import with_feature
 from incremental_assets.adapters.spark.arrow_types import unknown_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.schema_drift import delta_type
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from incremental_assets.adapters.delta.log import delta_rs
 from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.listing import LAST, Listing
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable, store_for
+from incremental_assets.adapters.delta.log.readable import readable, store_for
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import TargetChanged
 
 Action = Mapping[str, Any]

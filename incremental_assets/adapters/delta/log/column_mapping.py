@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.protocol import with_feature
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.model.rename import Rename, name_after
 
 MODE = "delta.columnMapping.mode"

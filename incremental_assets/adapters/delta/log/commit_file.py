@@ -9,8 +9,9 @@ from typing import Any
 
 from incremental_assets.adapters.delta.log.commit_text import ACTIONS
 from incremental_assets.adapters.delta.log.log_state import commit_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.lake_store.store import NotOffered
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 
 ENGINE = f"incremental-assets/{version_of('incremental-assets')}"
 

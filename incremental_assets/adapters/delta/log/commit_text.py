@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from incremental_assets.adapters.delta.log.damage import damaged
-from incremental_assets.adapters.delta.log.not_by_tasks import readable
+from incremental_assets.adapters.delta.log.readable import readable
 from incremental_assets.adapters.lake_store.store import Reading
 
 ACTIONS = "incrementalAssetsActions"

@@ -8,7 +8,7 @@ from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.checkpoint import check_whole
 from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.listing import Listing, commit_name
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.planning.target import NO_TABLE, LastCommit
 
 _END = 8

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from incremental_assets.adapters.delta.log.damage import damaged
-from incremental_assets.adapters.delta.log.not_by_tasks import store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.lake_store.store import LakeStore
 
 NO_VERSION = -1

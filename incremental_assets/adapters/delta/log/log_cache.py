@@ -14,9 +14,10 @@ from incremental_assets.adapters.delta.log.commit_text import actions_of, info_i
 from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.listing import LAST, NO_VERSION, Listing, commit_name, listed
 from incremental_assets.adapters.delta.log.log_state import LogState, commit_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
+from incremental_assets.adapters.delta.log.readable import readable
 from incremental_assets.adapters.delta.log.version_checksum import check_checkpoint, check_version, newest_checksum
 from incremental_assets.adapters.lake_store.opened import store_of
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 
 _TABLES = 1024
 """Kept at the most; the one that was looked at longest ago goes first."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from incremental_assets.adapters.delta.log.checkpoint import LOG, NO_CHECKPOINT, Action
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 
 
 @dataclass(slots=True)

@@ -12,9 +12,10 @@ from typing import Any
 from incremental_assets.adapters.delta.log import column_mapping, vectors
 from incremental_assets.adapters.delta.log.checkpoint import LOG
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
 from incremental_assets.adapters.delta.log.protocol import asking_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.spark.arrow_types import unknown_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.model.table import Column
 
 _NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}

@@ -13,7 +13,7 @@ from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Co
 from incremental_assets.adapters.delta.log import log_cache, vectors
 from incremental_assets.adapters.delta.log.column_mapping import SINCE_CURSOR
 from incremental_assets.adapters.delta.log.logged_table import DeltaRsTable, Info, LoggedTable, ReplayedTable
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from incremental_assets.adapters.delta.log import z85
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 
 _UUID_SIGNS = 20
 

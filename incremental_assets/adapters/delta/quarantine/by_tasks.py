@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark
 from incremental_assets.adapters.delta.quarantine import texts
 from incremental_assets.adapters.delta.quarantine.known import Known
 from incremental_assets.adapters.delta.quarantine.unit import (
@@ -27,6 +25,7 @@ from incremental_assets.adapters.delta.quarantine.unit import (
 from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import (
     CONTENT,
     DELETED_AT,
@@ -37,8 +36,6 @@ from incremental_assets.adapters.spark.own_names import (
     RESOLVED_AT,
     STALE,
 )
-from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable, Unit
-from incremental_assets.core.concurrency.cohort import go_apart
 from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -47,45 +44,29 @@ _KEEP_TASK = "incremental_assets.adapters.delta.quarantine.keep_task"
 _SETTLE_TASK = "incremental_assets.adapters.delta.quarantine.settle_task"
 MOST_ROWS = 1_000_000
 """The most rows of a batch that cannot land: the task that writes them remembers a hash of each."""
-_log = logging.getLogger(__name__)
 
 
-def kept(site: Site, plan: SyncPlan, staged: str, note: CommitMetadata) -> bool:
-    """Whether the rows of a batch that cannot land were added to its quarantine; False where that is Spark's. Raises CommitMissing, Overtaken."""
+def keep(site: Site, plan: SyncPlan, staged: str, note: CommitMetadata) -> None:
+    """Add the rows of a batch that cannot land to its quarantine. Raises NotByTasks, CommitMissing, Overtaken."""
     path = quarantine_path(site.lake, plan.spec.id)
-    try:
-        state = _table(plan.spec, path, note)
-        done: Kept = _played(site.tasks, _KEEP_TASK, _keeping(site.lake, plan, staged, path, state))
-        adds = [] if done.add is None else [done.add]
-        info = _info("WRITE", {"mode": "Append"}, {"numFiles": len(adds), "numOutputRows": done.rows})
-        NextVersion(path, state, note, info, [{"add": add} for add in adds], [add["path"] for add in adds]).commit(
-            plan.spec
-        )
-    except NotByTasks as why:
-        return _left(plan.spec, path, why)
-    return True
+    state = _table(plan.spec, path, note)
+    done: Kept = site.tasks.run(_KEEP_TASK, _keeping(site.lake, plan, staged, path, state))
+    adds = [] if done.add is None else [done.add]
+    info = _info("WRITE", {"mode": "Append"}, {"numFiles": len(adds), "numOutputRows": done.rows})
+    NextVersion(path, state, note, info, [{"add": add} for add in adds], [add["path"] for add in adds]).commit(
+        plan.spec
+    )
 
 
-def settled(site: Site, spec: TableSpec, of: Came | Sequence[KeyTexts], note: CommitMetadata) -> bool:
-    """Whether what a batch has overtaken, or what has a key that is gone, was resolved; False where that is Spark's. Raises Overtaken."""
+def settle(site: Site, spec: TableSpec, of: Came | Sequence[KeyTexts], note: CommitMetadata) -> None:
+    """Resolve what a batch has overtaken, or what has a key that is gone. Raises NotByTasks, Overtaken."""
     path = quarantine_path(site.lake, spec.id)
-    try:
-        state = _table(spec, path, note)
-        done: Settled = _played(site.tasks, _SETTLE_TASK, _settling(spec, path, state, of))
-        if done.rows:
-            info = _info("UPDATE", {}, {"numUpdatedRows": done.rows})
-            # Made again, it finds nothing that waits.
-            NextVersion(path, state, note, info, done.actions, done.files, once=False).commit(spec)
-    except NotByTasks as why:
-        return _left(spec, path, why)
-    return True
-
-
-def _left(spec: TableSpec, path: str, why: NotByTasks) -> bool:
-    leave_to_spark(path, why)
-    _log.debug("%s: this commit of its quarantine is Spark's: %s", spec.id, why)
-    go_apart()
-    return False
+    state = _table(spec, path, note)
+    done: Settled = site.tasks.run(_SETTLE_TASK, _settling(spec, path, state, of))
+    if done.rows:
+        info = _info("UPDATE", {}, {"numUpdatedRows": done.rows})
+        # Made again, it finds nothing that waits.
+        NextVersion(path, state, note, info, done.actions, done.files, once=False).commit(spec)
 
 
 def _table(spec: TableSpec, path: str, note: CommitMetadata) -> LogState:
@@ -98,13 +79,6 @@ def _table(spec: TableSpec, path: str, note: CommitMetadata) -> LogState:
     if why:
         raise NotByTasks(why)
     return state
-
-
-def _played(tasks: Tasks, module: str, unit: Unit) -> Any:
-    try:
-        return tasks.run(module, unit)
-    except TasksUnavailable as why:
-        raise NotByTasks(str(why)) from why
 
 
 def _info(operation: str, parameters: Mapping[str, str], metrics: Mapping[str, int]) -> Mapping[str, Any]:

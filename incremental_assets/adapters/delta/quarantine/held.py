@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import file_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.quarantine.known import Known
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
@@ -20,6 +20,7 @@ from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
 from incremental_assets.adapters.lake_store.opened import store_of
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.manifest import has_manifest, staged_files
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_REASON, RESOLVED_AT, SEQ, STALE
 from incremental_assets.core.errors import LakeRefused, StageBroken, StoreUnreachable, TargetChanged
 from incremental_assets.core.model.paths import quarantine_path

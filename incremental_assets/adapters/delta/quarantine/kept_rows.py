@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.commit import Write, write
 from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
 from incremental_assets.adapters.delta.live import live
-from incremental_assets.adapters.delta.log.not_by_tasks import spark_commits
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.quarantine import by_tasks
 from incremental_assets.adapters.delta.site import Site
@@ -63,11 +63,15 @@ def keep(site: Site, plan: SyncPlan, batch: Batch, staged: str) -> None:
     note = CommitMetadata(
         Kind.QUARANTINE, app_id, seq, commit_ids.batch_id, plan.request.run_id, log.version, rows=batch.rejected
     )
-    if not spark_commits(path):
+    if not plane.spark_commits(path):
         log = _with_columns(site.session, path, log, columns)
         note = replace(note, seen=log.version)
-    if not by_tasks.kept(site, plan, staged, note):
-        _by_spark(site, plan, staged, log, note)
+    plane.commit(
+        path,
+        f"{spec.id}: rows that cannot land go to quarantine",
+        lambda: by_tasks.keep(site, plan, staged, note),
+        lambda: _by_spark(site, plan, staged, log, note),
+    )
     after = opened(site.session, path, spec, columns=columns, app_id=app_id)
     if not any(commit.note and commit.note.batch_id == commit_ids.batch_id for commit in after.commits(log.version)):
         raise CommitMissing(

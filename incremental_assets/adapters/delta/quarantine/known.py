@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.delta.tasks.files.unit import Stored
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 
 
 class Known:

@@ -7,8 +7,9 @@ which of them are still there: another version of such a row is in the copy, or 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.quarantine import by_tasks
@@ -25,10 +26,13 @@ def settle(site: Site, came: Came) -> None:
     if open_log(quarantine_path(site.lake, spec.id)) is None or not (spec.key or came.overwrites):
         return
     note = _note(site.lake, spec, came.seq)
-    if not by_tasks.settled(site, spec, came, note):
+
+    def by_spark() -> None:
         from incremental_assets.adapters.delta.quarantine import by_spark
 
         by_spark.settle(site, came, note)
+
+    _resolve(site, spec, lambda: by_tasks.settle(site, spec, came, note), by_spark)
 
 
 def resolve_gone(site: Site, spec: TableSpec, keys: Sequence[KeyTexts]) -> None:
@@ -36,10 +40,17 @@ def resolve_gone(site: Site, spec: TableSpec, keys: Sequence[KeyTexts]) -> None:
     if not keys:
         return
     note = _note(site.lake, spec, _last_sequence(site.lake, spec))
-    if not by_tasks.settled(site, spec, keys, note):
+
+    def by_spark() -> None:
         from incremental_assets.adapters.delta.quarantine import by_spark
 
         by_spark.resolve_gone(site, spec, keys, note)
+
+    _resolve(site, spec, lambda: by_tasks.settle(site, spec, keys, note), by_spark)
+
+
+def _resolve(site: Site, spec: TableSpec, by_tasks: Callable[[], None], by_spark: Callable[[], None]) -> None:
+    plane.commit(quarantine_path(site.lake, spec.id), f"{spec.id}: rows in quarantine are resolved", by_tasks, by_spark)
 
 
 def _note(lake: str, spec: TableSpec, seq: int) -> CommitMetadata:

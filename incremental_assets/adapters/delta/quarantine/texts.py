@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
+from incremental_assets.adapters.delta.log.readable import readable
 from incremental_assets.adapters.delta.tasks.files.skipping import ordinal
 from incremental_assets.adapters.spark.arrow_types import FLOATING, unknown_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 
 _FRACTION = r"\.?0+$"
 """Zeros at the end of a moment's microseconds, which Spark does not write."""

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable
+from incremental_assets.adapters.delta.log.readable import readable
 from incremental_assets.adapters.delta.quarantine.known import Known
 from incremental_assets.adapters.delta.quarantine.texts import as_texts, refused
 from incremental_assets.adapters.delta.quarantine.unit import HeldUnit, KeyTexts
@@ -18,8 +18,9 @@ from incremental_assets.adapters.delta.tasks.audit.measure_task import whole
 from incremental_assets.adapters.delta.tasks.landing_unit import cursor_types
 from incremental_assets.adapters.delta.tasks.matching.sharing import spread
 from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import CONTENT, HELD, RESOLVED_AT
-from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.table import TableSpec
@@ -89,9 +90,6 @@ def _held(tasks: Tasks, lake: str, spec: TableSpec, names: Sequence[str]) -> lis
     marks = there.column(HELD, "boolean"), there.column(RESOLVED_AT, "timestamp")
     columns = tuple(there.columns(names, "string"))
     units = [HeldUnit(path, tuple(files[place] for place in places), columns, *marks) for places in spread(files)]
-    try:
-        found = tasks.run_all(_TASK, units) if units else []
-    except TasksUnavailable as error:
-        raise NotByTasks(str(error)) from error
+    found = tasks.run_all(_TASK, units) if units else []
     schema = pa.schema([(str(place), pa.string()) for place in range(len(names))])
     return list(pa.concat_tables([schema.empty_table(), *found]).columns)

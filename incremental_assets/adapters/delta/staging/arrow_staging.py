@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.encoding import encoding
-from incremental_assets.adapters.delta.log.not_by_tasks import store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.delta.staging.counting import Counting, Mark, StagedPart
 from incremental_assets.adapters.delta.staging.staged import Breaches, Staged, whole_keys
 from incremental_assets.adapters.delta.staging.staging_task import Hashed, StageUnit, Trial, staged_schema
@@ -37,15 +37,15 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of moments without a zone; those
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def can_stage(spec: TableSpec) -> bool:
-    """Whether tasks know these columns; a number that travels as text has an order that Spark alone has, and most marks a text that Spark alone gives them."""
+def refused_to_stage(spec: TableSpec) -> str:
+    """Why Spark alone stages these columns; empty where tasks know them. Pure."""
     types = {column.name: column.spark_type for column in spec.columns}
-    if unknown_type(types.values()):
-        return False
+    if why := unknown_type(types.values()):
+        return why
     if spec.deletes.drops_marked and spec.deletes.value is not None and types[spec.deletes.column] not in _TEXTS:
-        return False
+        return f"Spark alone writes the mark in {spec.deletes.column!r} as a text"
     kinds = {types[name] for name in _cursor_columns(spec)}
-    return len(kinds) <= 1 and "string" not in kinds
+    return "Spark alone orders a cursor that travels as a text" if len(kinds) > 1 or "string" in kinds else ""
 
 
 def write_parts(tasks: Tasks, plan: SyncPlan, parts: Sequence[ReadPart], path: str) -> Staged:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.ownership import Ownership
-from incremental_assets.adapters.delta.staging.arrow_staging import can_stage, write_gone, write_parts
+from incremental_assets.adapters.delta.plane import Made
+from incremental_assets.adapters.delta.staging.arrow_staging import refused_to_stage, write_gone, write_parts
 from incremental_assets.adapters.delta.staging.breaches import answered, told
 from incremental_assets.adapters.delta.staging.staged import Staged
 from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
 from incremental_assets.adapters.spark.manifest import has_manifest, record
-from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
-from incremental_assets.core.concurrency.cohort import go_apart
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates
@@ -52,7 +53,8 @@ class ParquetStage:
             self._owner.check(table)
             self._sweep(table)
             make_own_folder(staging_path(self._lake, table))
-            staged = self._staged(plan, snapshot, gone, path)
+            made = self._staged(plan, snapshot, gone, path)
+            staged = made.result
             if has_manifest(path):
                 record(path)
         expected = snapshot.rows + (gone.rows if gone else 0)
@@ -77,28 +79,36 @@ class ParquetStage:
                 *warnings(plan, staged.future, staged.rejected - staged.held, duplicates),
                 *told(plan, staged.breaches),
             ),
+            by_spark=made.by_spark,
         )
 
     def discard(self, table: TableId, batch_id: str) -> None:
         """Remove a batch, whole or half; silent if there is none."""
         remove_folder(staging_path(self._lake, table, batch_id), self._session)
 
-    def _staged(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None, path: str) -> Staged:
-        has_gone = gone is not None and gone.rows > 0
-        if snapshot.parts is not None and has_manifest(path) and can_stage(plan.spec):
-            with suppress(TasksUnavailable):
-                staged = write_parts(self._tasks, plan, snapshot.parts, path)
-                return write_gone(plan.spec, staged, gone.keys, path) if gone and has_gone else staged
-            remove_folder(path, self._session)
-        go_apart()
-        # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
-        session = self._session()
-        from incremental_assets.adapters.delta.staging.staging import with_gone, write_counted
+    def _staged(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None, path: str) -> Made[Staged]:
+        some = gone if gone is not None and gone.rows > 0 else None
 
-        frame = snapshot.frame
-        if gone and has_gone:
-            frame = with_gone(plan.spec, frame, session.createDataFrame(gone.keys))
-        return write_counted(plan, frame, path)
+        def by_tasks() -> Staged:
+            if snapshot.parts is None:
+                raise NotByTasks("its rows come by Spark alone")
+            if why := "only Spark can reach its lake" if not has_manifest(path) else refused_to_stage(plan.spec):
+                raise NotByTasks(why)
+            staged = write_parts(self._tasks, plan, snapshot.parts, path)
+            return write_gone(plan.spec, staged, some.keys, path) if some else staged
+
+        def by_spark() -> Staged:
+            remove_folder(path, self._session)
+            # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
+            session = self._session()
+            from incremental_assets.adapters.delta.staging.staging import with_gone, write_counted
+
+            frame = snapshot.frame
+            if some:
+                frame = with_gone(plan.spec, frame, session.createDataFrame(some.keys))
+            return write_counted(plan, frame, path)
+
+        return plane.read(f"{plan.spec.id}: its batch is staged", by_tasks, by_spark)
 
     def _repeated_keys(self, plan: SyncPlan, path: str) -> Duplicates:
         session = self._session()

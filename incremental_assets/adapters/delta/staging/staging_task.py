@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.delta.encoding import encoding
-from incremental_assets.adapters.delta.log.not_by_tasks import store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.delta.staging.counting import Counting, StagedPart, count_rows, with_operation
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import (

@@ -10,7 +10,6 @@ from typing import Any
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log import log_cache, vectors
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.staging.arrow_staging import counting_of
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
@@ -18,7 +17,8 @@ from incremental_assets.adapters.delta.tasks.files.marked_file import removed
 from incremental_assets.adapters.delta.tasks.load_task import Loaded, LoadUnit
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
 from incremental_assets.adapters.spark.arrow_types import unknown_type
-from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Snapshot
@@ -65,10 +65,7 @@ def load(tasks: Tasks, path: str, of: Load) -> LoadCounts:
         )
         for part in snapshot.parts
     ]
-    try:
-        loaded: list[Loaded] = tasks.run_all(_TASK, units)
-    except TasksUnavailable as why:
-        raise NotByTasks(str(why)) from why
+    loaded: list[Loaded] = tasks.run_all(_TASK, units)
     counts = LoadCounts(sum(each.rows for each in loaded), sum(each.future for each in loaded))
     adds = [add for each in loaded for add in each.adds]
     now = time.time_ns() // 1_000_000

@@ -13,7 +13,7 @@ from incremental_assets.adapters.delta.confirmed import too_late
 from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.table import TableSpec
 

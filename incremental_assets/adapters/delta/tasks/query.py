@@ -11,7 +11,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 
 _SETTINGS: dict[str, Any] = {
     # The cores are Spark's to share out.

@@ -9,11 +9,12 @@ from typing import Any
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log import column_mapping, log_cache, vectors
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.delta.log.vector_file import file_of
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.files.marked_file import has_same_rows, removed
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.model.table import TableSpec
 
 _KEPT = ("path", "size", "modificationTime", "tags", "stats", "deletionVector")

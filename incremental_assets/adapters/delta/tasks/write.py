@@ -11,7 +11,7 @@ from incremental_assets.adapters.delta.commit import column_metadata
 from incremental_assets.adapters.delta.log import log_cache, vectors
 from incremental_assets.adapters.delta.log.added_columns import AddedColumn, with_added
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, leave_to_spark, spark_commits
+from incremental_assets.adapters.delta.plane import spark_commits
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.files.unit import Applied, ApplyUnit
 from incremental_assets.adapters.delta.tasks.landing_unit import unit_of
@@ -22,8 +22,8 @@ from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing, Written
 from incremental_assets.adapters.delta.writers.merge import withdrawn
 from incremental_assets.adapters.spark.manifest import staged_files
-from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
-from incremental_assets.core.concurrency.cohort import go_apart
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.schema_drift import Difference
 
 _TASK = "incremental_assets.adapters.delta.tasks.matching.apply_task"
@@ -32,21 +32,11 @@ _COPY_TASK = "incremental_assets.adapters.delta.tasks.matching.copy_task"
 _log = logging.getLogger(__name__)
 
 
-def written(landing: Landing, way: Way, tasks: Tasks) -> Written | None:
-    """What was committed; None where this commit is Spark's. Raises Overtaken where another writer was first.
+def write(landing: Landing, way: Way, tasks: Tasks) -> Written:
+    """What was committed. Raises NotByTasks, and Overtaken where another writer was first.
 
     A MERGE may be asked for where it is not known whether any row leaves.
     """
-    try:
-        return _written(landing, way, tasks)
-    except NotByTasks as why:
-        leave_to_spark(landing.path, why)
-        _log.debug("%s: this commit is Spark's: %s", landing.plan.spec.id, why)
-        go_apart()
-        return None
-
-
-def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     staged = 0 if landing.delivery.batch.in_target else sum(each.bytes for each in staged_files(landing.staged))
     if way is Way.REWRITE and landing.delivery.batch.rows > eligible.MOST_ROWS:
         way = Way.REPLACE
@@ -91,15 +81,11 @@ def _with_columns(landing: Landing) -> tuple[LogState, Sequence[Mapping[str, Any
 
 def _applied(tasks: Tasks, unit: ApplyUnit, rows: int) -> Applied:
     parts = shares(unit, rows)
-    try:
-        if len(parts) == 1:
-            return tasks.run(_TASK, unit)
-        done = tasks.run_all(_SHARE_TASK, parts)
-        anew = copies(unit, done)
-        return together(unit, done, tasks.run_all(_COPY_TASK, anew) if anew else ())
-    except TasksUnavailable as why:
-        # Where a worker ended, most likely of what it had to hold: the next sync would end like this one, and the one after it.
-        raise NotByTasks(str(why)) from why
+    if len(parts) == 1:
+        return tasks.run(_TASK, unit)
+    done = tasks.run_all(_SHARE_TASK, parts)
+    anew = copies(unit, done)
+    return together(unit, done, tasks.run_all(_COPY_TASK, anew) if anew else ())
 
 
 def _refused(why: str) -> None:

@@ -108,3 +108,5 @@ class Written:
     landed: Callable[[], int] | None = None
     """Rows of the batch, where others were written along."""
     warnings: tuple[str, ...] = ()
+    by_spark: str = ""
+    """Why Spark's writer made it; empty where tasks did."""

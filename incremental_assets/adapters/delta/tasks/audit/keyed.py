@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incremental_assets.adapters.databases.measure import placed_by_value
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.audit.checksums import Held
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.plane import Result
 from incremental_assets.adapters.delta.tasks.audit.placed_task import Asked, PlacedUnit
 from incremental_assets.adapters.delta.tasks.audit.placing import placed_units, run_placed, spread_of, sums_of
 from incremental_assets.adapters.spark.tasks import Tasks
@@ -39,10 +40,8 @@ class KeysByTasks:
     @cached_property
     def _units(self) -> list[PlacedUnit] | None:
         by = RowHash.BYTES if self._given is None else RowHash.TEXT
-        try:
-            return placed_units(replace(self._held, spec=_keys_alone(self._held.spec)), [Window(None, None)], by, by)
-        except NotByTasks:
-            return None
+        held = replace(self._held, spec=_keys_alone(self._held.spec))
+        return plane.known(lambda: placed_units(held, [Window(None, None)], by, by))
 
     def by_bytes(self) -> CopyKeys | None:
         """The same keys at the hash of their bytes, by tasks alone, as Spark has no such hash; None where tasks cannot read the table."""
@@ -59,10 +58,9 @@ class KeysByTasks:
 
     @cached_property
     def _found(self) -> KeySpread:
-        try:
-            return spread_of(self._run(Asked.SPREAD), by_value=self._by_value)
-        except NotByTasks:
-            return self._otherwise.spread()
+        return self._read_by(
+            lambda: spread_of(self._run(Asked.SPREAD), by_value=self._by_value), lambda other: other.spread()
+        )
 
     def spread(self) -> KeySpread:
         """The number of keys and the ends of their places, by one scan of the key; kept for the next call."""
@@ -70,19 +68,24 @@ class KeysByTasks:
 
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
         """The number of keys and the sum of their hashes by part, in one scan of the files that may hold them."""
-        try:
-            return sums_of(self._run(Asked.SUMS, within, shift))
-        except NotByTasks:
-            return self._otherwise.sums(within, shift)
+        return self._read_by(
+            lambda: sums_of(self._run(Asked.SUMS, within, shift)), lambda other: other.sums(within, shift)
+        )
 
     def texts(self, within: KeyParts) -> frozenset[str]:
         """The canonical text of each key within; the columns of these keys are kept for `rows`."""
-        try:
+
+        def by_tasks() -> frozenset[str]:
             found = [table for each in self._run(Asked.TEXTS, within) for table in each]
-        except NotByTasks:
-            return self._otherwise.texts(within)
-        self._read += found
-        return frozenset(text for table in found for text in table[_TEXT].to_pylist())
+            self._read += found
+            return frozenset(text for table in found for text in table[_TEXT].to_pylist())
+
+        return self._read_by(by_tasks, lambda other: other.texts(within))
+
+    def _read_by(self, by_tasks: Callable[[], Result], by_spark: Callable[[CopyKeys], Result]) -> Result:
+        return plane.read(
+            f"{self._held.spec.id}: its keys are read", by_tasks, lambda: by_spark(self._otherwise)
+        ).result
 
     def as_written(self, texts: AbstractSet[str]) -> frozenset[str]:
         """By Spark, of the few that are named to people."""

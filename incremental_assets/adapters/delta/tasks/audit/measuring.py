@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.audit.measure_task import Ends, MeasureUnit
@@ -14,8 +13,9 @@ from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.delta.tasks.landing_unit import cursor_types, whole
 from incremental_assets.adapters.delta.tasks.matching.sharing import spread
 from incremental_assets.adapters.spark.arrow_types import FLOATING, arrow_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import DELETED_AT
-from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import NullPolicy, TableSpec
@@ -26,10 +26,7 @@ _TASK = "incremental_assets.adapters.delta.tasks.audit.measure_task"
 
 def measured(tasks: Tasks, units: Sequence[MeasureUnit], windows: Sequence[Window], by: RowHash) -> tuple[Measure, ...]:
     """Rows and hash of each window. Raises NotByTasks."""
-    try:
-        found = tasks.run_all(_TASK, units) if units else []
-    except TasksUnavailable as why:
-        raise NotByTasks(str(why)) from why
+    found = tasks.run_all(_TASK, units) if units else []
     return tuple(
         Measure(window, sum(each[place][0] for each in found), str(sum(each[place][1] for each in found)), by)
         for place, window in enumerate(windows)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from incremental_assets.adapters.databases.measure import placed_by_value
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.audit.checksums import Held
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
+from incremental_assets.adapters.delta.plane import Result
 from incremental_assets.adapters.delta.tasks.audit.measuring import units_of
 from incremental_assets.adapters.delta.tasks.audit.placed_task import Asked, PlacedUnit
 from incremental_assets.adapters.spark.arrow_types import FLOATING
-from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.measure import NotByBytes, RowHash
 from incremental_assets.core.model.window import Window, merge
@@ -33,9 +34,8 @@ class PlacedByTasks:
     ) -> None:
         self._tasks, self._held, self._windows, self._lake, self._given = tasks, held, windows, lake, otherwise
         self._by_value = placed_by_value(held.spec)
-        self._units: list[PlacedUnit] | None = None
-        with suppress(NotByTasks):
-            self._units = placed_units(held, windows, RowHash.BYTES if otherwise is None else RowHash.TEXT)
+        by = RowHash.BYTES if otherwise is None else RowHash.TEXT
+        self._units = plane.known(lambda: placed_units(held, windows, by))
 
     def by_bytes(self) -> PlacedRows | None:
         """The same rows by the hash of their bytes, by tasks alone, as Spark has no such hash; None where tasks cannot read the table."""
@@ -54,26 +54,27 @@ class PlacedByTasks:
 
     def spread(self) -> KeySpread:
         """The number of rows and the ends of their places; only the key and the cursor are read."""
-        try:
-            found = self._run(Asked.SPREAD)
-        except NotByTasks:
-            return self._otherwise.spread()
-        return spread_of(found, by_value=self._by_value)
+        return self._read(
+            lambda: spread_of(self._run(Asked.SPREAD), by_value=self._by_value), lambda other: other.spread()
+        )
 
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
         """The number of rows and the sum of hashes by part. Of row groups without a key there, only key and cursor are read."""
-        try:
-            found = self._run(Asked.SUMS, within, shift)
-        except NotByTasks:
-            return self._otherwise.sums(within, shift)
-        return sums_of(found)
+        return self._read(
+            lambda: sums_of(self._run(Asked.SUMS, within, shift)), lambda other: other.sums(within, shift)
+        )
 
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
         """Place and hash of each row within, read likewise."""
-        try:
-            return [each for of_task in self._run(Asked.HASHES, within) for each in of_task]
-        except NotByTasks:
-            return self._otherwise.hashes(within)
+        return self._read(
+            lambda: [each for of_task in self._run(Asked.HASHES, within) for each in of_task],
+            lambda other: other.hashes(within),
+        )
+
+    def _read(self, by_tasks: Callable[[], Result], by_spark: Callable[[PlacedRows], Result]) -> Result:
+        return plane.read(
+            f"{self._held.spec.id}: its rows are placed", by_tasks, lambda: by_spark(self._otherwise)
+        ).result
 
     def _run(self, asked: Asked, within: KeyParts | None = None, shift: int = 0) -> list[Any]:
         with explained(self._held.spec.id, self._lake):
@@ -86,10 +87,7 @@ def run_placed(
     """What each task found. Raises NotByTasks where none can be asked."""
     if units is None:
         raise NotByTasks("tasks do not know all that the table has")
-    try:
-        return tasks.run_all(_TASK, [replace(unit, asked=asked, within=within, shift=shift) for unit in units])
-    except TasksUnavailable as why:
-        raise NotByTasks(str(why)) from why
+    return tasks.run_all(_TASK, [replace(unit, asked=asked, within=within, shift=shift) for unit in units])
 
 
 def bounds_of(units: Sequence[PlacedUnit]) -> KeySpread | None:

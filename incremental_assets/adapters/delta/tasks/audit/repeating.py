@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.audit.repeat_task import RepeatUnit
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.spark.arrow_types import FLOATING, arrow_type
-from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.table import Column, TableSpec
 
 _TASK = "incremental_assets.adapters.delta.tasks.audit.repeat_task"
@@ -21,10 +21,7 @@ _SHARES = 8
 
 def may_repeat(tasks: Tasks, path: str, log: TableLog, spec: TableSpec) -> bool:
     """False where no key is there twice. Raises NotByTasks."""
-    try:
-        return any(tasks.run_all(_TASK, units_of(path, log, spec)))
-    except TasksUnavailable as why:
-        raise NotByTasks(str(why)) from why
+    return any(tasks.run_all(_TASK, units_of(path, log, spec)))
 
 
 def units_of(path: str, log: TableLog, spec: TableSpec) -> list[RepeatUnit]:

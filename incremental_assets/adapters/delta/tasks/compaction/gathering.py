@@ -7,17 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.delta.tasks.compaction.gather_unit import GatherUnit
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.delta.tasks.files.marked_file import has_same_rows, removed
 from incremental_assets.adapters.delta.tasks.next_version import NextVersion
 from incremental_assets.adapters.spark.arrow_types import unknown_type
-from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import CommitMissing, Overtaken
 from incremental_assets.core.model.compaction import Bins, How, gathered, purged
 from incremental_assets.core.model.table import TableId
@@ -65,10 +66,7 @@ def compact(tasks: Tasks, work: Compacting) -> None:
     units = units_of(work, state)
     if not units:
         raise work.missing()
-    try:
-        adds = [add for add in tasks.run_all(_TASK, units) if add is not None]
-    except TasksUnavailable as why:
-        raise NotByTasks(str(why)) from why
+    adds = [add for add in tasks.run_all(_TASK, units) if add is not None]
     taken = [add for unit in units for add in unit.files]
     now = time.time_ns() // 1_000_000
     actions: list[Action] = [{"remove": {**removed(add, now), "dataChange": False}} for add in taken]
@@ -114,11 +112,8 @@ def _commit(work: Compacting, version: NextVersion, taken: Sequence[Action]) -> 
 
 
 def _latest(path: str) -> LogState | None:
-    try:
-        seen = log_cache.latest(path)
-    except NotByTasks:
-        # Another writer has made it a table that only others know.
-        return None
+    # None, too, where another writer has made it a table that only others know.
+    seen = plane.known(lambda: log_cache.latest(path))
     return None if seen is None else seen.state
 
 

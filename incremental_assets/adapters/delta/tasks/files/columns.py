@@ -10,10 +10,10 @@ from typing import Any
 
 from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks
 from incremental_assets.adapters.delta.tasks.files.file_statistics import statistics_columns
 from incremental_assets.adapters.delta.tasks.files.unit import Marks, Stored
 from incremental_assets.adapters.spark.arrow_types import unknown_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
 from incremental_assets.core.model.schema_drift import sql_type
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pyspark.version
 
 from incremental_assets.adapters.delta.encoding import encoding
-from incremental_assets.adapters.delta.log.not_by_tasks import store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.delta.tasks.files.file_statistics import Told
 from incremental_assets.adapters.delta.tasks.files.staged_rows import staged_name
 from incremental_assets.adapters.delta.tasks.files.unit import Marks, Stored

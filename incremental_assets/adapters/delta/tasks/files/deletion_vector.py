@@ -11,8 +11,9 @@ from typing import Any
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.log import z85
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable, store_for
+from incremental_assets.adapters.delta.log.readable import readable, store_for
 from incremental_assets.adapters.delta.log.vector_file import name_of
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 
 _MAGIC = struct.pack("<i", 1681511377)
 """The magic number before a bitmap of 64 bits in its portable form."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.delta.log.not_by_tasks import readable
+from incremental_assets.adapters.delta.log.readable import readable
 from incremental_assets.adapters.delta.tasks.files.wanted_values import WantedValues, hashed
 from incremental_assets.adapters.delta.tasks.files.whole_numbers import Numbers
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.log.log_state import file_path
-from incremental_assets.adapters.delta.log.not_by_tasks import store_for
+from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.delta.tasks.files import deletion_vector
 
 _KEPT = ("path", "size", "modificationTime", "tags")

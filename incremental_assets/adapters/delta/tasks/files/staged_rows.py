@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.log.not_by_tasks import readable, store_for
+from incremental_assets.adapters.delta.log.readable import readable, store_for
 from incremental_assets.adapters.delta.tasks.files.key_set import KeySet
 from incremental_assets.adapters.delta.tasks.files.unit import ApplyUnit, Stored
 from incremental_assets.adapters.spark.arrow_types import required_type

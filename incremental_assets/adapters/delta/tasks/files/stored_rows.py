@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.log.log_state import file_path
-from incremental_assets.adapters.delta.log.not_by_tasks import NotByTasks, readable, store_for
+from incremental_assets.adapters.delta.log.readable import readable, store_for
 from incremental_assets.adapters.delta.tasks.files import deletion_vector
 from incremental_assets.adapters.delta.tasks.files.row_numbers import numbers_of
 from incremental_assets.adapters.delta.tasks.files.skipping import Among, Reach, group_may_hold, places
 from incremental_assets.adapters.delta.tasks.files.unit import Stored
 from incremental_assets.adapters.delta.tasks.files.whole_numbers import Numbers
 from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 
 _MOST_HELD = 512 * 1024**2
 """Bytes in memory of the target's rows that are compared, or written along, in one task."""

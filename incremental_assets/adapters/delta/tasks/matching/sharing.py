@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.log.not_by_tasks import readable, store_for
+from incremental_assets.adapters.delta.log.readable import readable, store_for
 from incremental_assets.adapters.delta.tasks.files.staged_rows import staged_name
 from incremental_assets.adapters.delta.tasks.files.unit import Adding, ApplyUnit, Replacing, Staying
 from incremental_assets.adapters.spark.manifest import staged_files
