@@ -20,6 +20,7 @@ from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import GoneRows, Seek, Snapshot, Source, Stage
 from incremental_assets.core.preview.pending import look_over
 from incremental_assets.core.syncing import filling
@@ -27,6 +28,7 @@ from incremental_assets.core.syncing.filling import sync_and_fill
 from incremental_assets.core.syncing.sync import sync_table
 from tests.core.stories import UPSERT, assert_equal, one_more
 from tests.fakes import Killed, Process, World, ordered
+from tests.fakes.lake import FakeLake
 from tests.scenario import ORDERS, order, orders, shop
 
 CUSTOMERS = ("ada", "grace", "barbara", "alan", "mary")
@@ -86,6 +88,25 @@ def test_a_column_with_a_default_has_it_in_all_rows_though_none_of_them_moved() 
     assert (report.status, report.rows.updated, report.unfilled) == (Status.LANDED, 5, ())
     assert [change.change for change in report.schema_changes] == [Change.ADDED, Change.FILLED]
     assert filled(world, UPSERT).status is Status.IDLE
+
+
+@pytest.mark.parametrize(("whole", "read"), [(False, ("id", "status", "updated_at")), (True, UPSERT.shape.names)])
+def test_a_table_to_which_only_whole_rows_can_be_written_has_them_read_whole(
+    whole: bool, read: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inspect = FakeLake.inspect
+
+    def inspected(lake: FakeLake, spec: TableSpec, since: int | None) -> Target | None:
+        found = inspect(lake, spec, since)
+        return None if found is None else replace(found, whole_rows_only=whole)
+
+    world = altered()
+    monkeypatch.setattr(FakeLake, "inspect", inspected)
+    ports = world.ports()
+    telling = Telling(ports.source)
+    sync_and_fill(UPSERT, world.request(Mode.SYNC), replace(ports, source=telling))
+    assert_equal(world)
+    assert {*telling.filled[-1]} == {*read}
 
 
 @pytest.mark.usefixtures("small_ranges")

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
-from incremental_assets.adapters.delta import rollback
+from incremental_assets.adapters.delta import plane, rollback
 from incremental_assets.adapters.delta.beside import is_quarantine_whole, lacking, recorded
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
@@ -89,6 +89,8 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             log.landed(),
             log.columns(),
             lacking(self._lake, spec, log) or lost_file(self._lake, spec.id),
+            # Tasks do not put together a row of what is there and what has come.
+            whole_rows_only=not plane.spark_commits(table_path(self._lake, spec.id)),
         )
 
     def last_commit(self, spec: TableSpec) -> LastCommit | None:

@@ -58,6 +58,8 @@ class Target:
     """Its columns, those that syncs add included."""
     lacks: str = ""
     """A file of it that is gone or cut, or what lies beside it and is gone or older than its newest commit says, as the first words of a sentence; empty where nothing is."""
+    whole_rows_only: bool = False
+    """Whether no batch of some columns alone can be committed to it."""
 
     @property
     def as_left(self) -> AsLeft:

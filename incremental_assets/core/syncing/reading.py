@@ -18,7 +18,8 @@ from incremental_assets.core.ports import Ports
 
 def read(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
     """The rows, and the state. What has been staged when this fails, the caller discards."""
-    return _new_columns(plan, ports) or _rows(plan, target, ports)
+    some = None if target is not None and target.whole_rows_only else _new_columns(plan, ports)
+    return some or _rows(plan, target, ports)
 
 
 def _new_columns(plan: SyncPlan, ports: Ports) -> tuple[Batch, State] | None:

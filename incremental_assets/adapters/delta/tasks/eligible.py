@@ -85,7 +85,7 @@ def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way
     if batch.in_target:
         return ""
     if batch.new_columns:
-        return "it holds new columns alone, which `sync --full-refresh` would bring as well"
+        return "it holds new columns alone"
     times = SHARED if way in _SHARED else 1
     if batch.rows > times * MOST_ROWS or staged > times * MOST_BYTES:
         return f"{batch.rows} rows in {staged} bytes are more than tasks take"
