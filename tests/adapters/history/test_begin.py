@@ -165,7 +165,7 @@ def test_a_run_that_looked_before_another_one_began_it_leaves_nothing(tmp_path: 
     files = {*Path(shop.history).glob("*.parquet")}
     note = CommitMetadata(Kind.HISTORY, APP, 4, "batch4", "second", shop.step.version)
     with pytest.raises(Overtaken, match="nothing of it landed"):
-        by_tasks.followed(cast(Any, Here()), shop.tables(), empty, shop.step, note)
+        by_tasks.follow(cast(Any, Here()), shop.tables(), empty, shop.step, note)
     assert {*Path(shop.history).glob("*.parquet")} == files
     assert told(shop, "id", "_sync_run_id") == [(1, "first")]
 
