@@ -15,8 +15,8 @@ from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted
 
-_CODES = {"landed": DONE, "idle": DONE, "busy": BUSY, "refused": REFUSED}
-_TONES = {"landed": "good", "idle": "dim", "busy": "warn", "refused": "warn"}
+_CODES = {"landed": DONE, "idle": DONE, "busy": BUSY, "refused": REFUSED, "paused": DONE}
+_TONES = {"landed": "good", "idle": "dim", "busy": "warn", "refused": "warn", "paused": "warn"}
 
 
 def report_of(trouble: Trouble, run_id: str, mode: Mode) -> SyncReport:
@@ -27,14 +27,24 @@ def report_of(trouble: Trouble, run_id: str, mode: Mode) -> SyncReport:
 
 def answer(run_id: str, reports: Sequence[SyncReport], summary: str, seconds: float) -> Answer:
     """The whole of a sync, a backfill: every table, then one sentence."""
-    code = worst([_CODES.get(report.status, FAILED) for report in reports])
+    code = code_of(reports)
     document = {"run_id": run_id, "tables": [entry(report) for report in reports]}
     shown: list[Shown] = [grid(reports)] if any(report.status is not Status.IDLE for report in reports) else []
     shown += [Note(f"{report.table}: {warning}", "warn") for report in reports for warning in report.warnings]
     shown += [Note(f"{report.table}: {change}", "dim") for report in reports for change in report.schema_changes]
-    shown += [Note(report.error or "", "bad") for report in reports if report.error]
+    shown += [
+        Note(report.error, "warn" if report.status is Status.PAUSED else "bad") for report in reports if report.error
+    ]
     shown.append(Note(f"{summary} ({seconds:.1f} s)", "strong"))
     return Answer(document, tuple(shown), code)
+
+
+def code_of(reports: Sequence[SyncReport]) -> int:
+    """What is paused is no failure beside others; where nothing else was asked for, nothing was done, or not to the end."""
+    last = {report.table: report.status for report in reports}
+    if last and all(status is Status.PAUSED for status in last.values()):
+        return BUSY
+    return worst([_CODES.get(report.status, FAILED) for report in reports])
 
 
 def entry(report: SyncReport) -> dict[str, Any]:

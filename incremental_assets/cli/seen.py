@@ -21,6 +21,7 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -54,6 +55,8 @@ class Seen:
     """What its contract holds; None where there is none, and where only a session could tell."""
     unfit: UnfitRows | None = None
     """What cannot land, whatever the contract; None where only a session could tell."""
+    pause: Pause | None = None
+    """Why a person has paused it."""
     log: LogSeen | None = None
     """What the source's log says of it; None where it is not read from there, and where nobody looked."""
 
@@ -65,7 +68,7 @@ class Seen:
 
 def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
     """What is seen of the selected tables, and of those that their source does not show. `offline` asks no source."""
-    standings = runtime.checkpoints.standings()
+    standings, pauses = runtime.checkpoints.standings(), runtime.checkpoints.pauses()
     positions = {table: standing.position for table, standing in standings.items()}
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     logs = {} if offline else _logs(runtime, found)
@@ -98,6 +101,7 @@ def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
             warnings=(*changed.get(table, ()), *late.get(table, ()), *stamped.get(table, ())),
             held=held.get(table),
             unfit=unfit.get(table),
+            pause=pauses.of(table),
             log=logs.get(table),
         )
         for table in shown

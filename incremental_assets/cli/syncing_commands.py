@@ -174,6 +174,33 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 
 
 @commands.command()
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE[.TABLE]...")
+@click.option("--reason", required=True, help="Why, for whoever finds it paused.")
+@everywhere
+def pause(config: Path | None, names: tuple[str, ...], reason: str, **_: Any) -> Answer:
+    """Let nobody write a table, or a source, until `resume`.
+
+    No sync, sensor, backfill, repair or replay writes what is paused, whichever process or machine it works on; the others go on. A run that has begun
+    still ends. What you confirm by --yes (`reset`, `rollback`) is not stopped by it.
+    """
+    from incremental_assets.cli.commands import pause as command
+
+    return command.run(config, names, reason)
+
+
+@commands.command()
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE[.TABLE]...")
+@everywhere
+def resume(config: Path | None, names: tuple[str, ...], **_: Any) -> Answer:
+    """Let what was paused go on.
+
+    The next look or sync reads from the watermark, so that nothing is lost."""
+    from incremental_assets.cli.commands import pause as command
+
+    return command.resume(config, names)
+
+
+@commands.command()
 @everywhere
 @select
 @click.option("--to-run", metavar="ID", help="The run whose rows are to be there again; without it, runs are listed.")

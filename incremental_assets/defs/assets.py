@@ -198,8 +198,8 @@ def _results(
         yield from _materialized(context, asset_key(report.table), entries, told)
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)
-    elif report.status is Status.BUSY and report.mode is Mode.SYNC:
-        # The run that holds the lease is already doing what was requested.
+    elif report.status in (Status.BUSY, Status.PAUSED) and report.mode is Mode.SYNC:
+        # The run that holds the lease is already doing what was requested; what a person has paused is meant to be still.
         context.log.warning("%s", report.error)
     else:
         context.log.error("%s", report.error)

@@ -4,13 +4,15 @@ It asks for one run per partition scheme and range of partitions, tagged `mode: 
 failed run too, and would never run it again; the checkpoint table knows what has landed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Self
 
 from dagster import (
     AddDynamicPartitionsRequest,
+    AssetObservation,
     DagsterInstance,
     DefaultSensorStatus,
     RunRequest,
@@ -23,7 +25,9 @@ from dagster import (
 
 from incremental_assets.core.config.resolve import gone
 from incremental_assets.core.errors import IncrementalAssetsError, sentence
+from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.pause import Pauses
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.preview.pending import Blocked, Pending, new_keys, partition_keys
@@ -34,7 +38,7 @@ from incremental_assets.defs.following import asked_to_follow
 from incremental_assets.defs.in_flight import in_flight
 from incremental_assets.defs.jobs import Jobs
 from incremental_assets.defs.looking import looks
-from incremental_assets.defs.names import plain
+from incremental_assets.defs.names import asset_key, plain
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
@@ -73,10 +77,44 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
     return tick
 
 
+@dataclass(frozen=True)
+class _Paused:
+    """What a person has paused of a source, as a tick tells it. `memory` knows that it was told."""
+
+    still: Mapping[TableId, str]
+    told: Sequence[AssetObservation]
+    """What is news of it, for the pages of the assets."""
+    memory: Memory
+
+    @classmethod
+    def of(cls, view: View, pauses: Pauses, memory: Memory) -> Self:
+        still = {known.id: pause.sentence for known in view.tables if (pause := pauses.of(known.id))}
+        after, news = memory.of_paused(still, [known.id for known in view.tables])
+        told = [
+            AssetObservation(asset_key(table), description=sentence, metadata={"paused": sentence})
+            for table, sentence in news.items()
+        ]
+        return cls(still, told, after)
+
+    @property
+    def blocked(self) -> list[Blocked]:
+        """A sentence for each."""
+        return [Blocked(table, f"{table}: {sentence}") for table, sentence in self.still.items()]
+
+
 def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str | None) -> tuple[SensorResult, bool]:
     """One look, unless a sync of this source is in progress or the source is given a pause; and whether the tick has something to tell."""
     runtime = opened(context.resources, view.resource)
     now, memory = datetime.now(UTC), Memory.read(cursor)
+    try:
+        pauses = runtime.checkpoints.pauses()
+    except IncrementalAssetsError as error:
+        return _failed(error, runtime, view, memory, now), True
+    paused = _Paused.of(view, pauses, memory)
+    if whole := pauses.of_source(view.name):
+        # It is not asked either: that may be why it is paused.
+        reason = SkipReason(f"{view.name}: {whole.sentence}; {resume(whole)} lets it go on")
+        return SensorResult(skip_reason=reason, cursor=paused.memory.write(), asset_events=paused.told), True
     if quiet := told_of_quiet(view.config, now):
         return _skipped(quiet), True
     if now.timestamp() < memory.wait_until:
@@ -85,15 +123,22 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
     running = in_flight(context.instance, sync_tags(view), runtime)
     if running:
         return _skipped(f"run {running} is still syncing {view.name}"), False
+    return _looked(context, view, jobs, paused, now)
+
+
+def _looked(
+    context: SensorEvaluationContext, view: View, jobs: Jobs, paused: _Paused, now: datetime
+) -> tuple[SensorResult, bool]:
+    """The look itself, at what is not paused."""
+    runtime, still = opened(context.resources, view.resource), paused.still
     try:
         resolved = runtime.specs(view.name)
         defined = {known.id for known in view.tables}
-        specs = [spec for spec in resolved.specs if spec.id in defined]
-        seen = look(view.config, specs, runtime, memory, now)
+        specs = [spec for spec in resolved.specs if spec.id in defined and spec.id not in still]
+        seen = look(view.config, specs, runtime, paused.memory, now)
     except IncrementalAssetsError as error:
-        _keep(runtime, view, None)
-        failed = memory.failed(str(error), view.config.every, now)
-        return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write()), True
+        failed = _failed(error, runtime, view, paused.memory, now)
+        return failed._replace(asset_events=paused.told), True
     new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
     seen, shown = _announced(context, view, specs, seen, runtime)
     requests, dynamic, without = run_requests(view, jobs, seen.moved, context.instance, now)
@@ -105,22 +150,30 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
         *(Blocked(table, str(gone(table))) for table in sorted(defined - met)),
     )
     if seen.look is not None:
-        not_seen = {*(each.table for each in stopped), *(spec.id for spec in resolved.specs if spec.id not in defined)}
+        unknown = (spec.id for spec in resolved.specs if spec.id not in defined)
+        not_seen = {*(each.table for each in stopped), *unknown, *still}
         _keep(runtime, view, replace(seen.look, behind=seen.look.behind | not_seen))
     for said in shown:
         context.log.info("%s", said)
     if requests:
         # A tick that requests runs has no reason to show.
-        for each in stopped:
+        for each in (*stopped, *paused.blocked):
             context.log.warning("%s", each.sentence)
     result = SensorResult(
         run_requests=requests,
-        skip_reason=None if requests else SkipReason(_skip_reason(seen, stopped, new)),
+        skip_reason=None if requests else SkipReason(_skip_reason(seen, (*stopped, *paused.blocked), new)),
         cursor=seen.memory.write(),
         dynamic_partitions_requests=dynamic,
-        asset_events=[evaluation(verdict) for verdict in seen.verdicts],
+        asset_events=[*paused.told, *(evaluation(verdict) for verdict in seen.verdicts)],
     )
-    return result, bool(requests or dynamic or seen.verdicts)
+    return result, bool(requests or dynamic or seen.verdicts or paused.told)
+
+
+def _failed(error: IncrementalAssetsError, runtime: Opened, view: View, memory: Memory, now: datetime) -> SensorResult:
+    """The source did not answer, or the checkpoint table did not: both are given a pause."""
+    _keep(runtime, view, None)
+    failed = memory.failed(str(error), view.config.every, now)
+    return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write())
 
 
 def _keep(runtime: Opened, view: View, look: Look | None) -> None:

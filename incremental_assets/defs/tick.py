@@ -53,6 +53,8 @@ class Memory:
     """The version, for each copy whose log grew without a sync, up to which no other writer has changed its rows."""
     announced: str = ""
     """The fingerprint of all that had landed when Dagster was last seen to show it."""
+    paused: Mapping[str, str] = field(default_factory=dict)
+    """What the pages of assets show of pauses."""
 
     @classmethod
     def read(cls, text: str | None) -> Memory:
@@ -72,6 +74,7 @@ class Memory:
                 float(document["told_at"]),
                 {str(table): int(version) for table, version in document.get("verified", {}).items()},
                 str(document.get("announced", "")),
+                {str(table): str(sentence) for table, sentence in document.get("paused", {}).items()},
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             return cls()
@@ -88,8 +91,16 @@ class Memory:
             "told_at": self.told_at,
             "verified": dict(self.verified),
             "announced": self.announced,
+            "paused": dict(self.paused),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+    def of_paused(self, still: Mapping[TableId, str], tables: Sequence[TableId]) -> tuple[Memory, dict[TableId, str]]:
+        """What there is to show on the pages of assets: a pause once when it begins or has another reason, and once when it is over."""
+        news = {table: sentence for table, sentence in still.items() if self.paused.get(str(table)) != sentence}
+        over = [table for table in tables if table not in still and str(table) in self.paused]
+        now = {str(table): sentence for table, sentence in still.items()}
+        return replace(self, paused=now), news | dict.fromkeys(over, "no longer paused")
 
     def failed(self, sentence: str, every: timedelta, now: datetime) -> Memory:
         """The source did not answer: each consecutive failure doubles the wait."""
@@ -137,7 +148,14 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     verdicts = _fresh(source, looks, busy, observations, probe)
     verdicts_told, stale, told_at = _worth_telling(verdicts, memory, now)
     return Tick(
-        memory=Memory(waiting=waiting, stale=stale, told_at=told_at, verified=verified, announced=memory.announced),
+        memory=Memory(
+            waiting=waiting,
+            stale=stale,
+            told_at=told_at,
+            verified=verified,
+            announced=memory.announced,
+            paused=memory.paused,
+        ),
         moved=asked,
         waiting=tuple(sorted(table for table in waiting if table not in names)),
         stopped=stopped,

@@ -102,7 +102,29 @@ FIRES = [
     Case("HeldBack", [of_source("oldest_transaction_timestamp_seconds", "60x120")], "90m", "ticket", 'source="shop"'),
     Case("LogKept", [of_source("log_kept_bytes", f"{6 * 2**30}x60")], "20m", "page", 'source="shop"'),
 ]
+PAUSED = series("paused", f"1x{LONG}")
+OF_MONDAY = series("paused_timestamp_seconds", f"{-86_400}x{LONG}")
+OF_ANOTHER = series("paused", f"0x{LONG}", of='source="shop",table="public.b"')
+MEANT = [
+    Case(each.alert, [*each.history, PAUSED], each.at)
+    for each in FIRES
+    if each.alert not in ("ExporterDown", "RowsQuarantined", "LogKept", "SuccessBudgetBurns")
+]
+"""The same causes where a person has paused the table, which is all that the source has."""
+FIRES += [
+    Case("PausedForLong", [PAUSED, OF_MONDAY], "20m", "ticket"),
+    # One table of two: the source is looked at for the other one.
+    Case("SourceDown", [of_source("source_up", "0x60"), PAUSED, OF_ANOTHER], "15m", "page", 'source="shop"'),
+]
 STAYS_QUIET = [
+    *MEANT,
+    Case("PausedForLong", [PAUSED, series("paused_timestamp_seconds", f"0x{LONG}")], "20m"),
+    # Late for two minutes behind a pause, which is no tenth of an hour.
+    Case(
+        "FreshnessBudgetBurns",
+        [*SLO, series("in_step_timestamp_seconds", "60x100"), series("paused", "0x1 1x89 0x100")],
+        "94m",
+    ),
     Case("FreshnessBudgetBurns", [*SLO, IN_STEP], "75m"),
     # Late for three minutes of an hour.
     Case(

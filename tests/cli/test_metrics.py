@@ -101,6 +101,7 @@ def test_before_anything_is_known_there_are_the_tables_and_zeros_of_what_is_coun
     assert found.names == {
         "build_info",
         "table_info",
+        "paused",
         "freshness_limit_seconds",
         "syncs_total",
         "rows_read_total",
@@ -197,6 +198,19 @@ def test_a_lease_has_a_moment_while_it_is_held_and_a_run_that_died_is_interrupte
     found = Metrics(exporter)
     assert (found("lease_timestamp_seconds"), found("interrupted")) == (None, 1)
     assert found("health", health="warn") == 1
+
+
+def test_a_pause_of_a_table_or_its_source_moves_it_until_it_is_over(
+    exporter: Exporter, checkpoints: SqlCheckpoints
+) -> None:
+    assert (Metrics(exporter)("paused"), Metrics(exporter)("paused_timestamp_seconds")) == (0, None)
+    for what in (ORDERS, "shop"):
+        checkpoints.pause(what, "ana@host", "moved")
+        found = Metrics(exporter)
+        assert found("paused") == 1
+        assert now(found("paused_timestamp_seconds"))
+        checkpoints.resume(what)
+        assert Metrics(exporter)("paused") == 0
 
 
 def test_a_check_that_finds_drift_moves_it_and_one_that_finds_none_too(

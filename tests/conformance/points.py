@@ -179,12 +179,12 @@ class _Lake(_Wrapped):
 class _Checkpoints(_Wrapped):
     inner: Checkpoints
 
-    def lease(self, table: TableId, run_id: str) -> AbstractContextManager[Lease]:
-        return self._leased(table, run_id)
+    def lease(self, table: TableId, run_id: str, *, even_paused: bool = False) -> AbstractContextManager[Lease]:
+        return self._leased(table, run_id, even_paused=even_paused)
 
     @contextmanager
-    def _leased(self, table: TableId, run_id: str) -> Iterator[Lease]:
-        with self.inner.lease(table, run_id) as lease:
+    def _leased(self, table: TableId, run_id: str, *, even_paused: bool) -> Iterator[Lease]:
+        with self.inner.lease(table, run_id, even_paused=even_paused) as lease:
             self.hook(Point.LEASED, table)
             yield _Lease(lease, self.hook)
 

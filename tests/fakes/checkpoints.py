@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from incremental_assets.core.errors import Busy, LeaseLost
+from incremental_assets.core.errors import Busy, LeaseLost, Paused
+from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.pause import Pause, Pauses
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
@@ -38,6 +40,7 @@ class Memory:
     leases: dict[TableId, Held] = field(default_factory=dict)
     verified: dict[TableId, Verified] = field(default_factory=dict)
     looks: dict[str, Look | None] = field(default_factory=dict)
+    pauses: list[Pause] = field(default_factory=list)
     clock: float = 0.0
     gone: set[str] = field(default_factory=set)
 
@@ -80,9 +83,9 @@ class FakeCheckpoints:
     alive: Callable[[], bool] = lambda: True
 
     @contextmanager
-    def lease(self, table: TableId, run_id: str) -> Iterator[FakeLease]:
-        """Take the table, or say who has it."""
-        busy = self._busy(table)
+    def lease(self, table: TableId, run_id: str, *, even_paused: bool = False) -> Iterator[FakeLease]:
+        """Take the table, or say who has it, or has paused it."""
+        busy = self._holder(table) if even_paused else self._busy(table)
         if busy is not None:
             raise busy
         token = next(_tokens)
@@ -149,7 +152,15 @@ class FakeCheckpoints:
         places = (place for place, each in enumerate(events, 1) if each.run_id == run_id and each.kind in ended)
         return events, max(places, default=0)
 
+    def pauses(self) -> Pauses:
+        """All of them."""
+        return Pauses(self.memory.pauses)
+
     def _busy(self, table: TableId) -> Busy | None:
+        pause = self.pauses().of(table)
+        return self._holder(table) if pause is None else Paused(table, pause.sentence, resume(pause))
+
+    def _holder(self, table: TableId) -> Busy | None:
         held = self.memory.leases.get(table)
         if held is None or held.expires <= self.memory.clock or held.owner in self.memory.gone:
             return None

@@ -16,9 +16,12 @@ from sqlalchemy import ColumnElement, Connection, Label, Select, Update, bindpar
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats, Held
+from incremental_assets.adapters.checkpoints.pauses import all_pauses, is_paused
 from incremental_assets.adapters.checkpoints.tables import among, heartbeats, is_named, named, names_of, table_of
 from incremental_assets.adapters.process import ProcessIdentity
-from incremental_assets.core.errors import Busy, LeaseLost, sentence
+from incremental_assets.core.errors import Busy, LeaseLost, Paused, sentence
+from incremental_assets.core.model.cures import resume
+from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.table import TableId
 
 log = logging.getLogger(__name__)
@@ -45,10 +48,10 @@ class Leases:
         self._heartbeats = Heartbeats(self._renew, pace.heartbeat.total_seconds())
 
     @contextmanager
-    def hold(self, table: TableId, run_id: str) -> Iterator[str]:
-        """The token of a lease that is kept alive until the end of the block. Raises Busy."""
+    def hold(self, table: TableId, run_id: str, *, even_paused: bool) -> Iterator[str]:
+        """The token of a lease that is kept alive until the end of the block. Raises Busy, and Paused unless `even_paused`."""
         token = uuid.uuid4().hex
-        self._take(table, run_id, token)
+        self._take(table, run_id, token, even_paused=even_paused)
         self._heartbeats.add((table, token))
         try:
             yield token
@@ -63,14 +66,24 @@ class Leases:
             raise LeaseLost(table)
 
     def held(self, connection: Connection, tables: Iterable[TableId]) -> dict[TableId, Busy | None]:
-        """Of each of the tables that was ever written the error that names the holder of its lease; None where nobody holds it, nor can take it before the transaction ends."""
-        return {table_of(row): _holder(row) for row in self._all_locked(connection, among(heartbeats.c, tables))}
+        """Of each of the tables that was ever written why it may not be written now; None where nobody holds it, nor can take it before the transaction ends."""
+        return {
+            table_of(row): _refusal(connection, row)
+            for row in self._all_locked(connection, among(heartbeats.c, tables))
+        }
 
-    def _take(self, table: TableId, run_id: str, token: str) -> None:
+    def holders(self, connection: Connection, what: str | TableId) -> dict[TableId, Busy]:
+        """The error of each table of a source, or of one, that a run holds: none of them begins before the transaction ends."""
+        which = heartbeats.c.source == what if isinstance(what, str) else among(heartbeats.c, [what])
+        found = {table_of(row): _holder(row) for row in self._all_locked(connection, which)}
+        return {table: busy for table, busy in found.items() if busy is not None}
+
+    def _take(self, table: TableId, run_id: str, token: str, *, even_paused: bool) -> None:
         owner = ProcessIdentity.here()
 
         def take(connection: Connection) -> None:
-            busy = _holder(self._locked(connection, table))
+            row = self._locked(connection, table)
+            busy = _holder(row) if even_paused else _refusal(connection, row)
             if busy is not None:
                 raise busy
             mine = {
@@ -100,7 +113,7 @@ class Leases:
             # In Python's order, as every other writer of several rows, so that no two wait for each other.
             columns = (heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
             connection.execute(rows.order_by(*(collate(column, "C") for column in columns)).with_for_update())
-        return connection.execute(rows.add_columns(self._expired)).all()
+        return connection.execute(rows.add_columns(self._expired, is_paused())).all()
 
     @cached_property
     def _takes(self) -> Update:
@@ -116,7 +129,7 @@ class Leases:
 
     @cached_property
     def _reads(self) -> Select[Any]:
-        return _ROW.add_columns(self._expired)
+        return _ROW.add_columns(self._expired, is_paused())
 
     @property
     def _expired(self) -> Label[bool]:
@@ -137,6 +150,17 @@ class Leases:
         except Exception as error:  # noqa: BLE001 - whatever it is
             # The work of the block is done and must not be reported as a failure; without heartbeats the lease expires by itself.
             log.warning("%s: the lease could not be given back and will expire: %s", table, sentence(error))
+
+
+def paused(table: TableId, pause: Pause) -> Paused:
+    """The error of a table that stands still."""
+    return Paused(table, pause.sentence, resume(pause))
+
+
+def _refusal(connection: Connection, row: Any) -> Busy | None:
+    """Why nobody may write the table now; None where somebody may."""
+    pause = all_pauses(connection).of(table_of(row)) if row.paused else None
+    return _holder(row) if pause is None else paused(table_of(row), pause)
 
 
 def _holder(row: Any) -> Busy | None:

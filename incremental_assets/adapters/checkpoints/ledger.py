@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, select
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.looks import all_looks
+from incremental_assets.adapters.checkpoints.pauses import all_pauses
 from incremental_assets.adapters.checkpoints.standings import all_standings, holder_of
 from incremental_assets.adapters.checkpoints.tables import (
     catalogue,
@@ -18,6 +19,7 @@ from incremental_assets.adapters.checkpoints.tables import (
     heartbeats,
     installation,
     looks,
+    pauses,
     schema_changes,
     table_of,
     verifications,
@@ -56,6 +58,7 @@ class Ledger:
                 newest,
                 connection.execute(recent).scalar(),
                 frozenset(row.token for row in leases if holder_of(row)),
+                connection.execute(select(func.count()).select_from(pauses)).scalar(),
                 *(
                     tuple(connection.execute(select(*(func.max(column) for column in columns))).one())
                     for columns in (
@@ -63,6 +66,7 @@ class Ledger:
                         (verifications.c.verified_at,),
                         (catalogue.c.seen_at,),
                         (looks.c.looked_at, looks.c.failed_at),
+                        (pauses.c.since,),
                     )
                 ),
             )
@@ -74,7 +78,11 @@ class Ledger:
         with self._database.transaction() as connection:
             self._count(connection)
             return Known(
-                all_standings(connection, self._database), all_looks(connection), self._tally, _changes(connection)
+                all_standings(connection, self._database),
+                all_looks(connection),
+                self._tally,
+                _changes(connection),
+                all_pauses(connection),
             )
 
     def _begin(self, installed: str) -> None:

@@ -31,6 +31,7 @@ from incremental_assets.adapters.checkpoints.installation import installation_of
 from incremental_assets.adapters.checkpoints.leases import Leases, Pace
 from incremental_assets.adapters.checkpoints.ledger import Ledger
 from incremental_assets.adapters.checkpoints.looks import all_looks, record_look
+from incremental_assets.adapters.checkpoints.pauses import all_pauses, pause, resume
 from incremental_assets.adapters.checkpoints.positions import (
     all_positions,
     ended_at,
@@ -45,6 +46,7 @@ from incremental_assets.adapters.checkpoints.verifications import after_landing,
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.installation import Installation
 from incremental_assets.core.model.look import Look, Looked
+from incremental_assets.core.model.pause import Pause, Pauses
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.operations.standing import Standing
@@ -85,9 +87,9 @@ class SqlCheckpoints:
     # --- the port ---------------------------------------------------------------------------------
 
     @contextmanager
-    def lease(self, table: TableId, run_id: str) -> Iterator[SqlLease]:
-        """One writer per table, of all threads, processes and machines. Raises Busy, naming the owner."""
-        with self._leases.hold(table, run_id) as token:
+    def lease(self, table: TableId, run_id: str, *, even_paused: bool = False) -> Iterator[SqlLease]:
+        """One writer per table, of all threads, processes and machines. Raises Busy, naming the owner, and Paused unless `even_paused`."""
+        with self._leases.hold(table, run_id, even_paused=even_paused) as token:
             yield SqlLease(self, table, token)
 
     def position(self, table: TableId) -> Checkpoint:
@@ -160,7 +162,25 @@ class SqlCheckpoints:
         """The last record of every table."""
         return {table_of(row): verified_of(row) for row in self._read(select(verifications))}
 
+    def pauses(self) -> Pauses:
+        """Everything that a person has paused."""
+        if not self._database.exists:
+            return Pauses()
+        with self._database.transaction() as connection:
+            return all_pauses(connection)
+
     # --- for people -------------------------------------------------------------------------------
+
+    def pause(self, what: str | TableId, by: str, reason: str) -> tuple[Pause, dict[TableId, Busy]]:
+        """Pause a table, or a source with all of its tables: no lease is taken from then on. And who holds one that was taken before."""
+        with self._database.transaction(writes=True) as connection:
+            holders = self._leases.holders(connection, what)
+            return pause(connection, self._database, what, by, reason), holders
+
+    def resume(self, what: str | TableId) -> Pause | None:
+        """End a pause; None where there was none."""
+        with self._database.transaction(writes=True) as connection:
+            return resume(connection, what)
 
     def history(self, table: TableId, limit: int = 100) -> tuple[Recorded, ...]:
         """The last events of a table, oldest first."""

@@ -151,6 +151,18 @@ looks = Table(
     Column("behind", Text),
 )
 
+pauses = Table(
+    "pauses",
+    metadata,
+    Column("source", Text, primary_key=True),
+    # Both empty: the whole source.
+    Column("schema_name", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    Column("paused_by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("since", Instant, nullable=False),
+)
+
 installation = Table(
     "installation", metadata, Column("only", Integer, primary_key=True), Column("id", Text, nullable=False)
 )

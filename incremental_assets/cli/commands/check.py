@@ -15,7 +15,7 @@ from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.reports import bounds
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.core.checks.run_checks import Scope, applicable, audit
-from incremental_assets.core.checks.verdict import unanswered
+from incremental_assets.core.checks.verdict import of_paused, unanswered
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
@@ -115,9 +115,10 @@ def _verdicts(runtime: Runtime, found: Selection, display: ProgressDisplay) -> I
             result = "passed" if verdict.passed else "failed"
             display.show(verdict.table, f"{counts[verdict.table]} of {of} checks, {verdict.check} {result}")
             yield verdict
+    pauses = runtime.checkpoints.pauses()
     for trouble in found.troubles:
         for check in applicable(trouble.terms):
-            verdict = unanswered(trouble.table, check, str(trouble.error))
+            verdict = of_paused(unanswered(trouble.table, check, str(trouble.error)), pauses.of(trouble.table))
             runtime.observer.on_verdict(verdict)
             yield verdict
 

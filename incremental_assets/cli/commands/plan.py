@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.previews import answer
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.events import Checkpoint
@@ -26,9 +29,9 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     """Run the command."""
     with opened(configured(config), writes=False) as runtime:
         found = selected(runtime, patterns)
-        positions = runtime.checkpoints.positions()
+        positions, pauses = runtime.checkpoints.positions(), runtime.checkpoints.pauses()
         previews = [
-            each
+            _paused(each, pauses.of(each.spec.id))
             for source in runtime.configuration.sources
             for each in _of_source(runtime, source.name, found, positions)
         ]
@@ -55,6 +58,15 @@ def _of_source(
     except IncrementalAssetsError as error:
         return tuple(_stopped(spec, error) for spec in specs)
     return tuple(each if each.plan is None else each.with_estimate(next(estimates)) for each in previews)
+
+
+def _paused(found: Preview, pause: Pause | None) -> Preview:
+    """What the next sync would do once the table is resumed, and that it is not before."""
+    if pause is None:
+        return found
+    return replace(
+        found, warnings=(*found.warnings, f"{pause.sentence}; nothing of it is synced before {resume(pause)}")
+    )
 
 
 def _estimates(runtime: Runtime, source: str, plans: Sequence[SyncPlan]) -> Sequence[Estimate]:

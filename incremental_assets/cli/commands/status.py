@@ -16,9 +16,10 @@ from incremental_assets.cli.seen import Seen, look_at
 from incremental_assets.cli.selection import remembered, selected, with_problems
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.config.resolve import unconfigured
-from incremental_assets.core.model.cures import check
+from incremental_assets.core.model.cures import check, resume
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.moment import Moment
+from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
@@ -79,6 +80,7 @@ def _entry(seen: Seen) -> dict[str, Any]:
         "last_run_at": standing.ended_at and standing.ended_at.isoformat(),
         "last_status": str(report.status) if report else None,
         "unfinished": standing.unfinished,
+        "paused": seen.pause and _pause_entry(seen.pause),
         "guarantee": str(report.guarantee) if report and report.guarantee else None,
         "guarantee_reason": (report.guarantee_reason or None) if report else None,
         "within_seconds": report.within.total_seconds() if report and report.within else None,
@@ -105,6 +107,15 @@ def _log_entry(seen: LogSeen, state: State | None) -> dict[str, Any]:
     return {
         "position": str(state.position) if state and state.position.capture else None,
         "source_keeps_bytes": seen.kept_bytes,
+    }
+
+
+def _pause_entry(pause: Pause) -> dict[str, Any]:
+    return {
+        "since": pause.since.isoformat(),
+        "by": pause.by,
+        "reason": pause.reason,
+        "whole_source": pause.table is None,
     }
 
 
@@ -159,6 +170,7 @@ def _shown(tables: Sequence[Seen]) -> list[Shown]:
                     "dim",
                 )
             )
+    shown += _paused(tables)
     kept = {each.table.source: each.log for each in tables if each.log}
     shown += [
         Note(
@@ -187,6 +199,12 @@ def _shown(tables: Sequence[Seen]) -> list[Shown]:
     ]
     shown += [Note(error, "bad") for error in dict.fromkeys(map(_error, tables)) if error]
     return shown
+
+
+def _paused(tables: Sequence[Seen]) -> list[Note]:
+    """Each pause once."""
+    pauses = dict.fromkeys(each.pause for each in tables if each.pause)
+    return [Note(f"{pause.what}: {pause.sentence}; {resume(pause)} lets it go on", "warn") for pause in pauses]
 
 
 def _is_uncounted(seen: Seen) -> bool:
@@ -226,7 +244,7 @@ def _row(seen: Seen) -> tuple[Cell | str, ...]:
         # Of a table that never landed it is the age of the source's oldest row, which is no lag.
         Cell(_lag(seen), late),
         _last_run(standing),
-        _status(standing),
+        Cell("paused", "warn") if seen.pause else _status(standing),
         report.promise if report else "",
         _verified(standing.verified),
         standing.holder.owner if standing.holder else "",

@@ -19,14 +19,15 @@ from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.config.terms import terms_of
-from incremental_assets.core.errors import IncrementalAssetsError, Refused
+from incremental_assets.core.errors import IncrementalAssetsError, Paused, Refused
 from incremental_assets.core.maintenance.replay import left_behind
+from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
-from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.preview.pending import Pending, located, look_over
 from incremental_assets.core.strategies import traits_of
@@ -103,14 +104,31 @@ def _keeps_versions(spec: TableSpec, positions: Mapping[TableId, Checkpoint]) ->
 
 def sync_all(runtime: Runtime, found: Selection, request: Request, display: ProgressDisplay) -> tuple[SyncReport, ...]:
     """Every table that was selected, source by source; the reports are in the order of the tables."""
-    done = {trouble.table: reports.report_of(trouble, request.run_id, request.mode) for trouble in found.troubles}
-    for report in done.values():
+    done = _paused(runtime, found, request)
+    order = found.tables
+    found = found.among({*order} - done.keys())
+    failed = {trouble.table: reports.report_of(trouble, request.run_id, request.mode) for trouble in found.troubles}
+    for report in failed.values():
         record_failure(report, runtime.checkpoints)
+    done |= failed
     for source in runtime.configuration.sources:
         if found.of(source.name):
             done |= {report.table: report for report in _sync_source(runtime, source.name, found, request, display)}
-    order = [spec.id for spec in found.specs] + [trouble.table for trouble in found.troubles]
     return tuple(done[table] for table in order)
+
+
+def _paused(runtime: Runtime, found: Selection, request: Request) -> dict[TableId, SyncReport]:
+    """Those that a person has paused, whatever else is the matter with them."""
+    pauses = runtime.checkpoints.pauses()
+    strategies = {spec.id: spec.strategy for spec in found.specs}
+    strategies |= {trouble.table: trouble.terms.strategy for trouble in found.troubles}
+    errors = {
+        table: Paused(table, pause.sentence, resume(pause)) for table in found.tables if (pause := pauses.of(table))
+    }
+    return {
+        table: SyncReport(table, request.run_id, strategies[table], request.mode, Status.PAUSED, error=str(error))
+        for table, error in errors.items()
+    }
 
 
 def _sync_source(

@@ -47,7 +47,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
 
 def _taken(runtime: Runtime, table: TableId, run_id: str) -> IncrementalAssetsError | Installation | None:
     try:
-        with runtime.checkpoints.lease(table, run_id):
+        with runtime.checkpoints.lease(table, run_id, even_paused=True):
             return runtime.ownership.take(table)
     except IncrementalAssetsError as error:
         return error

@@ -23,6 +23,7 @@ from incremental_assets.core.checks.verdict import (
     lost_history,
     not_known,
     nothing_landed,
+    of_paused,
     reconciliation,
     schema,
     unanswered,
@@ -34,6 +35,7 @@ from incremental_assets.core.differences.vanished import look_for_vanished
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.pause import Pauses
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -102,7 +104,7 @@ _LONGEST_FIRST = (
 
 def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
     """One verdict per table and applicable check, as they are reached; a check that could not run has not passed."""
-    asked = {spec.id: _asked(spec, terms_of, scope) for spec in specs}
+    asked, pauses = {spec.id: _asked(spec, terms_of, scope) for spec in specs}, _pauses(ports)
     for spec in specs:
         if Check.RECONCILIATION in asked[spec.id]:
             _look_for_vanished(spec, ports)
@@ -118,9 +120,17 @@ def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Po
     )
     by_id = {spec.id: spec for spec in specs}
     for found in chain(fresh, read):
-        verdict = with_cure(found, by_id[found.table])
+        verdict = with_cure(of_paused(found, pauses.of(found.table)), by_id[found.table])
         ports.observer.on_verdict(verdict)
         yield verdict
+
+
+def _pauses(ports: Ports) -> Pauses:
+    """Nothing where the checkpoint table does not answer, as each check meets that, too, and says so."""
+    try:
+        return ports.checkpoints.pauses()
+    except IncrementalAssetsError:
+        return Pauses()
 
 
 def _look_for_vanished(spec: TableSpec, ports: Ports) -> None:

@@ -18,6 +18,7 @@ from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.schema_drift import Difference
@@ -279,6 +280,15 @@ def with_the_rest(verdict: Verdict, terms: TableConfig, looked_at: Sequence[Wind
         detail=f"{over}{verdict.detail}; {found}",
         drifted=(*verdict.drifted, *(piece.window for piece in rest[:NAMED])),
     )
+
+
+def of_paused(verdict: Verdict, pause: Pause | None) -> Verdict:
+    """What a check says of a table that a person has paused: how late it is says nothing, and nothing that it finds is repaired before it is resumed."""
+    if pause is None:
+        return verdict
+    if verdict.check is Check.FRESHNESS:
+        return unchecked(verdict.table, Check.FRESHNESS, pause.sentence)
+    return replace(verdict, detail=f"{verdict.detail}; {pause.sentence}")
 
 
 def unanswered(table: TableId, check: Check, sentence: str) -> Verdict:

@@ -3,9 +3,9 @@
 IncrementalAssetsError
 ├── fix the file        ConfigurationError, TooManyPartitions, SelectionError    exit 2
 ├── fix the machine     SetupError, CheckpointsUnreadable                        exit 1
-├── wait and retry      Busy, SourceBusy (exit 4), SourceUnreachable, SourceFull,
-│                       CheckpointsUnreachable, StoreUnreachable, LeaseLost,
-│                       EngineLost, SparkEnded                                   exit 1
+├── wait and retry      Busy, SourceBusy, Paused (exit 4), SourceUnreachable,
+│                       SourceFull, CheckpointsUnreachable, StoreUnreachable,
+│                       LeaseLost, EngineLost, SparkEnded                        exit 1
 ├── it was ended        Interrupted                                              exit 130, 143
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
 │                       CursorIsNull, NoPrimaryKey, NameRefused, ZoneUnknown,
@@ -59,6 +59,7 @@ from incremental_assets.core.errors.to_retry import (
     EngineLost,
     Interrupted,
     LeaseLost,
+    Paused,
     SourceBusy,
     SourceFull,
     SourceUnreachable,
@@ -85,6 +86,7 @@ __all__ = [
     "NameRefused",
     "NoPrimaryKey",
     "Overtaken",
+    "Paused",
     "Problem",
     "Refused",
     "SchemaChanged",

@@ -30,6 +30,14 @@ class SourceBusy(Busy):
         )
 
 
+class Paused(Busy):
+    """A person has paused the table, or its source: nobody writes it until a person resumes it."""
+
+    def __init__(self, table: object, told: str, resume: str) -> None:
+        """`told`: since when, by whom and why; `resume`: the command that ends it."""
+        IncrementalAssetsError.__init__(self, f"{table}: {told}; nothing of it is synced before {resume}")
+
+
 class SourceUnreachable(IncrementalAssetsError):
     """The database does not answer, or refuses the connection."""
 

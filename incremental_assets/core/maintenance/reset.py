@@ -20,7 +20,7 @@ from incremental_assets.core.words import with_article
 def reset_table(*, spec: TableSpec, to: CursorValue | None, run_id: str, checkpoints: Checkpoints) -> State:
     """Record the reset of one table; `to` None reads everything again. Raises Busy, SelectionError, TermsChanged."""
     _check_fits(spec, to)
-    with checkpoints.lease(spec.id, run_id) as lease:
+    with checkpoints.lease(spec.id, run_id, even_paused=True) as lease:
         position = checkpoints.position(spec.id)
         if position.state is None:
             raise SelectionError(
@@ -46,7 +46,7 @@ def reset_table(*, spec: TableSpec, to: CursorValue | None, run_id: str, checkpo
 
 def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> State:
     """Record that another source holds the same rows: the next sync continues from the watermark with it. Raises Busy, SelectionError."""
-    with checkpoints.lease(spec.id, run_id) as lease:
+    with checkpoints.lease(spec.id, run_id, even_paused=True) as lease:
         position = checkpoints.position(spec.id)
         if position.state is None:
             raise SelectionError(f"{spec.id}: no sync of this table is recorded, so it accepts any source")

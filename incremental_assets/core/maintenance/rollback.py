@@ -33,7 +33,7 @@ def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncRe
     """The next sync reads from there. Raises Busy, SelectionError for a run that left nothing to go back to, and Refused."""
     this_process.refuse(spec.id)
     request, begun = Request(run_id, Mode.ROLLBACK), time.monotonic()
-    with ports.checkpoints.lease(spec.id, run_id) as lease:
+    with ports.checkpoints.lease(spec.id, run_id, even_paused=True) as lease:
         position = recover(spec, request, lease, ports)
         now, target = position.state, ports.reader.inspect(spec, position.target[1] if position.target else None)
         if now is None or target is None:

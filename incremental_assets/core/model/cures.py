@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.strategies import Strategy, traits_of
@@ -64,6 +65,11 @@ def sync_now(table: TableId) -> str:
 def take_over(table: TableId) -> str:
     """Make this installation the one that writes a table of the lake."""
     return f"`incremental-assets reset --select {_quoted(table)} --take-over --yes`"
+
+
+def resume(pause: Pause) -> str:
+    """Let what is paused go on."""
+    return f"`incremental-assets resume {shlex.quote(pause.what)}`"
 
 
 def check(table: TableId) -> str:

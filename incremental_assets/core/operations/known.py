@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from incremental_assets.core.model.look import Looked
+from incremental_assets.core.model.pause import Pauses
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.operations.standing import Standing
 from incremental_assets.core.operations.tally import Tally
@@ -20,3 +21,4 @@ class Known:
     tally: Tally = field(default_factory=Tally)
     changes: Mapping[tuple[TableId, str], int] = field(default_factory=dict)
     """How often columns of each table were changed, by the kind of change."""
+    pauses: Pauses = field(default_factory=Pauses)

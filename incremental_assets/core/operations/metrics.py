@@ -18,6 +18,7 @@ from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.look import Looked
 from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives
+from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.operations.exposition import Family, Kind, Sample, pairs, stamp
 from incremental_assets.core.operations.known import Known
@@ -45,6 +46,7 @@ class _Row:
     standing: Standing
     counts: Counts
     changes: Mapping[str, int]
+    pause: Pause | None = None
 
 
 def families(
@@ -108,6 +110,7 @@ def _row(known: Known, watched: Watched, changes: Mapping[str, int]) -> _Row:
         known.standings.get(table, Standing(table)),
         known.tally.tables.get(table, Counts()),
         changes,
+        known.pauses.of(table),
     )
 
 
@@ -231,6 +234,18 @@ _OF_TABLES: tuple[tuple[str, Kind, str, Callable[[_Row], Iterable[tuple[str, str
         Kind.GAUGE,
         "Each table that is configured.",
         lambda row: ((f',strategy="{row.watched.strategy}"', "1"),),
+    ),
+    (
+        "paused",
+        Kind.GAUGE,
+        "Whether a person has paused the table, or its source.",
+        lambda row: (("", str(int(row.pause is not None))),),
+    ),
+    (
+        "paused_timestamp_seconds",
+        Kind.GAUGE,
+        "Since when the table is paused; without a sample, it is not.",
+        lambda row: () if row.pause is None else (("", stamp(row.pause.since)),),
     ),
     ("health", Kind.GAUGE, "1 for what the table is: ok, warn or error.", _healths),
     ("guarantee", Kind.GAUGE, "1 for what the last sync promised.", _guarantees),

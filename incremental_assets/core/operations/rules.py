@@ -47,6 +47,10 @@ _OBJECTIVE = f'{PREFIX}slo_objective_ratio{{slo="%s"}}'
 _BY = "by (source, table)"
 _ON = "on (source, table)"
 _FAILED = f'sum {_BY} (increase({PREFIX}syncs_total{{result="failed"}}[%s]))'
+_PAUSED = f"unless {_ON} max {_BY} ({PREFIX}paused) == 1"
+"""What a person has paused is meant to be still."""
+_ALL_PAUSED = f"unless on (source) min by (source) ({PREFIX}paused) == 1"
+"""The same of a source that nobody looks at, as every table of it is paused."""
 _STALE = "incremental_assets:stale:bool"
 _FLOOR = 1.5
 """Failures in the long window: one of two syncs of an hour is no outage, and an increase is extrapolated."""
@@ -59,7 +63,9 @@ def recorded() -> Iterator[Recorded]:
     late = f"max {_BY} (time() - {PREFIX}in_step_timestamp_seconds)"
     limit = f"max {_BY} ({PREFIX}slo_freshness_seconds)"
     # A copy that was never in step, or was put back, has no such moment: it is late.
-    yield Recorded(_STALE, f"({late} > bool {_ON} {limit}) or {_ON} ({limit} * 0 + 1)")
+    stale = f"({late} > bool {_ON} {limit}) or {_ON} ({limit} * 0 + 1)"
+    # Minutes of a pause count as kept: left out, the first ones after it would be all that a window has.
+    yield Recorded(_STALE, f"(({stale}) {_PAUSED}) or {_ON} ({limit} * 0)")
     for slo in ("freshness", "success"):
         yield Recorded("slo:error_budget:ratio", f"1 - max {_BY} ({_OBJECTIVE % slo})", (("slo", slo),))
     for window in map(format_duration, WINDOWS):
@@ -90,7 +96,7 @@ def alerts() -> Iterator[Alert]:
     yield Alert(
         "SourceDown",
         Urgency.PAGE,
-        f"max by (source) ({PREFIX}source_up) == 0",
+        f"max by (source) ({PREFIX}source_up) == 0 {_ALL_PAUSED}",
         timedelta(minutes=5),
         f"{_SOURCE} does not answer",
         f"The last looks at {_SOURCE} have failed for five minutes. Nothing of it lands until it answers.",
@@ -99,7 +105,7 @@ def alerts() -> Iterator[Alert]:
     yield Alert(
         "NobodyLooks",
         Urgency.PAGE,
-        f"time() - max by (source) ({PREFIX}look_timestamp_seconds) > 1800 and on (source) max by (source) ({PREFIX}source_up) == 1 unless on (source) max by (source) ({PREFIX}source_quiet) == 1",
+        f"time() - max by (source) ({PREFIX}look_timestamp_seconds) > 1800 and on (source) max by (source) ({PREFIX}source_up) == 1 unless on (source) max by (source) ({PREFIX}source_quiet) == 1 {_ALL_PAUSED}",
         timedelta(minutes=5),
         f"nobody looks at {_SOURCE}",
         f"The sensor of {_SOURCE} has not looked for half an hour, though the source answered when it last did: the daemon has ended, the sensor is stopped, or a run lasts that long.",
@@ -108,7 +114,7 @@ def alerts() -> Iterator[Alert]:
     yield Alert(
         "TableFailing",
         Urgency.TICKET,
-        f'max {_BY} ({PREFIX}health{{health="error"}}) == 1',
+        f'max {_BY} ({PREFIX}health{{health="error"}}) == 1 {_PAUSED}',
         timedelta(minutes=15),
         f"{_IT} fails",
         f"The last sync of {_IT} failed or was refused, and none has ended well for a quarter of an hour.",
@@ -117,7 +123,7 @@ def alerts() -> Iterator[Alert]:
     yield Alert(
         "RunInterrupted",
         Urgency.TICKET,
-        f"max {_BY} ({PREFIX}interrupted) == 1",
+        f"max {_BY} ({PREFIX}interrupted) == 1 {_PAUSED}",
         timedelta(minutes=30),
         f"a run of {_IT} died, and none goes on",
         f"A run of {_IT} ended without an end in the ledger, and for half an hour none has gone on from there.",
@@ -126,7 +132,7 @@ def alerts() -> Iterator[Alert]:
     yield Alert(
         "Drift",
         Urgency.TICKET,
-        f"max {_BY} ({PREFIX}drift_rows) > 0",
+        f"max {_BY} ({PREFIX}drift_rows) > 0 {_PAUSED}",
         timedelta(minutes=15),
         f"{_IT} differs from its source",
         "{{ $value }} rows of " + f"{_IT} differ from the source, by the last check and what was read again since.",
@@ -135,7 +141,7 @@ def alerts() -> Iterator[Alert]:
     yield Alert(
         "NotVerified",
         Urgency.TICKET,
-        f"time() - max {_BY} ({PREFIX}verified_timestamp_seconds) > 2 * 86400",
+        f"time() - max {_BY} ({PREFIX}verified_timestamp_seconds) > 2 * 86400 {_PAUSED}",
         timedelta(hours=1),
         f"{_IT} has not been compared for two days",
         f"The daily check of {_IT} has not come to a result for two days: drift would not be noticed.",
@@ -153,7 +159,7 @@ def alerts() -> Iterator[Alert]:
     yield Alert(
         "HeldBack",
         Urgency.TICKET,
-        f"time() - max by (source) ({PREFIX}oldest_transaction_timestamp_seconds) > 3600",
+        f"time() - max by (source) ({PREFIX}oldest_transaction_timestamp_seconds) > 3600 {_ALL_PAUSED}",
         timedelta(minutes=15),
         f"a transaction of {_SOURCE} holds watermarks back",
         f"The oldest transaction of {_SOURCE} has been open for "
@@ -169,6 +175,17 @@ def alerts() -> Iterator[Alert]:
         f"{_SOURCE} keeps "
         "{{ $value | humanize1024 }}B of its log for our slot. Its disk may fill, or it gives up the slot, and then tables are loaded anew.",
         "log-kept",
+    )
+
+    yield Alert(
+        "PausedForLong",
+        Urgency.TICKET,
+        f"time() - max {_BY} ({PREFIX}paused_timestamp_seconds) > 86400",
+        timedelta(minutes=15),
+        f"{_IT} is paused for long",
+        f"{_IT} was paused "
+        "{{ $value | humanizeDuration }} ago, by a person: nothing of it is synced, and no other alert of it fires.",
+        "paused-for-long",
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
-from incremental_assets.core.errors import Busy, Refused, sentence_of
+from incremental_assets.core.errors import Busy, Paused, Refused, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.guarantee import Guarantee, stated
 from incremental_assets.core.model.history import HistoryRows
@@ -28,10 +28,14 @@ class Status(StrEnum):
     REFUSED = "refused"
     """Destructive, and not confirmed: it waits for a person."""
     BUSY = "busy"
+    PAUSED = "paused"
+    """By a person, so that it was left alone."""
 
     @classmethod
     def of(cls, error: BaseException) -> Status:
         """The status of a sync that failed with this error."""
+        if isinstance(error, Paused):
+            return cls.PAUSED
         return cls.BUSY if isinstance(error, Busy) else cls.REFUSED if isinstance(error, Refused) else cls.FAILED
 
 

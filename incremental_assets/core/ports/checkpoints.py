@@ -8,6 +8,7 @@ from typing import Protocol
 
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.pause import Pauses
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
@@ -26,8 +27,8 @@ class Lease(Protocol):
 class Checkpoints(Protocol):
     """The checkpoint table: what has landed."""
 
-    def lease(self, table: TableId, run_id: str) -> AbstractContextManager[Lease]:
-        """One writer per table. Raises Busy, naming the owner."""
+    def lease(self, table: TableId, run_id: str, *, even_paused: bool = False) -> AbstractContextManager[Lease]:
+        """One writer per table. Raises Busy, naming the owner, and Paused unless `even_paused`, which is for what a person confirms by name."""
 
     def position(self, table: TableId) -> Checkpoint:
         """The position of the table."""
@@ -55,6 +56,9 @@ class Checkpoints(Protocol):
 
     def remember_verified(self, table: TableId, after: int, judge: Judge) -> None:
         """Record what `judge` makes of the record so far and of the events behind that number, while nothing is recorded of the table; nothing where that is None."""
+
+    def pauses(self) -> Pauses:
+        """Everything that a person has paused."""
 
     def verified(self) -> dict[TableId, Verified]:
         """The last such record of every table."""
