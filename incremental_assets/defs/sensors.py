@@ -138,7 +138,7 @@ def _looked(
         seen = look(view.config, specs, runtime, paused.memory, now)
     except IncrementalAssetsError as error:
         failed = _failed(error, runtime, view, paused.memory, now)
-        return failed._replace(asset_events=paused.told), True
+        return failed._replace(asset_events=[*paused.told]), True
     new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
     seen, shown = _announced(context, view, specs, seen, runtime)
     requests, dynamic, without = run_requests(view, jobs, seen.moved, context.instance, now)
