@@ -79,7 +79,7 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
 
 @dataclass(frozen=True)
 class _Paused:
-    """What a person has paused of a source, as a tick tells it. `memory` knows that it was told."""
+    """What a person has paused of a source, as a tick tells it. `memory` has it."""
 
     still: Mapping[TableId, str]
     told: Sequence[AssetObservation]
