@@ -36,6 +36,7 @@ def state_of(text: str) -> State:
             terms.get("fallback"),
             terms.get("collation"),
             terms.get("where", ""),
+            terms.get("target", ""),
         ),
         position=capture.position(document),
         identity=SourceIdentity.from_json(identity) if identity is not None else None,

@@ -30,6 +30,7 @@ from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.identifiers import parse_table
+from incremental_assets.core.model.layout import LaidOut
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.partition import Grid, TimeGrid
@@ -46,7 +47,7 @@ def configuration(checked: Checked, path: Path) -> Configuration:
     settings = checked.settings
     return Configuration(
         path=path,
-        lake=resolved_lake(settings.lake, path.parent),
+        lake=LaidOut(resolved_lake(settings.lake, path.parent), checked.layout),
         checkpoints=resolved_checkpoints(settings.checkpoints, path.parent),
         sources=tuple(_source(source, path) for source in checked.sources),
         spark=SparkConfig(settings.spark.remote or "auto", settings.spark.master, settings.spark.keep),
@@ -78,6 +79,7 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
         every=document.every,
         schedule=document.schedule,
         quiet=document.quiet,
+        target=document.target,
         check_at=document.check_at,
         defaults=Defaults(
             schema_changes=defaults.schema_changes,
@@ -121,6 +123,7 @@ def _table(
         start=None
         if cursor is None or document.start is None
         else CursorValue.parse(cursor.type.values, document.start),
+        target=document.target or source.target,
         where=None if document.where is None else parse_where(document.where),
         schema_changes=chosen("schema_changes"),
         freshness=_freshness(document, defaults),

@@ -20,6 +20,7 @@ from incremental_assets.core.config.scalars import (
     SparkMaster,
     SparkRemote,
     Strict,
+    TargetText,
     Text,
     TimeOfDay,
 )
@@ -54,6 +55,10 @@ class SourceDocument(Strict):
     ] = None
     quiet: Annotated[
         QuietText | None, Field(description="From one time of day to another: when the sensor begins no work.")
+    ] = None
+    target: Annotated[
+        TargetText | None,
+        Field(description="Where copies lie below the lake, of all its tables; {source}/{schema}/{table} when absent."),
     ] = None
     check_at: Annotated[TimeOfDay, Field(description="When everything is checked, daily in UTC; or never.")] = time(3)
     defaults: DefaultsDocument = DefaultsDocument()

@@ -29,6 +29,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.layout import USUAL, Taken, Target, usual
 from incremental_assets.core.model.row_condition import columns_of
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import Arrival, Column, Cursor, TableId, TableShape, TableSpec
@@ -74,6 +75,7 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
         *listed.items(),
         *((shape.id, unlisted_table(source, shape.id.schema, shape.id.name)) for shape in unlisted),
     ]
+    places = _places(source, wanted)
     specs: list[TableSpec] = []
     problems: list[Unresolved] = []
     for table, config in wanted:
@@ -84,6 +86,10 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
             if config.history is not History.NONE and table.history in dict(wanted):
                 raise NameRefused(
                     f"{table}: the table {table.history} has the name of its history; add it to `exclude`, or remove `history`"
+                )
+            if table in places:
+                raise NameRefused(
+                    f"{table}: its copy would lie where that of {places[table]} lies, or in or around it; write another `target`, or add the table to `exclude`"
                 )
             specs.append(resolve(config, shape))
         except IncrementalAssetsError as error:
@@ -172,6 +178,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         where=config.where,
         refresh_every=config.refresh_every,
         schedule=config.schedule,
+        target=_target(config, shape.id),
         compares=config.compares,
         evolve=config.schema_changes != "freeze",
         widens=config.schema_changes == "widen",
@@ -187,6 +194,26 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     _check_history(spec)
     check_names(spec)
     return _logged(collated(spec))
+
+
+def _target(config: TableConfig, table: TableId) -> str:
+    found = usual(table) if config.target is None else config.target.segments(table)
+    return "" if found == usual(table) else "/".join(found)
+
+
+def _places(source: SourceConfig, wanted: Sequence[tuple[TableId, TableConfig]]) -> dict[TableId, TableId]:
+    """Tables whose copies would lie where that of another one does, and which; the listed ones come first, among which the file has none."""
+    if source.target is None and not any(config.target for _, config in wanted):
+        return {}
+    taken, found = Taken(), dict[TableId, TableId]()
+    for table, config in wanted:
+        target = config.target or Target(USUAL)
+        beside = () if config.history is History.NONE else (target.of_history.segments(table.history),)
+        for segments in (target.segments(table), *beside):
+            other = taken.take(table, segments)
+            if other is not None and other != table:
+                found[table] = other
+    return found
 
 
 def _logged(spec: TableSpec) -> TableSpec:

@@ -15,6 +15,7 @@ from incremental_assets.core.config import (
     log_rules,
     numbering_rules,
     schedule_rules,
+    target_rules,
     where_rules,
 )
 from incremental_assets.core.config.addresses import bucket_of
@@ -188,6 +189,7 @@ def source_mistakes(source: SourceDocument) -> Iterator[Mistake]:
     ):
         yield ("defaults", *path), cure
     yield from schedule_rules.source_mistakes(source)
+    yield from target_rules.source_mistakes(source)
 
 
 def freshness_mistakes(freshness: FreshnessDocument) -> Iterator[Mistake]:

@@ -27,6 +27,7 @@ from incremental_assets.core.config import addresses, shorthand
 from incremental_assets.core.model import duration, objective
 from incremental_assets.core.model.cursor import Span
 from incremental_assets.core.model.identifiers import parse_table
+from incremental_assets.core.model.layout import Target
 from incremental_assets.core.model.quiet import PATTERN as QUIET_PATTERN
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.schedule import Schedule
@@ -108,6 +109,10 @@ QuietText = Annotated[
     InstanceOf[QuietTime],
     _read_by(QuietTime.parse),
     _schema("string", pattern=f"^{QUIET_PATTERN}$", examples=["22:00-06:00"]),
+]
+
+TargetText = Annotated[
+    InstanceOf[Target], _read_by(Target.parse), _schema("string", examples=["{schema}/{table}", "gold/orders"])
 ]
 
 

@@ -16,6 +16,7 @@ from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import History
+from incremental_assets.core.model.layout import Target
 from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
@@ -105,6 +106,8 @@ class TableConfig:
     start: CursorValue | None = None
     where: RowCondition | None = None
     """Which rows are copied; None: all."""
+    target: Target | None = None
+    """Where its copy lies in the lake; None: as usual."""
     schema_changes: Literal["evolve", "widen", "freeze", "discard"] = "evolve"
     freshness: Freshness = Freshness()
     slo: Objectives = NO_OBJECTIVES
@@ -212,6 +215,8 @@ class SourceConfig:
     quiet: QuietTime | None = None
     """When the sensor begins no work."""
     refresh_every: timedelta = timedelta(days=1)
+    target: Target | None = None
+    """Where copies lie of tables that say nothing of it themselves; None: as usual."""
     check_at: time | None = time(3)
     """When everything is checked, daily in UTC; None is never."""
     backfill: BackfillTerms = BackfillTerms()
@@ -311,6 +316,7 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         strategy=Strategy.FULL_REFRESH,
         refresh_every=source.refresh_every if source.schedule is None else timedelta(),
         schedule=source.schedule,
+        target=source.target,
         schema_changes=defaults.schema_changes,
         slo=replace(defaults.slo, freshness=None),
         owners=defaults.owners,

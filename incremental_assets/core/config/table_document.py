@@ -26,6 +26,7 @@ from incremental_assets.core.config.scalars import (
     Strict,
     TableName,
     TagKey,
+    TargetText,
     Text,
 )
 from incremental_assets.core.config.settings import Compact
@@ -285,6 +286,9 @@ class TableDocument(DefaultsDocument):
             description="Only rows that fulfil it are copied: comparisons of the row's columns with constants, joined by AND, OR and NOT.",
             examples=["tenant_id = 7"],
         ),
+    ] = None
+    target: Annotated[
+        TargetText | None, Field(description="Where the copy lies below the lake, in place of what its source says.")
     ] = None
     partitions: Partitions | None = None
     start: Annotated[StartText | None, Field(description="Rows below it are not read.")] = None

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from incremental_assets.core.config import document as written
-from incremental_assets.core.config import log_rules, table_document
+from incremental_assets.core.config import log_rules, table_document, target_rules
 from incremental_assets.core.config import problems as config_problems
 from incremental_assets.core.config import rules as config_rules
 from incremental_assets.core.config.addresses import ignores_case, resolved_lake
@@ -26,6 +26,8 @@ from incremental_assets.core.config.yaml_source import Data, Document, Path
 from incremental_assets.core.errors import Problem
 from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.identifiers import parse_table, render_table
+from incremental_assets.core.model.layout import Layout
+from incremental_assets.core.model.table import TableId
 
 T = TypeVar("T")
 
@@ -70,6 +72,7 @@ class Checked:
     sources: tuple[CheckedSource, ...]
     store_lines: Mapping[str, int]
     """The line of each bucket."""
+    layout: Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +141,29 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
     )
     if ignores_case(resolved_lake(settings.lake, folder)):
         _refuse_twins(run, sources)
+    placed, around = _placed(sources), {each.name: _around(each.document) for each in sources}
+    run.add((), target_rules.mistakes(placed, around))
     lines = {bucket: document.line(("stores", bucket)) for bucket in settings.stores}
-    return Checked(settings, sources, lines)
+    return Checked(settings, sources, lines, target_rules.layout(placed, around))
+
+
+def _placed(sources: Iterable[CheckedSource]) -> tuple[target_rules.Placed, ...]:
+    return tuple(
+        target_rules.Placed(
+            TableId(source.name, *parse_table(table.document.table)),
+            table.path,
+            table.line,
+            table.document.target,
+            table.document.history is not History.NONE,
+        )
+        for source in sources
+        for table in source.tables
+    )
+
+
+def _around(source: written.SourceDocument) -> target_rules.Around:
+    takes_others = isinstance(source, DatabaseDocument) and source.unlisted == "full_refresh"
+    return target_rules.Around(source.target, takes_others)
 
 
 def _sources(run: _Pass, data: Data) -> tuple[CheckedSource, ...]:

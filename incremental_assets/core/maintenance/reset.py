@@ -12,7 +12,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.as_landed import as_landed
 from incremental_assets.core.planning.events import Event, EventKind, OpenIntent
-from incremental_assets.core.planning.preflight import keys_stay_single
+from incremental_assets.core.planning.preflight import keys_stay_single, lies_elsewhere
 from incremental_assets.core.ports import Checkpoints
 from incremental_assets.core.words import with_article
 
@@ -28,6 +28,8 @@ def reset_table(*, spec: TableSpec, to: CursorValue | None, run_id: str, checkpo
                 "`start` in the configuration says where its first sync begins"
             )
         spec = as_landed(spec, position.state)
+        if position.state.terms.target != spec.terms.target:
+            raise TermsChanged(lies_elsewhere(spec, position.state.terms))
         if not keys_stay_single(position.state.terms, spec.terms):
             raise TermsChanged(
                 f"{spec.id}: an upsert copy holds one row per key, and what landed on other terms may hold several rows of one key: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.core.errors import NameRefused
+from incremental_assets.core.model.layout import layout_of
 from incremental_assets.core.model.table import TableId
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
@@ -24,8 +25,8 @@ def encoded(name: str) -> str:
 
 
 def table_path(lake: str, table: TableId) -> str:
-    """`{lake}/{source}/{schema}/{table}`."""
-    return _under(lake, table)
+    """`{lake}/{source}/{schema}/{table}`, or where the layout of the lake puts it."""
+    return "/".join((_root(lake), *map(encoded, layout_of(lake).segments(table))))
 
 
 def quarantine_path(lake: str, table: TableId) -> str:

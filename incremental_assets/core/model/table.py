@@ -273,6 +273,8 @@ class TableSpec:
     """Which of its rows are copied, counted and compared; None: all. The others are as if the source did not have them."""
     refresh_every: timedelta = timedelta(days=1)
     """How often a table without a cursor is read whole, or compared."""
+    target: str = ""
+    """Where its copy lies in the lake, as the configuration says; empty: as usual."""
     schedule: Schedule | None = None
     """When it is due by the calendar; None: with each look, or as often as it is read or compared."""
     compares: bool = False
@@ -386,6 +388,7 @@ class TableSpec:
             fallback=(cursor.fallback or "") if cursor else "",
             collation=self._collation,
             where="" if self.where is None else str(self.where),
+            target=self.target,
         )
 
     @property
@@ -417,11 +420,13 @@ class Terms:
     """How the source compared the key, where it took values for equal that a copy holds differently, or empty; None: it counted for nothing, as an earlier release had it."""
     where: str = ""
     """The condition that rows fulfilled, or empty."""
+    target: str = ""
+    """Where in the lake the copy was put, or empty."""
 
     def same(self, other: Terms) -> bool:
         """Whether rows that landed under the one are true under the other, as far as is known."""
         return (
-            (self.strategy, self.key, self.where) == (other.strategy, other.key, other.where)
+            (self.strategy, self.key, self.where, self.target) == (other.strategy, other.key, other.where, other.target)
             and self.same_cursor(other)
             and self.same_collation(other)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from incremental_assets.core.errors import Refused, TermsChanged
 from incremental_assets.core.model.cures import allow_shrink, full_refresh, reset
+from incremental_assets.core.model.layout import usual
 from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec, Terms
@@ -19,6 +20,8 @@ def check_terms(spec: TableSpec, state: State | None) -> None:
     was, now = state.terms, spec.terms
     if was.same(now):
         return
+    if was.target != now.target:
+        raise TermsChanged(lies_elsewhere(spec, was))
     changes = [
         f"{name} {before or 'none'} -> {after or 'none'}"
         for name, before, after in (
@@ -35,6 +38,15 @@ def check_terms(spec: TableSpec, state: State | None) -> None:
     raise TermsChanged(
         f"{spec.id}: what landed was synced on other terms ({'; '.join(changes)}): put them back, or read everything again with "
         f"{full_refresh(spec, landed_by=was.strategy)}{other}"
+    )
+
+
+def lies_elsewhere(spec: TableSpec, was: Terms) -> str:
+    """What there is to say of a copy that lies in another place than `target` says."""
+    there, here = (each.target or "/".join(usual(spec.id)) for each in (was, spec.terms))
+    return (
+        f"{spec.id}: its copy lies in {there} of the lake, and `target` says {here}: put `target` back, or have all rows read again and the copy written there with "
+        f"{full_refresh(spec, landed_by=was.strategy)}; what lies in {there} stays until you remove that folder"
     )
 
 
