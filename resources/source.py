@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets.core.config.database_settings import DatabaseSettings
+from incremental_assets.core.config.files_settings import FilesSettings
 from incremental_assets.core.config.kafka_settings import KafkaSettings
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import ConfigurationError, SetupError
@@ -34,6 +35,10 @@ def open_source(source: SourceConfig, file: Path, lake: str, session: Callable[[
         from incremental_assets.resources.topics import OpenTopics
 
         return OpenTopics(source, file, lake)
+    if isinstance(source.settings, FilesSettings):
+        from incremental_assets.resources.files import OpenFiles
+
+        return OpenFiles(source, file, lake)
     values, problems = looked_up(source, file)
     if problems:
         raise ConfigurationError(tuple(problems))

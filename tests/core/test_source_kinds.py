@@ -121,7 +121,7 @@ def test_a_mistake_is_at_its_line_with_its_cure(
 def test_a_dialect_that_nobody_brings_is_named_with_those_there_are_and_nothing_else_is_said_of_its_source(
     tmp_path: Path,
 ) -> None:
-    cure = "there is no dialect 'pulsar'; use postgresql, sqlite, mariadb, mysql, kafka, events, or install the package that brings it"
+    cure = "there is no dialect 'pulsar'; use postgresql, sqlite, mariadb, mysql, kafka, files, events, or install the package that brings it"
     assert mistakes(tmp_path, FILE.replace("dialect: events", "dialect: pulsar")) == [(5, cure)]
     assert known_dialects()[-1] == "events"
 

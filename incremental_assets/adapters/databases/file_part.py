@@ -33,13 +33,8 @@ class FilePart:
     @classmethod
     def of(cls, path: Path, spec: TableSpec) -> tuple[FilePart, ...]:
         """All that a snapshot has left, in parts that tasks write side by side."""
-        groups, size = pq.read_metadata(path).num_row_groups, path.stat().st_size
-        count = max(1, min(_MOST, groups, size // _BYTES))
-        ends = [groups * part // count for part in range(count + 1)]
         types = tuple(each.spark_type for each in spec.columns)
-        return tuple(
-            cls(str(path), spec.id, types, range(first, end), size // count) for first, end in itertools.pairwise(ends)
-        )
+        return tuple(cls(str(path), spec.id, types, groups, size) for groups, size in _shared_out(path))
 
     @property
     def budget(self) -> None:
@@ -58,6 +53,44 @@ class FilePart:
                 columns = [batch.column(place).cast(kind) for place, kind in enumerate(kinds)]
                 flags = [batch.column(len(kinds) + place) for place in range(len(READ_FLAGS))]
                 yield pa.table([*columns, *flags], names=[*names, *READ_FLAGS])
+
+
+@dataclass(frozen=True, slots=True)
+class RowsPart:
+    """Implements `spark.read_part.ReadPart`: some groups of rows of a file, which has them as they land, and says what each does to the copy."""
+
+    path: str
+    table: TableId
+    groups: range
+    size: int
+
+    @classmethod
+    def of(cls, path: Path, table: TableId) -> tuple[RowsPart, ...]:
+        """All that was written, in parts that tasks take side by side."""
+        return tuple(cls(str(path), table, groups, size) for groups, size in _shared_out(path))
+
+    @property
+    def budget(self) -> None:
+        """The file asks nobody."""
+
+    def batches(self) -> Iterator[pa.Table]:
+        """The rows, some thousands at a time. Raises SourceRefused where the file is another machine's."""
+        try:
+            file = pq.ParquetFile(self.path)
+        except FileNotFoundError:
+            raise of_another_machine(self.table) from None
+        with file:
+            for batch in file.iter_batches(_ROWS, row_groups=list(self.groups), use_threads=False):
+                yield pa.Table.from_batches([batch])
+
+
+def _shared_out(path: Path) -> Iterator[tuple[range, int]]:
+    """The groups of rows of each part, and about how many bytes they have."""
+    groups, size = pq.read_metadata(path).num_row_groups, path.stat().st_size
+    count = max(1, min(_MOST, groups, size // _BYTES))
+    ends = [groups * part // count for part in range(count + 1)]
+    for first, end in itertools.pairwise(ends):
+        yield range(first, end), size // count
 
 
 def of_another_machine(table: TableId) -> SourceRefused:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
@@ -46,3 +47,10 @@ def required_type(spark_type: str) -> pa.DataType:
     if found is None:
         raise ValueError(f"{spark_type} has no type in Arrow")
     return found
+
+
+def typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Values of a type, of which days and moments come as their numbers."""
+    if pa.types.is_date32(kind):
+        return pa.array(values, pa.int32()).cast(kind)
+    return pa.array(values, pa.int64()).cast(kind) if pa.types.is_timestamp(kind) else pa.array(values, kind)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from incremental_assets.adapters.json_values import Decoder, Unfit, decoder, widened
 from incremental_assets.adapters.topics.connect_types import Unknown, coding
 from incremental_assets.adapters.topics.events import (
     DELETED,
@@ -22,7 +23,6 @@ from incremental_assets.adapters.topics.events import (
 from incremental_assets.adapters.topics.record import Record
 from incremental_assets.adapters.topics.source_order import Place, Uncovered, place_of
 from incremental_assets.adapters.topics.unsent import is_unsent
-from incremental_assets.adapters.topics.values import Decoder, Unfit, decoder, widened
 from incremental_assets.core.config.kafka_settings import Format
 from incremental_assets.core.model.coding import Coding
 from incremental_assets.core.model.table import TableSpec

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.arrow_types import required_type, typed
 from incremental_assets.adapters.topics.changes import Change, Decoding, Key, Reject
 from incremental_assets.adapters.topics.events import TOMBSTONE
 from incremental_assets.adapters.topics.folding import Folded, check_order
 from incremental_assets.adapters.topics.tombstones import Tombstones
-from incremental_assets.adapters.topics.typed import keys_of, plain, typed
+from incremental_assets.adapters.topics.typed import keys_of, plain
 from incremental_assets.core.captures.topic.position import Log
 from incremental_assets.core.captures.topic.reading import of_topic
 from incremental_assets.core.errors import Refused

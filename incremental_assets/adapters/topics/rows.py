@@ -7,11 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.json_values import json_text
+from incremental_assets.adapters.spark.arrow_types import required_type, typed
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, READ_FLAGS, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.adapters.topics.changes import Change, Key
-from incremental_assets.adapters.topics.typed import typed
-from incremental_assets.adapters.topics.values import json_text
 from incremental_assets.core.model.batch import Operation
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.topic_columns import OFFSET, OP, PARTITION, POSITION, RECORD_AT

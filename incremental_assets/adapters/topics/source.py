@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from incremental_assets.adapters.databases.file_part import RowsPart
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.adapters.topics.changes import Change, Decoding, Reject
 from incremental_assets.adapters.topics.completing import NOWHERE, CopyRows, completed, emptied
 from incremental_assets.adapters.topics.connect_types import Unknown, codings
 from incremental_assets.adapters.topics.folding import OtherLog, folded
-from incremental_assets.adapters.topics.part import TopicPart
 from incremental_assets.adapters.topics.record import Broker
 from incremental_assets.adapters.topics.rows import rows_of
 from incremental_assets.adapters.topics.source_order import COVERED, Uncovered
@@ -40,7 +40,7 @@ class Read:
 
     rows: int
     rejected: int
-    parts: tuple[TopicPart, ...]
+    parts: tuple[RowsPart, ...]
     log: Log
     keys: None = None
     selected: None = None
@@ -66,9 +66,8 @@ class TopicSource:
         with tempfile.TemporaryDirectory(prefix="topic-") as folder:
             path = Path(folder) / "rows.parquet"
             pq.write_table(rows, path, compression="zstd", compression_level=1)
-            part = TopicPart(str(path), plan.spec.id, path.stat().st_size)
             rejected = len(rows) - rows.column(REJECT_REASON).null_count
-            yield Read(len(rows), rejected, (part,), log)
+            yield Read(len(rows), rejected, RowsPart.of(path, plan.spec.id), log)
 
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
         """No plan of this capture compares."""

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.new_file import new_file, sync_folder
 from incremental_assets.adapters.permissions import own_folder
-from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.arrow_types import required_type, typed
 from incremental_assets.adapters.topics.changes import Key
-from incremental_assets.adapters.topics.typed import keys_of, typed
+from incremental_assets.adapters.topics.typed import keys_of
 from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.model.table import TableSpec
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from incremental_assets.core.captures.capture import Capture
 from incremental_assets.core.captures.compare import COMPARE
 from incremental_assets.core.captures.cursor import CURSOR
+from incremental_assets.core.captures.files import FILES
 from incremental_assets.core.captures.log import LOG
 from incremental_assets.core.captures.topic import TOPIC
 from incremental_assets.core.captures.transaction import TRANSACTION
@@ -20,7 +21,15 @@ from incremental_assets.core.model.table import TableSpec
 GROUP = "incremental_assets.captures"
 """Entry points under which another package offers a capture of its own."""
 BUILT_IN: Mapping[str, Capture] = MappingProxyType(
-    {"cursor": CURSOR, "transaction": TRANSACTION, "whole": WHOLE, "compare": COMPARE, "log": LOG, "topic": TOPIC}
+    {
+        "cursor": CURSOR,
+        "transaction": TRANSACTION,
+        "whole": WHOLE,
+        "compare": COMPARE,
+        "log": LOG,
+        "topic": TOPIC,
+        "files": FILES,
+    }
 )
 
 

@@ -57,7 +57,7 @@ _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
     }
 )
 BUILT_IN = tuple(_FACTS)
-OTHERS = ("kafka",)
+OTHERS = ("kafka", "files")
 """The sources of this package that are no database."""
 _EXTRAS = {"sqlserver": "sqlserver", "mssql": "sqlserver", "oracle": "oracle"}
 """What people write for a database that has a package of its own, and the extra which installs that."""
@@ -125,9 +125,7 @@ def dialect_of_scheme(scheme: str) -> str:
     """The dialect that the beginning of a URL means; a driver after a `+` is another program's. ValueError says what to write."""
     name = scheme.partition("+")[0].lower()
     if name in OTHERS:
-        raise ValueError(
-            f"tables are proposed of a database, and {name} is none; write the source by hand, with its topics"
-        )
+        raise ValueError(f"tables are proposed of a database, and {name} is none; write the source by hand")
     return checked_dialect(next((known for known in known_dialects() if name in facts_of(known).schemes), name))
 
 

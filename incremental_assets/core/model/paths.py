@@ -45,6 +45,11 @@ def tombstones_path(lake: str, table: TableId, topic: str) -> str:
     return f"{_under(f'{_root(lake)}/_tombstones', table)}/{encoded(topic or '-')}"
 
 
+def files_path(lake: str, table: TableId) -> str:
+    """Where it is kept which files a table has been made of."""
+    return _under(f"{_root(lake)}/_files", table)
+
+
 def lock_path(lake: str, table: TableId) -> str:
     """The file that is locked around a commit where the lake is a local folder."""
     return _under(f"{_root(lake)}/_locks", table)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.topics.values import Unfit, decoder, widened
+from incremental_assets.adapters.json_values import Unfit, decoder, widened
 from incremental_assets.core.model.coding import Coding
 
 

@@ -1,0 +1,1 @@
+"""Files that others drop into a folder."""

@@ -1,0 +1,41 @@
+"""Each format by its name: what columns a file has, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from incremental_assets.adapters.files.csv_rows import header, rows_of_csv
+from incremental_assets.adapters.files.json_rows import rows_of_json
+from incremental_assets.adapters.files.opened import unpacked
+from incremental_assets.adapters.files.parquet_rows import rows_of_parquet, schema_of
+from incremental_assets.adapters.files.raw import Rows
+from incremental_assets.adapters.files.shapes import Described, of_header, of_schema
+from incremental_assets.core.config.files_settings import FileFormat, Files
+from incremental_assets.core.model.file_columns import NAMES
+from incremental_assets.core.model.table import TableSpec
+
+
+def columns_of(files: Files, path: str, opened: BinaryIO) -> Described | None:
+    """The columns that a file names, before its first row; None of one that names none. Raises Broken."""
+    if files.format is FileFormat.PARQUET:
+        return of_schema(path, schema_of(opened))
+    if files.format is FileFormat.CSV and files.csv.header:
+        names, _ = header(unpacked(path, opened), files.csv)
+        return None if names is None else of_header(names)
+    return None
+
+
+def rows_of(spec: TableSpec, files: Files, path: str, opened: BinaryIO) -> Iterator[Rows]:
+    """The table's columns of all rows, in their order. Raises Broken."""
+    types = {each.name: each.spark_type for each in spec.columns if each.name not in NAMES}
+    if files.format is FileFormat.PARQUET:
+        return rows_of_parquet(opened, types)
+    if files.format is FileFormat.CSV:
+        return rows_of_csv(unpacked(path, opened), files.csv, _in_order(files, types))
+    return rows_of_json(unpacked(path, opened), [each for each in files.columns if each[0] in types])
+
+
+def _in_order(files: Files, types: dict[str, str]) -> dict[str, str]:
+    """Without a header values have their places, also those that the table leaves out."""
+    return types if files.csv.header else {name: coding.type for name, coding in files.columns}

@@ -1,0 +1,131 @@
+"""Reads closed lists of files: each row of each with its place there, or of each key the newest."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incremental_assets.adapters.databases.file_part import RowsPart
+from incremental_assets.adapters.files.drift import check_columns
+from incremental_assets.adapters.files.formats import columns_of, rows_of
+from incremental_assets.adapters.files.landing_rows import landing, schema_of
+from incremental_assets.adapters.files.ledger import Ledger
+from incremental_assets.adapters.files.opened import Opening
+from incremental_assets.adapters.files.ranking import CopyRows, Ranking
+from incremental_assets.adapters.spark.own_names import REJECT_REASON
+from incremental_assets.core.captures.files.position import Page
+from incremental_assets.core.captures.files.reading import FilesReading, of_files
+from incremental_assets.core.config.files_settings import Files
+from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Seek, Snapshot
+
+_GROUP = 128 * 1024
+"""Rows that are written together."""
+_FOLDED = 1_000_000
+"""Rows of which each key is looked for once; then again when there are twice as many as were left."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """Implements `core.ports.Snapshot` and `core.captures.files.reading.FilesSnapshot`."""
+
+    rows: int
+    rejected: int
+    parts: tuple[RowsPart, ...]
+    pages: tuple[Page, ...]
+    keys: None = None
+    selected: None = None
+
+    @property
+    def frame(self) -> Any:
+        """Of a Spark elsewhere, which does not see this machine's files."""
+        raise SourceRefused(
+            "files are read by tasks on this machine: sync their tables by a session or an engine of the same machine"
+        )
+
+
+@dataclass(frozen=True)
+class FilesSource:
+    """Implements `core.ports.Source`."""
+
+    folder: str
+    files: Mapping[TableId, Files]
+    ledgers: Mapping[TableId, Ledger]
+    copy: CopyRows
+
+    @contextmanager
+    def snapshot(self, plan: SyncPlan) -> Iterator[Read]:
+        """The files of the plan, each as it was listed. Raises SourceRefused."""
+        spec, reading = plan.spec, of_files(plan)
+        with tempfile.TemporaryDirectory(prefix="files-") as scratch:
+            path = Path(scratch) / "rows.parquet"
+            count = rejected = 0
+            schema = schema_of(spec)
+            with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1) as writer:
+                for rows in self._rows(spec, reading):
+                    writer.write_table(rows, row_group_size=_GROUP)
+                    count += rows.num_rows
+                    rejected += rows.num_rows - rows.column(REJECT_REASON).null_count
+            before = reading.before.pages
+            # On disk before the commit that names them.
+            pages = before if reading.is_again else self.ledgers[spec.id].added(before, reading.files)
+            yield Read(count, rejected, RowsPart.of(path, spec.id), pages)
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
+        """No plan of this capture compares."""
+        raise NotImplementedError
+
+    def _rows(self, spec: TableSpec, reading: FilesReading) -> Iterator[pa.Table]:
+        files = self.files[spec.id]
+        read = self._read(spec, files, reading)
+        if spec.traits.keeps_versions:
+            yield from read
+            return
+        ranking = Ranking(spec, files.order)
+        rows = (
+            _folded(ranking, read, schema_of(spec))
+            if files.key
+            else pa.concat_tables([schema_of(spec).empty_table(), *read])
+        )
+        if not reading.begins_anew:
+            rows = ranking.against(
+                rows, self.copy, reading.replaced, looks=bool(files.key) and _may_be_older(files, reading)
+            )
+        yield rows
+
+    def _read(self, spec: TableSpec, files: Files, reading: FilesReading) -> Iterator[pa.Table]:
+        opening = Opening(self.folder, spec.id)
+        for file in reading.files:
+            with opening.open(file) as opened:
+                check_columns(spec, files, file.path, columns_of(files, file.path, opened))
+                opened.seek(0)
+                for rows in rows_of(spec, files, file.path, opened):
+                    if len(rows.numbers):
+                        yield landing(spec, file.path, rows)
+
+
+def _may_be_older(files: Files, reading: FilesReading) -> bool:
+    """Whether the copy may have newer rows than these files: not where paths decide, and all of these lie behind those that have landed."""
+    last = reading.before.last
+    return bool(files.order or not last or any(each.path <= last for each in reading.files))
+
+
+def _folded(ranking: Ranking, read: Iterator[pa.Table], schema: pa.Schema) -> pa.Table:
+    held, rows, least = [schema.empty_table()], 0, _FOLDED
+    for each in read:
+        held.append(each)
+        rows += each.num_rows
+        if rows >= least:
+            held = [ranking.newest(pa.concat_tables(held))]
+            rows = held[0].num_rows
+            least = max(_FOLDED, 2 * rows)
+    return ranking.newest(pa.concat_tables(held))

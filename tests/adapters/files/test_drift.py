@@ -1,0 +1,113 @@
+"""Files whose columns are not those of the files before: by what `schema_changes` of the table says."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from incremental_assets.adapters.files import probe
+from incremental_assets.core.config.files_settings import FileFormat
+from incremental_assets.core.planning.report import Status
+from incremental_assets.core.strategies import Strategy
+from tests.adapters.files.drop import Drop, files
+
+PARQUET = files(FileFormat.PARQUET, key=("id",))
+CSV = files(key=("id",))
+
+
+def parquet(**columns: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def test_a_column_that_comes_with_a_file_comes_into_the_copy(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, PARQUET)
+    drop.put("a.parquet", parquet(id=[1], status=["new"]))
+    drop.sync()
+    drop.put("b.parquet", parquet(id=[2], status=["new"], more=[7]))
+    drop.put("c.parquet", parquet(id=[3], more=[8]))
+    drop.sync()
+    assert [(row["id"], row["status"], row.get("more")) for row in drop.rows()] == [
+        (1, "new", None),
+        (2, "new", 7),
+        (3, None, 8),
+    ]
+
+
+def test_a_header_names_the_columns_of_csv_all_of_which_are_texts(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, CSV)
+    drop.put("a.csv", "id,status\n1,new\n")
+    drop.sync()
+    drop.put("b.csv", "more,id\n007,2\n")
+    drop.sync()
+    assert [(row["id"], row.get("status"), row.get("more")) for row in drop.rows()] == [
+        ("1", "new", None),
+        ("2", None, "007"),
+    ]
+
+
+def test_columns_that_are_frozen_stop_a_file_that_lacks_one(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, PARQUET, config={"schema_changes": "freeze"})
+    drop.put("a.parquet", parquet(id=[1], status=["new"]))
+    drop.sync()
+    drop.put("b.parquet", parquet(id=[2]))
+    assert "the file 'b.parquet' has no column 'status', and `schema_changes: freeze` keeps it" in drop.refused()
+    assert len(drop.rows()) == 1
+
+
+def test_new_columns_that_are_discarded_are_not_read(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, PARQUET, config={"schema_changes": "discard"})
+    drop.put("a.parquet", parquet(id=[1], status=["new"]))
+    drop.sync()
+    drop.put("b.parquet", parquet(id=[2], status=["new"], more=[7]))
+    assert drop.sync().status is Status.LANDED
+    assert [set(row) for row in drop.rows()] == [{"id", "status", "_file", "_file_row"}] * 2
+
+
+def test_a_narrower_type_fits(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, PARQUET)
+    drop.put("a.parquet", parquet(id=pa.array([1], pa.int64()), n=pa.array([1], pa.int32())))
+    drop.sync()
+    drop.put("b.parquet", parquet(id=pa.array([2], pa.int16()), n=pa.array([2], pa.int8())))
+    drop.sync()
+    assert [(row["id"], row["n"]) for row in drop.rows()] == [(1, 1), (2, 2)]
+
+
+def test_another_type_is_named_with_its_file(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, PARQUET)
+    drop.put("a.parquet", parquet(id=[1], n=["x"]))
+    drop.put("b.parquet", parquet(id=[2], n=[1]))
+    assert "SchemaChanged: drop.shop.orders: the file 'a.parquet' has 'n' as string, where the table has bigint" in (
+        drop.refused()
+    )
+
+
+def test_a_file_without_the_key_is_named(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, PARQUET)
+    drop.put("a.parquet", parquet(id=[1], status=["new"]))
+    drop.sync()
+    drop.put("b.parquet", parquet(status=["new"]))
+    assert "the file 'b.parquet' has no column 'id', by which its rows are known or ordered" in drop.refused()
+
+
+def test_a_column_that_no_recent_file_has_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "_SAMPLED", 1)
+    drop = Drop(tmp_path, PARQUET, Strategy.UPSERT)
+    drop.put("a.parquet", parquet(id=[1], status=["new"], more=[1]))
+    drop.put("b.parquet", parquet(id=[2], status=["new"]))
+    assert "the file 'a.parquet' has a column 'more', which the table does not have" in drop.refused()
+
+
+def test_a_name_that_a_copy_of_files_has_itself_is_refused(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, PARQUET)
+    drop.put("a.parquet", parquet(id=[1], _file=["x"]))
+    assert (
+        "the files have a column '_file', which is the name of one that a copy of files has of its own"
+        in drop.refused()
+    )
