@@ -13,6 +13,7 @@ from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 from incremental_assets.core.model.paths import log_path
+from incremental_assets.core.model.table_match import is_glob
 from incremental_assets.resources.home import home_folder
 from incremental_assets.resources.references import looked_up
 
@@ -109,6 +110,7 @@ def address(source: SourceConfig, file: Path) -> Address:
                 problems.append(Problem(str(file), source.line_of(key), str(written[key]), cure))
     if problems:
         raise ConfigurationError(tuple(problems))
+    named = (each.match.schema for each in source.matches if not is_glob(each.match.schema))
     return Address(
         dialect=source.dialect,
         host=texts["host"],
@@ -121,7 +123,8 @@ def address(source: SourceConfig, file: Path) -> Address:
         socket_timeout=settings.options.socket_timeout,
         statement_timeout=settings.options.statement_timeout,
         # `schemas` says where unlisted tables are searched; a listed one may be in any schema.
-        schemas=tuple(dict.fromkeys((*source.schemas, *(table.schema for table in source.tables)))),
+        schemas=tuple(dict.fromkeys((*source.schemas, *(table.schema for table in source.tables), *named))),
+        schema_globs=tuple(each.match.schema for each in source.matches if is_glob(each.match.schema)),
         fetch_size=settings.fetch_size,
         connections=source.parallel.connections,
         counted_in=str(home_folder() / "connections"),

@@ -91,7 +91,7 @@ def _asked(runtime: Runtime, sources: Sequence[SourceConfig]) -> Selection:
     for source in sources:
         try:
             resolved = runtime.specs(source.name)
-            absent = absent_schemas(source, resolved, runtime.database)
+            absent = (*absent_schemas(source, resolved, runtime.database), *unmatched(source, resolved))
         except (SourceUnreachable, SourceRefused) as error:
             unreachable[source.name] = error
             known = known_tables(runtime, source)
@@ -149,6 +149,16 @@ def absent_schemas(
     return tuple(
         f"{source.name}: the database has no schema {schema!r}, so nothing of it is synced; correct `schemas`, or create it there"
         for schema in found.missing_schemas(empty)
+    )
+
+
+def unmatched(source: SourceConfig, resolved: Resolved) -> tuple[str, ...]:
+    """One sentence for each glob that stands for no table of the source."""
+    tables = [*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)]
+    return tuple(
+        f"{source.name}: {each.terms.place}: no table is like {each.match}, so nothing of it is synced; correct the glob, or check what the user may read"
+        for each in source.matches
+        if not any(each.match.stands_for(table) for table in tables)
     )
 
 

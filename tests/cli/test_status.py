@@ -35,6 +35,22 @@ def test_status_works_before_the_first_sync(call: Call) -> None:
     assert " 0s" not in call("status").out
 
 
+def test_each_table_that_a_glob_stands_for_has_its_line_and_a_glob_without_one_is_told_with_its_place(
+    call: Call, config: Path
+) -> None:
+    entries = "      - {match: 'publ*.ord*', cursor: {column: updated_at, type: timestamp}, strategy: upsert}\n      - {match: 'tenant_*.x'}\n"
+    config.write_text(CONFIG.partition("      - table:")[0] + entries)
+    said = call("status", "--json")
+    assert {name: said.tables[name]["strategy"] for name in said.tables} == {
+        "public.orders": "upsert",
+        "public.countries": "full_refresh",
+    }
+    told = [each["sentence"] for each in said.document["problems"]]
+    assert told == [
+        f"shop: {config}:12: no table is like tenant_*.x, so nothing of it is synced; correct the glob, or check what the user may read"
+    ]
+
+
 def test_a_cursor_by_transactions_has_the_name_that_the_source_gives_it(
     call: Call, config: Path, outside: Outside
 ) -> None:

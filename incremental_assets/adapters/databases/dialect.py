@@ -51,6 +51,8 @@ class Address:
     socket_timeout: timedelta = _DEADLINES.socket_timeout
     statement_timeout: timedelta = _DEADLINES.statement_timeout
     schemas: tuple[str, ...] = ("public",)
+    schema_globs: tuple[str, ...] = ()
+    """Globs over schemas that are looked into besides."""
     fetch_size: int = 1000
     connections: int = 4
     """The most sessions at once, of all who ask this source."""
@@ -152,6 +154,14 @@ class Estimating(Protocol):
 
     def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """What each read would ask, and what the database expects of it; nothing is read. One that cannot be asked says why."""
+
+
+@runtime_checkable
+class Listing(Protocol):
+    """What a session may offer beside: without it a glob stands for no schemas, which the dialect's facts say."""
+
+    def schemas(self) -> tuple[str, ...]:
+        """Every schema that this user may see, but for the database's own."""
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 
 from incremental_assets.adapters.budget import patiently
@@ -16,6 +17,7 @@ from incremental_assets.adapters.databases.dialect import (
     Comparing,
     Discovering,
     Estimating,
+    Listing,
     Numbers,
     Peeking,
     Placing,
@@ -49,6 +51,7 @@ class SqlProbe:
 
     def __init__(self, address: Address, source: str) -> None:
         self._source, self._schemas, self._budget = source, address.schemas, address.budget
+        self._globs = address.schema_globs
         self._connections = dialect_of(address.dialect).connections(address)
         self._shared = SharedSnapshots(self._shared_snapshot) if self._connections.shares_snapshots else None
 
@@ -64,7 +67,13 @@ class SqlProbe:
     def catalogue(self) -> tuple[TableShape, ...]:
         """Every table of the configured schemas, those that this user may not read after the others."""
         with self._session() as session:
-            return session.catalogue(self._source, self._schemas)
+            return session.catalogue(self._source, self._looked_into(session))
+
+    def _looked_into(self, session: Session) -> tuple[str, ...]:
+        if not self._globs or not isinstance(session, Listing):
+            return self._schemas
+        matched = (each for each in session.schemas() if any(fnmatchcase(each, glob) for glob in self._globs))
+        return tuple(dict.fromkeys((*self._schemas, *matched)))
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """Those of the schemas that the database does not have."""

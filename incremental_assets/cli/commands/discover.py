@@ -11,6 +11,7 @@ from incremental_assets.cli.discovering import entry, proposals, shown
 from incremental_assets.cli.globs import chosen
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.core.config.settings import SourceConfig
+from incremental_assets.core.config.terms import matches_of
 from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.discovery.written import entries
 
@@ -42,7 +43,8 @@ def _unlisted(runtime: Runtime, source: SourceConfig) -> tuple[TableShape, ...]:
     runtime.specs(source.name)
     listed = {terms.id(source.name) for terms in source.tables}
     shapes = runtime.probe(source.name).catalogue()
-    return tuple(shape for shape in shapes if shape.id not in listed and shape.id.schema in source.schemas)
+    unlisted = (shape for shape in shapes if shape.id not in listed and not matches_of(source, shape.id))
+    return tuple(shape for shape in unlisted if shape.id.schema in source.schemas)
 
 
 def _answer(found: dict[str, tuple[Proposal, ...]]) -> Answer:

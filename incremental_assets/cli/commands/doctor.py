@@ -123,12 +123,15 @@ def _engine() -> Finding:
 
 def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Finding]:
     """The findings on the configuration file, the lake and the checkpoint table."""
-    tables = sum(len(source.tables) for source in configuration.sources)
+    tables, globs = (
+        sum(map(len, each)) for each in zip(*((s.tables, s.matches) for s in configuration.sources), strict=True)
+    )
+    beside = f", {counted(globs, 'glob')}" if globs else ""
     yield Finding(
         "configuration",
         "file",
         Health.OK,
-        f"{configuration.path}: {counted(len(configuration.sources), 'source')}, {counted(tables, 'listed table')}",
+        f"{configuration.path}: {counted(len(configuration.sources), 'source')}, {counted(tables, 'listed table')}{beside}",
     )
     yield from of_lake(configuration.lake)
     yield from read_by_others(configuration.lake)

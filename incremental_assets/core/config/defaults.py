@@ -16,6 +16,7 @@ from incremental_assets.core.config.settings import (
     Configuration,
     Defaults,
     Freshness,
+    MatchConfig,
     Parallel,
     SourceConfig,
     SparkConfig,
@@ -96,7 +97,11 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
         lines=checked.lines,
     )
     source = kind.configured(document, common, file.parent)
-    return replace(source, tables=tuple(_table(table, defaults, source, file) for table in checked.tables))
+    return replace(
+        source,
+        tables=tuple(_table(table, defaults, source, file) for table in checked.tables),
+        matches=tuple(MatchConfig(match, _table(terms, defaults, source, file)) for match, terms in checked.matches),
+    )
 
 
 def _table(

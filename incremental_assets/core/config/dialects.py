@@ -40,6 +40,8 @@ class DialectFacts:
     """Whether its tables can be compared."""
     chooses_rows: bool = False
     """Whether some rows of a table can be read without the others, as `where` says."""
+    lists_schemas: bool = False
+    """Whether it is asked which schemas there are, so that a glob may stand for some."""
     schemes: tuple[str, ...] = ()
     """Other beginnings of a URL that people know."""
     kind: str = ""
@@ -49,11 +51,18 @@ class DialectFacts:
 _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
     {
         "postgresql": DialectFacts(
-            numbering="xmin", has_log=True, chooses_rows=True, schemes=("postgres",), kind="postgres"
+            numbering="xmin",
+            has_log=True,
+            chooses_rows=True,
+            lists_schemas=True,
+            schemes=("postgres",),
+            kind="postgres",
         ),
-        "sqlite": DialectFacts(schema="main", is_file=True, chooses_rows=True, schemes=("sqlite3",)),
-        "mariadb": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True),
-        "mysql": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True),
+        "sqlite": DialectFacts(
+            schema="main", is_file=True, chooses_rows=True, lists_schemas=True, schemes=("sqlite3",)
+        ),
+        "mariadb": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True, lists_schemas=True),
+        "mysql": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True, lists_schemas=True),
     }
 )
 BUILT_IN = tuple(_FACTS)
@@ -114,6 +123,11 @@ def logged() -> tuple[str, ...]:
 def choosing() -> tuple[str, ...]:
     """The dialects of whose tables some rows can be read without the others."""
     return tuple(name for name in known_dialects() if facts_of(name).chooses_rows)
+
+
+def listing() -> tuple[str, ...]:
+    """The dialects that are asked which schemas there are."""
+    return tuple(name for name in known_dialects() if facts_of(name).lists_schemas)
 
 
 def files() -> tuple[str, ...]:

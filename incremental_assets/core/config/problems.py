@@ -78,7 +78,9 @@ def problems(document: Document, path: Path, errors: Iterable[ErrorDetails]) -> 
         if error["type"] == "extra_forbidden"
     }
     for error in errors:
-        if error["type"] != "missing" or (error["loc"][:-1], error["loc"][-1]) not in misspelt:
+        *above, key = error["loc"] or ("",)
+        meant_so = (key, "match") if key == "table" else (key,)
+        if error["type"] != "missing" or not any((tuple(above), each) in misspelt for each in meant_so):
             yield _problem(document, (*path, *error["loc"]), error)
 
 
@@ -170,7 +172,7 @@ def _models(document: Document, path: Path) -> tuple[type[BaseModel], ...]:
         case ("stores", str(), _):
             return (written.StoreDocument,)
         case (*_, int(), _):
-            return (table_document.TableDocument,)
+            return (table_document.TableDocument, table_document.MatchDocument)
         case (*_, "defaults", "columns", _):
             return (table_document.DefaultColumnsDocument,)
         case (*_, "contract", str(), _):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.config.chosen_columns import chosen_columns
 from incremental_assets.core.config.contracts import typed_contract
-from incremental_assets.core.config.settings import LOG, SourceConfig, TableConfig, unlisted_table
-from incremental_assets.core.config.terms import takes_unlisted
+from incremental_assets.core.config.settings import LOG, SourceConfig, TableConfig
+from incremental_assets.core.config.terms import matches_of, takes, terms_of
 from incremental_assets.core.config.where import check_where
 from incremental_assets.core.errors import (
     ColumnMissing,
@@ -70,11 +70,8 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
     """Every listed table, and the unlisted ones if they are wanted; one that cannot be synced does not stop the others."""
     found = {shape.id: shape for shape in shapes}
     listed = {config.id(source.name): config for config in source.tables}
-    unlisted = [shape for shape in shapes if shape.id not in listed and takes_unlisted(source, shape.id)]
-    wanted = [
-        *listed.items(),
-        *((shape.id, unlisted_table(source, shape.id.schema, shape.id.name)) for shape in unlisted),
-    ]
+    others = [shape.id for shape in shapes if shape.id not in listed and takes(source, shape.id)]
+    wanted = [*listed.items(), *((table, terms_of(source, table)) for table in others)]
     places = _places(source, wanted)
     specs: list[TableSpec] = []
     problems: list[Unresolved] = []
@@ -83,6 +80,8 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
             shape = found.get(table)
             if shape is None:
                 raise _missing(table, found)
+            if table not in listed:
+                _check_one_match(source, table)
             if config.history is not History.NONE and table.history in dict(wanted):
                 raise NameRefused(
                     f"{table}: the table {table.history} has the name of its history; add it to `exclude`, or remove `history`"
@@ -108,7 +107,7 @@ def vanished(
         if positions[table].target is not None
         and table.source == source.name
         and table not in seen
-        and takes_unlisted(source, table)
+        and takes(source, table)
     )
 
 
@@ -122,7 +121,7 @@ def unconfigured(
         source = by_name.get(table.source)
         listed = source is not None and any(table == config.id(source.name) for config in source.tables)
         synced = position.target is not None or position.state is not None
-        if synced and not listed and (source is None or not takes_unlisted(source, table)):
+        if synced and not listed and (source is None or not takes(source, table)):
             why = "" if source else f", as this file has no source {table.source!r}"
             found.append((table, f"{table}: no longer configured{why}; its copy stays as the last sync left it"))
     return tuple(found)
@@ -194,6 +193,15 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     _check_history(spec)
     check_names(spec)
     return _logged(collated(spec))
+
+
+def _check_one_match(source: SourceConfig, table: TableId) -> None:
+    found = matches_of(source, table)
+    if len(found) > 1:
+        entries = " and ".join(f"{each.match} in line {each.terms.line}" for each in found)
+        raise NameRefused(
+            f"{table}: {entries} stand for it, each with terms of its own; list the table, write narrower globs, or add it to `exclude`"
+        )
 
 
 def _target(config: TableConfig, table: TableId) -> str:

@@ -31,6 +31,7 @@ from incremental_assets.core.model.layout import Target
 from incremental_assets.core.model.quiet import PATTERN as QUIET_PATTERN
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.schedule import Schedule
+from incremental_assets.core.model.table_match import TableMatch
 
 
 class Strict(BaseModel):
@@ -111,6 +112,9 @@ QuietText = Annotated[
     _schema("string", pattern=f"^{QUIET_PATTERN}$", examples=["22:00-06:00"]),
 ]
 
+MatchText = Annotated[
+    InstanceOf[TableMatch], _read_by(TableMatch.parse), _schema("string", examples=["tenant_*.orders"])
+]
 TargetText = Annotated[
     InstanceOf[Target], _read_by(Target.parse), _schema("string", examples=["{schema}/{table}", "gold/orders"])
 ]

@@ -25,6 +25,7 @@ from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.table import Cursor, FuturePolicy, TableId
+from incremental_assets.core.model.table_match import TableMatch
 from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.strategies import Strategy, traits_of
 
@@ -159,6 +160,18 @@ class TableConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchConfig:
+    """The terms of each table that a glob stands for."""
+
+    match: TableMatch
+    terms: TableConfig
+
+    def of(self, table: TableId) -> TableConfig:
+        """Those of one of them."""
+        return replace(self.terms, schema=table.schema, name=table.name)
+
+
+@dataclass(frozen=True, slots=True)
 class Defaults:
     """What a table of the source gets for the keys that it leaves out, listed or not."""
 
@@ -223,6 +236,8 @@ class SourceConfig:
     partitions: TimeGrid = _MONTHS
     defaults: Defaults = Defaults()
     tables: tuple[TableConfig, ...] = ()
+    matches: tuple[MatchConfig, ...] = ()
+    """Globs, for whose tables the file has terms though it does not list them."""
     line: int = 0
     lines: Mapping[str, int] = field(default_factory=dict)
     """The lines of its keys."""

@@ -15,6 +15,7 @@ from incremental_assets.core.config.scalars import (
     Duration,
     Fraction,
     MarkText,
+    MatchText,
     Owner,
     PositiveDuration,
     ScheduleText,
@@ -35,6 +36,7 @@ from incremental_assets.core.model.contract import OnBreach
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Then
 from incremental_assets.core.model.history import History
+from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every, TimeGrid
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy
@@ -270,10 +272,9 @@ class DefaultsDocument(Strict):
     deletes: DeletesDocument = DeletesDocument()
 
 
-class TableDocument(DefaultsDocument):
-    """One table in full."""
+class TermsDocument(DefaultsDocument):
+    """What is said of a table, or of each that a glob stands for."""
 
-    table: Annotated[TableName, Field(description="schema.table, quoted as in SQL where needed.")]
     columns: ColumnsDocument = ColumnsDocument()
     cursor: CursorDocument | None = None
     strategy: Annotated[Strategy | None, Field(description="append when there is a cursor, else full_refresh.")] = None
@@ -330,7 +331,38 @@ class TableDocument(DefaultsDocument):
     ] = None
 
 
+class TableDocument(TermsDocument):
+    """One table in full."""
+
+    table: Annotated[TableName, Field(description="schema.table, quoted as in SQL where needed.")]
+
+
+class MatchDocument(TermsDocument):
+    """Each table that a glob stands for."""
+
+    match: Annotated[
+        MatchText,
+        Field(description="A glob over schema.table: every such table that is not listed is copied on these terms."),
+    ]
+
+    @property
+    def as_table(self) -> TableDocument:
+        """The terms as those of one table, whose name is the glob."""
+        written = {name: getattr(self, name) for name in self.model_fields_set - {"match"}}
+        return TableDocument(table=render_table(self.match.schema, self.match.name), **written)
+
+
 TableEntry = Annotated[
-    Annotated[ShorthandText, Tag("one line")] | Annotated[TableDocument, Tag("in full")],
-    Discriminator(lambda value: "one line" if isinstance(value, str | Shorthand) else "in full"),
+    Annotated[ShorthandText, Tag("one line")]
+    | Annotated[TableDocument, Tag("in full")]
+    | Annotated[MatchDocument, Tag("of a glob")],
+    Discriminator(
+        lambda value: (
+            "one line"
+            if isinstance(value, str | Shorthand)
+            else "of a glob"
+            if isinstance(value, MatchDocument) or (isinstance(value, dict) and "match" in value)
+            else "in full"
+        )
+    ),
 ]

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from incremental_assets.core.config import document as written
-from incremental_assets.core.config import log_rules, table_document, target_rules
+from incremental_assets.core.config import log_rules, match_rules, table_document, target_rules
 from incremental_assets.core.config import problems as config_problems
 from incremental_assets.core.config import rules as config_rules
 from incremental_assets.core.config.addresses import ignores_case, resolved_lake
@@ -28,12 +28,15 @@ from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.identifiers import parse_table, render_table
 from incremental_assets.core.model.layout import Layout
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_match import TableMatch
 
 T = TypeVar("T")
 
 _SETTINGS = TypeAdapter(written.SettingsDocument)
 _DIALECT: TypeAdapter[str] = TypeAdapter(written.Dialect)
-_ENTRY: TypeAdapter[Shorthand | table_document.TableDocument] = TypeAdapter(table_document.TableEntry)
+_ENTRY: TypeAdapter[Shorthand | table_document.TableDocument | table_document.MatchDocument] = TypeAdapter(
+    table_document.TableEntry
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class CheckedTable:
     line: int
     contract_line: int
     excluded: bool
+    match: TableMatch | None = None
+    """The glob, where these are the terms of each table that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class CheckedSource:
     name: str
     document: written.SourceDocument
     tables: tuple[CheckedTable, ...]
+    matches: tuple[tuple[TableMatch, CheckedTable], ...]
     line: int
     lines: Mapping[str, int]
     """The lines of its keys."""
@@ -199,16 +205,21 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
         run.add(path, [(("tables",), "write a list of tables, each after a dash")])
         entries = []
     around = config_rules.Around.of(part.value, kind.capture)
-    found = (_table(run, (*path, "tables", number), entry, around) for number, entry in enumerate(entries))
-    tables = [table for table in found if table is not None]
+    found = [_table(run, (*path, "tables", number), entry, around) for number, entry in enumerate(entries)]
+    tables = [table for table in found if table is not None and table.match is None]
+    matches = [(table.match, table) for table in found if table is not None and table.match is not None]
     _refuse_repeated(run, tables)
+    run.add((), match_rules.repeated((match, table.path, table.line) for match, table in matches))
     _refuse_names_of_histories(run, (table for table in tables if not table.excluded))
     if part.value is None:
         return None
+    if not part.broken & {"exclude", "unlisted"}:
+        run.add(path, match_rules.exclude_mistakes(part.value, matches))
     return CheckedSource(
         name,
         part.value,
         tuple(table for table in tables if not table.excluded),
+        tuple(matches),
         run.document.line(path),
         {key: run.document.line((*path, key)) for key in part.value.model_fields_set},
     )
@@ -218,16 +229,25 @@ def _table(run: _Pass, path: Path, data: Data, around: config_rules.Around) -> C
     part = run.read(_ENTRY, data, path)
     if part.value is None:
         return None
-    table = part.value if isinstance(part.value, table_document.TableDocument) else in_full(part.value)
+    table = _in_full(part.value)
+    match = part.value.match if isinstance(part.value, table_document.MatchDocument) else None
     excluded = isinstance(part.value, Shorthand) and part.value.direction is Direction.EXCLUDE
-    mistakes = [*config_rules.plain_mistakes(table)]
+    mistakes = [*config_rules.plain_mistakes(table), *(match_rules.mistakes(match, table, around) if match else ())]
     if not part.broken & {"compare", "cursor", "strategy"} and not excluded:
         mistakes += config_rules.cursor_mistakes(table, around, run.now)
     run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in part.broken))
     if around.capture:
         table = table.model_copy(update={"capture": around.capture})
     line, contract_line = (run.document.line(each) for each in (path, (*path, "contract")))
-    return CheckedTable(table, path, line, contract_line, excluded)
+    return CheckedTable(table, path, line, contract_line, excluded, match)
+
+
+def _in_full(
+    entry: Shorthand | table_document.TableDocument | table_document.MatchDocument,
+) -> table_document.TableDocument:
+    if isinstance(entry, table_document.MatchDocument):
+        return entry.as_table
+    return entry if isinstance(entry, table_document.TableDocument) else in_full(entry)
 
 
 def _refuse_repeated(run: _Pass, tables: Iterable[CheckedTable]) -> None:

@@ -210,6 +210,19 @@ def test_a_view_whose_table_is_gone_takes_no_other_table_with_it(world: World, p
     assert (broken is None) == bool(world.words.cascade)
 
 
+def test_a_schema_that_a_glob_stands_for_is_looked_into(world: World) -> None:
+    (schema,) = {orders(world).id.schema}
+
+    def seen(*globs: str) -> set[str]:
+        probe = SqlProbe(replace(world.address, schemas=(), schema_globs=globs), "shop")
+        found = {shape.id.name for shape in probe.catalogue()}
+        probe.close()
+        return found
+
+    assert "orders" in seen(f"{schema[:2]}*")
+    assert seen("nowhere_*") == set()
+
+
 def test_a_schema_that_is_not_there_is_named(probe: SqlProbe) -> None:
     assert probe.missing_schemas(("nowhere",)) == ("nowhere",)
 

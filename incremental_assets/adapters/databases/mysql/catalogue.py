@@ -45,6 +45,7 @@ SELECT event_object_schema, event_object_table, trigger_name, event_manipulation
 WHERE action_timing = 'BEFORE' AND event_object_schema IN ({}) AND (%s = '' OR event_object_table = BINARY %s)
 ORDER BY event_object_schema, event_object_table, action_order
 """
+_ALL_SCHEMAS = "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') ORDER BY 1"
 _SCHEMAS = "SELECT schema_name FROM information_schema.schemata WHERE schema_name IN ({})"
 
 Keys = Mapping[str, tuple[str, ...]]
@@ -108,6 +109,11 @@ def described(connection: Connection, source: str, schemas: Sequence[str]) -> tu
     with connection.waiting(_MOMENT):
         found = (_told(connection, shape) for shape in read_catalogue(connection, source, schemas))
         return tuple(shape for shape in found if shape is not None)
+
+
+def schemas(connection: Connection) -> tuple[str, ...]:
+    """Every database that the server shows this user, but for its own."""
+    return tuple(name or "" for (name,) in connection.rows(_ALL_SCHEMAS))
 
 
 def missing_schemas(connection: Connection, schemas: Sequence[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
 from incremental_assets.adapters.databases.mysql import window_queries
 from incremental_assets.adapters.databases.mysql.bound import take_bound
-from incremental_assets.adapters.databases.mysql.catalogue import described, missing_schemas
+from incremental_assets.adapters.databases.mysql.catalogue import described, missing_schemas, schemas
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.doctor import read_facts
 from incremental_assets.adapters.databases.mysql.errors import explained
@@ -51,6 +51,10 @@ class Session(OneByOne):
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """Those that the server does not have, or does not show."""
         return missing_schemas(self._connection, schemas)
+
+    def schemas(self) -> tuple[str, ...]:
+        """Every database that the server shows this user, but for its own."""
+        return schemas(self._connection)
 
     def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
         """An empty set: the server hides tables and columns, and no rows."""
