@@ -41,6 +41,9 @@ SOURCE_MISTAKES = [
         "1d",
         "and `refresh_every` says so in another way",
     ),
+    ('schedule: {cron: "0 6 * * *"}', "", "", "schedule", 'write a single value here, in quotes, like "0 6 * * 1-5'),
+    ('cron: "0 6 * * *"', "", "", "cron", "did you mean `schedule`?"),
+    ("target: {table}", "", "", "target", 'in quotes, like "raw/{table}"'),
     ("quiet: at night", "", "", "at night", "write two times of day like"),
     ("quiet: 02:00-04:00", "", "", "02:00-04:00", "everything is checked at 03:00 unless `check_at` says otherwise"),
     (

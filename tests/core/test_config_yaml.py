@@ -30,6 +30,8 @@ def test_a_folder_and_a_picture_are_no_configuration(tmp_path: Path) -> None:
         ("", 1, "write the keys lake, checkpoints and sources"),
         ("- a\n- b\n", 1, "write the keys lake, checkpoints and sources"),
         ("lake: [a\nsources: b\n", 2, "this is not YAML"),
+        ("sources: *.orders\n", 1, "put the value into quotes, as it begins with `*`"),
+        ("lake: a\nsources: {source}/{table}\n", 2, "put the value into quotes, as it begins with `{`"),
         ("lake: a\n\tcheckpoints: b\n", 2, "this is not YAML"),
         ("lake: a\n---\nlake: b\n", 3, "a second document begins here"),
         ("sources: a\nlake: \x07\n", 2, "the character U+0007 in column 7"),

@@ -162,6 +162,13 @@ def test_a_database_that_is_not_asked_for_its_schemas_takes_globs_over_tables_al
     ]
 
 
+def test_a_glob_that_is_written_as_a_table_is_told_how_globs_are_written(tmp_path: Path) -> None:
+    config = source(tmp_path, "    - {table: tenant_*.orders, strategy: full_refresh}\n")
+    assert (
+        "a glob over several tables is written `match: tenant_*.orders`" in found_of(config, *THREE)["tenant_*.orders"]
+    )
+
+
 def test_a_glob_is_matched_by_case() -> None:
     match = TableMatch.parse("tenant_[ab]?.Orders")
     names = [("tenant_a1", "Orders"), ("tenant_c1", "Orders"), ("tenant_a1", "orders")]

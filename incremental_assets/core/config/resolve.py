@@ -33,6 +33,7 @@ from incremental_assets.core.model.layout import USUAL, Taken, Target, usual
 from incremental_assets.core.model.row_condition import columns_of
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import Arrival, Column, Cursor, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table_match import is_glob
 from incremental_assets.core.planning.as_landed import as_landed
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import traits_of
@@ -385,6 +386,8 @@ def _is_enforced(shape: TableShape, key: tuple[str, ...]) -> bool:
 
 def _missing(table: TableId, found: Iterable[TableId]) -> TableMissing:
     near = [render_table(known.schema, known.name) for known in alike(str(table), found)[:3]]
+    if is_glob(f"{table.schema}.{table.name}"):
+        return TableMissing(table, f"; a glob over several tables is written `match: {table.schema}.{table.name}`")
     return TableMissing(table, f"; did you mean {' or '.join(near)}?" if near else "")
 
 

@@ -53,10 +53,12 @@ class Strict(BaseModel):
         return value
 
 
-def _read_by(read: Callable[[str], object]) -> BeforeValidator:
+def _read_by(read: Callable[[str], object], like: str = "") -> BeforeValidator:
+    hint = f', in quotes, like "{like}"' if like else ""
+
     def validate(value: object) -> object:
         if isinstance(value, list | dict):
-            raise PydanticCustomError("one_value", "write a single value here")
+            raise PydanticCustomError("one_value", "{cure}", {"cure": f"write a single value here{hint}"})
         return read(value) if isinstance(value, str) else value
 
     return BeforeValidator(validate)
@@ -103,20 +105,24 @@ TimeOfDay = Annotated[
 
 ScheduleText = Annotated[
     InstanceOf[Schedule],
-    _read_by(Schedule.parse),
+    _read_by(Schedule.parse, "0 6 * * 1-5 Europe/Paris"),
     _schema("string", examples=["0 6 * * 1-5", "30 2 * * * Europe/Paris"]),
 ]
 QuietText = Annotated[
     InstanceOf[QuietTime],
-    _read_by(QuietTime.parse),
+    _read_by(QuietTime.parse, "22:00-06:00 Europe/Paris"),
     _schema("string", pattern=f"^{QUIET_PATTERN}$", examples=["22:00-06:00"]),
 ]
 
 MatchText = Annotated[
-    InstanceOf[TableMatch], _read_by(TableMatch.parse), _schema("string", examples=["tenant_*.orders"])
+    InstanceOf[TableMatch],
+    _read_by(TableMatch.parse, "tenant_*.orders"),
+    _schema("string", examples=["tenant_*.orders"]),
 ]
 TargetText = Annotated[
-    InstanceOf[Target], _read_by(Target.parse), _schema("string", examples=["{schema}/{table}", "gold/orders"])
+    InstanceOf[Target],
+    _read_by(Target.parse, "raw/{table}"),
+    _schema("string", examples=["{schema}/{table}", "gold/orders"]),
 ]
 
 

@@ -272,6 +272,10 @@ def _character_problem(error: yaml.reader.ReaderError, text: str, file: str) -> 
     return Problem(file, line, "", cure)
 
 
+_BEGINS_OTHERWISE = re.compile(r"\s*(\*|\{(?=\w+\}\S))")
+"""A value that YAML takes for an alias, or for a mapping with something behind it: a glob, a schedule, a folder named by its table."""
+
+
 def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     # PyYAML's own message quotes the file: shown is the head of the line, and nothing near a key that may hold a secret.
     mark = error.problem_mark or error.context_mark
@@ -279,7 +283,7 @@ def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Proble
     begun = error.context_mark.line if error.context_mark is not None else line
     lines = text.splitlines()
     near = lines[min(begun, max(0, line - 3)) : line + 1]
-    head, colon, _ = near[-1].partition(":") if near else ("", "", "")
+    head, colon, value = near[-1].partition(":") if near else ("", "", "")
     shown = _HIDDEN if any(_SECRET.search(words) for words in near) else _shown(head.strip(" -\t")) if colon else ""
     reason = _IN_QUOTES.sub(_HIDDEN, " ".join(filter(None, (error.context, error.problem))))
     if _TAB in reason:
@@ -290,9 +294,10 @@ def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Proble
         other = len(before) - len(before.lstrip()) + 1
         reason = f"the line begins in column {mark.column + 1}, and the one before it in column {other}"
         column = ""
-    return Problem(
-        file,
-        line + 1,
-        shown,
-        f"this is not YAML: {reason}{column}; mind quotes, brackets and spaces at the line's head",
+    begins = _BEGINS_OTHERWISE.match(value)
+    cure = (
+        f"put the value into quotes, as it begins with `{begins[1]}`"
+        if begins
+        else "mind quotes, brackets and spaces at the line's head"
     )
+    return Problem(file, line + 1, shown, f"this is not YAML: {reason}{column}; {cure}")

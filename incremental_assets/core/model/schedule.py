@@ -45,7 +45,8 @@ class Schedule:
     def parse(cls, text: str) -> Schedule:
         """`0 6 * * 1-5` or `0 6 * * 1-5 Europe/Paris`; ValueError says how one is written."""
         words = text.split()
-        if len(words) not in (5, 6):
+        # A sixth word that could be a field is no zone: some programs write seconds first.
+        if len(words) not in (5, 6) or (len(words) > len(_FIELDS) and not words[-1][0].isalpha()):
             raise ValueError(FORM)
         minutes, hours, days, months, weekdays = (
             _values(word, *field) for word, field in zip(words, _FIELDS, strict=False)
