@@ -14,6 +14,8 @@ import pytest
 
 from incremental_assets.adapters.databases.mysql.types import spark_type
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.model.key_parts import KeySpread
+from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases import contract
 from tests.adapters.databases.contract import observe, orders, planned, rows_of, spec_of
 
@@ -172,6 +174,15 @@ def test_what_spark_cannot_hold_goes_to_quarantine_as_it_stands(shop: Shop, spar
     keys = reader.unholdable_keys(spark, spec, (contract.WHOLE,))
     assert keys is not None
     assert sorted(row[0] for row in keys.collect()) == ["1", "2", "3", "4", "6"][: 4 + halves]
+
+
+def test_a_key_of_bits_lies_at_its_number(shop: Shop) -> None:
+    shop.execute(
+        "CREATE TABLE flags (id bit(9) PRIMARY KEY, note text)", "INSERT INTO flags VALUES (b'1', 'a'), (257, 'b')"
+    )
+    spec = replace(spec_of(shop, "flags", strategy=Strategy.FULL_REFRESH), cursor=None)
+    with SqlProbe(shop.address, "shop").placed_rows(spec, (contract.WHOLE,)) as found:
+        assert found.spread() == KeySpread(2, 1, 257)
 
 
 @pytest.mark.parametrize(("value", "left"), [(None, 1), ("x", 2)])

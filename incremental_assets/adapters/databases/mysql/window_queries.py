@@ -125,7 +125,11 @@ def unlandable(spec: TableSpec) -> Condition:
 
 def place(spec: TableSpec) -> str:
     """The key's value where it is one whole number, else its hash; of a row without a key the hash of the row."""
-    return identifier(spec.key[0]) if placed_by_value(spec) else row_hash(_key_columns(spec) or spec.columns)
+    if not placed_by_value(spec):
+        return row_hash(_key_columns(spec) or spec.columns)
+    (column,), name = spec.key_columns, identifier(spec.key[0])
+    # Bits come as bytes. Any other is asked for as it is, so that an index finds it.
+    return f"({name} + 0)" if column.source_type.startswith("bit") else name
 
 
 def at_places(spec: TableSpec, places: KeyParts) -> Condition:
