@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,7 +29,8 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.operations.standing import Standing
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.renames import renamed_too_late
-from incremental_assets.core.syncing.foreign_changes import seen_in
+from incremental_assets.core.ports import LakeReader
+from incremental_assets.core.syncing.foreign_changes import seen_in, unrecorded
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime
@@ -51,6 +53,8 @@ class Seen:
     error: str | None
     warnings: tuple[str, ...] = ()
     """What the next sync will stop at, or has no use for, which would stay unnoticed while the source is idle."""
+    unrecorded: str = ""
+    """What is said where the lake has rows of it and nobody knows of a sync; empty where somebody does."""
     held: HeldRows | None = None
     """What its contract holds; None where there is none, and where only a session could tell."""
     unfit: UnfitRows | None = None
@@ -72,7 +76,8 @@ def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
     positions = {table: standing.position for table, standing in standings.items()}
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     logs = {} if offline else _logs(runtime, found)
-    changed = {} if offline else _other_hands(runtime, found, positions)
+    changed = {} if offline else _of_lake(runtime, found, positions, seen_in)
+    unknown = {} if offline else _of_lake(runtime, found, positions, unrecorded)
     held = _held(runtime, found)
     unfit = {spec.id: runtime.unfit(spec) for spec in found.specs}
     states = {spec.id: positions.get(spec.id, Checkpoint()).state for spec in found.specs}
@@ -98,7 +103,12 @@ def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
             deletes_due=deletes.get(table),
             bound=bounds.get(table.source),
             error=errors.get(table),
-            warnings=(*changed.get(table, ()), *late.get(table, ()), *stamped.get(table, ())),
+            warnings=(
+                *filter(None, (changed.get(table), unknown.get(table))),
+                *late.get(table, ()),
+                *stamped.get(table, ()),
+            ),
+            unrecorded=unknown.get(table, ""),
             held=held.get(table),
             unfit=unfit.get(table),
             pause=pauses.of(table),
@@ -146,21 +156,20 @@ def _held(runtime: Runtime, found: Selection) -> dict[TableId, HeldRows | None]:
     return {spec.id: rows for spec, rows in held.items() if spec.contract is not None or (rows and rows.rows)}
 
 
-def _other_hands(
-    runtime: Runtime, found: Selection, positions: dict[TableId, Checkpoint]
-) -> dict[TableId, tuple[str, ...]]:
-    """What other writers did to copies; skips sources that do not answer."""
-    changed: dict[TableId, tuple[str, ...]] = {}
+def _of_lake(
+    runtime: Runtime,
+    found: Selection,
+    positions: dict[TableId, Checkpoint],
+    ask: Callable[[TableSpec, Checkpoint, LakeReader], str],
+) -> dict[TableId, str]:
+    """What the logs of copies say that nobody has recorded; skips sources that do not answer."""
+    said: dict[TableId, str] = {}
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
-        if not specs:
-            continue
-        lake = runtime.ports(source.name).reader
-        for spec in specs:
-            sentence = seen_in(spec, positions.get(spec.id, Checkpoint()), lake)
-            if sentence:
-                changed[spec.id] = (sentence,)
-    return changed
+        if specs:
+            lake = runtime.ports(source.name).reader
+            said |= {spec.id: ask(spec, positions.get(spec.id, Checkpoint()), lake) for spec in specs}
+    return said
 
 
 def _of_stamps(spec: TableSpec, bound: Bound, state: State | None) -> tuple[str, ...]:

@@ -483,6 +483,19 @@ def test_status_and_check_name_a_copy_that_another_hand_has_restored_while_its_t
     assert [entry["check"] for entry in checked.document["checks"] if not entry["passed"]] == ["reconciliation"]
 
 
+def test_a_copy_is_not_said_to_be_never_synced_where_the_checkpoint_table_is_lost(
+    call: Call, synced: Outside, config: Path
+) -> None:
+    for file in config.parent.glob("checkpoints.db*"):
+        file.unlink()
+
+    said, shown = call("status", "--json"), call("status")
+
+    (warning,) = said.tables["public.orders"]["warnings"]
+    assert "the checkpoint table has no record of any sync" in warning
+    assert ("never" in shown.out, "not known" in shown.out) == (False, True)
+
+
 def test_status_names_a_synced_table_that_the_configuration_no_longer_takes(
     call: Call, synced: Outside, config: Path
 ) -> None:

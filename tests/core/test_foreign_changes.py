@@ -12,7 +12,7 @@ from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.planning.plan import CommitIds, Mode
 from incremental_assets.core.planning.target import Target
-from incremental_assets.core.syncing.foreign_changes import look_for, seen_in
+from incremental_assets.core.syncing.foreign_changes import look_for, seen_in, unrecorded
 from tests.fakes import World
 from tests.scenario import ORDERS, order, orders, shop
 
@@ -54,6 +54,29 @@ def test_a_restored_copy_is_named_with_its_cures(world: World) -> None:
     assert "RESTORE" in seen(world)
     assert "reset --select" in seen(world)
     assert looked(world) == [(world.lake.tables[ORDERS].version, True)]
+
+
+def test_a_file_that_is_gone_of_a_copy_whose_log_stands_is_named_and_no_check_passes(world: World) -> None:
+    world.lake.lacks[ORDERS] = "a file of the copy is gone (part-0.parquet), and its rows with it"
+    assert "part-0.parquet" in seen(world)
+    verdict = reconciled(world)
+    assert (verdict.passed, "part-0.parquet" in verdict.detail) == (False, True)
+    # The sensor's look asks for no files.
+    assert looked(world) == []
+
+
+def test_a_copy_of_which_nothing_is_recorded_is_told_until_a_sync_has_found_it(world: World) -> None:
+    def told() -> str:
+        return unrecorded(UPSERT, world.checkpoints.position(ORDERS), world.lake)
+
+    assert told() == ""
+    world.memory.events.clear()
+    assert "the checkpoint table has no record of any sync" in told()
+    world.sync(UPSERT)
+    assert told() == ""
+    world.lake.drop(ORDERS)
+    world.memory.events.clear()
+    assert told() == ""
 
 
 def test_a_removed_copy_is_named(world: World) -> None:

@@ -50,6 +50,8 @@ class FakeLake(FakeAuditor, FakeHistorian):
     """Batches of which it was asked, while they were staged, what they have overtaken of what a contract holds."""
     known: dict[TableId, tuple[Column, ...]] = field(default_factory=dict)
     """Columns of a table that has not those of the source's catalogue, until a batch lands."""
+    lacks: dict[TableId, str] = field(default_factory=dict)
+    """A file that is gone, of a table whose log stands."""
 
     # --- the ports -----------------------------------------------------------------------------------
 
@@ -71,6 +73,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
             foreign=foreign[0] if foreign else "",
             landed=table.landed or table.cleaned,
             columns=tuple(TargetColumn(name, kind) for name, kind in self.columns(spec)),
+            lacks=self.lacks.get(spec.id, ""),
         )
 
     def last_commit(self, spec: TableSpec) -> LastCommit | None:

@@ -243,7 +243,7 @@ def _row(seen: Seen) -> tuple[Cell | str, ...]:
         str(state.position) if state and state.position.capture else short(state and state.position.watermark),
         # Of a table that never landed it is the age of the source's oldest row, which is no lag.
         Cell(_lag(seen), late),
-        _last_run(standing),
+        _last_run(seen),
         Cell("paused", "warn") if seen.pause else _status(standing),
         report.promise if report else "",
         _verified(standing.verified),
@@ -258,10 +258,11 @@ def _lag(seen: Seen) -> str:
     return "" if seen.lag is None or seen.standing.position.state is None else age(seen.lag)
 
 
-def _last_run(standing: Standing) -> str:
+def _last_run(seen: Seen) -> str:
+    standing = seen.standing
     if standing.ended_at is not None:
         return f"{age((datetime.now(UTC) - standing.ended_at).total_seconds())} ago"
-    return "" if standing.unfinished else "never"
+    return "" if standing.unfinished else "not known" if seen.unrecorded else "never"
 
 
 def _status(standing: Standing) -> Cell | str:

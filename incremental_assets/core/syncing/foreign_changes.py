@@ -70,11 +70,14 @@ def stands(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> bool:
 
 
 def seen_in(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> str:
-    """What the next sync of a table will stop at, in one sentence; empty if the copy is unchanged, or while a run is syncing it."""
+    """What the next sync of a table will stop at, in one sentence; empty if the copy is unchanged, or while a run is syncing it.
+
+    The log is read, whoever made its last commit: a data file may be gone from a copy that stands. A store is not queried.
+    """
     if position.open is not None or position.target is None:
         return ""
     try:
-        if stands(spec, position, lake):
+        if lake.last_commit(spec) is None:
             return ""
         target = lake.inspect(spec, position.target.version)
     except IncrementalAssetsError as error:
@@ -87,6 +90,25 @@ def seen_in(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> str:
     return (
         f"{spec.id}: {what}, so that the next sync stops; read everything again with {full_refresh(spec)}, "
         f"or start over with {reset(spec)}"
+    )
+
+
+def unrecorded(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> str:
+    """What is said of a copy of ours of which nothing is recorded, as where the checkpoint table was lost: "never synced" would not be true. Empty where there is none."""
+    if position.state is not None or position.target is not None or position.open is not None:
+        return ""
+    try:
+        found = lake.last_commit(spec)
+        if found is None or found.version == NO_TABLE:
+            return ""
+        target = lake.inspect(spec, None)
+    except IncrementalAssetsError as error:
+        return str(error)
+    if target is None or not target.app_id or not knows_less(position, target):
+        return ""
+    return (
+        f"{spec.id}: rows of it are in the lake, and the checkpoint table has no record of any sync, as where it was lost or is another installation's; "
+        "the next sync goes on from what the copy's log says, or names who else writes it"
     )
 
 
