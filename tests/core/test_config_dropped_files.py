@@ -117,7 +117,7 @@ def test_its_settings_are_the_folder_and_the_files_of_each_table(tmp_path: Path)
             "format: csv, columns: {id: bigint, at",
             "format: avro, columns: {id: bigint, at",
             8,
-            "use parquet, csv or json",
+            "choose one of: parquet, ",
         ),
         ("at: timestamp}, key", "at: moment}, key", 8, "write a type like boolean"),
         (
