@@ -81,9 +81,12 @@ def listed(folder: str, files: Files, table: TableId, known: Ledger, now: float)
     """The files that are there. Raises SourceUnreachable and SourceRefused."""
     ready: list[pattern.Found] = []
     waiting: list[pattern.Found] = []
+    until = int((now - files.settle.total_seconds()) * _SECOND)
     for each in _found(folder, files, table):
-        (ready if _has_settled(each, files, now) else waiting).append(each)
-    ready.sort(key=lambda each: each.path)
+        is_ready = each.touched <= until and _is_marked(each, files)
+        (ready if is_ready else waiting).append(each)
+    # By the path, which is first.
+    ready.sort()
     _check_names(table, ready)
     rows = pa.table(
         {
@@ -116,10 +119,8 @@ def _found(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]
         ) from None
 
 
-def _has_settled(file: pattern.Found, files: Files, now: float) -> bool:
-    if files.marker and f"{Path(file.path).name}{files.marker}" not in file.names:
-        return False
-    return now - file.touched / _SECOND >= files.settle.total_seconds()
+def _is_marked(file: pattern.Found, files: Files) -> bool:
+    return not files.marker or f"{Path(file.path).name}{files.marker}" in file.names
 
 
 def _check_names(table: TableId, files: list[pattern.Found]) -> None:

@@ -6,16 +6,15 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISREG
+from typing import NamedTuple
 
 ANY_FOLDERS = "**"
 _MAGIC = re.compile(r"[*?[]")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A file, and what the folder says of it."""
 
     path: str
@@ -57,25 +56,20 @@ def _within(root: str, below: str, segments: tuple[str, ...], above: tuple[tuple
             return
         yield from _within(root, below, rest, above)
         inside = (*above, (status.st_dev, status.st_ino))
-        for name in _names(here, lambda name: not name.startswith(".")):
-            if _is_folder(here / name):
-                yield from _within(root, _below(below, name), segments, inside)
+        for name in _folders(here, lambda name: not name.startswith(".")):
+            yield from _within(root, _below(below, name), segments, inside)
     elif rest:
-        names = [segment] if not _MAGIC.search(segment) else _names(here, _fitting(segment))
-        for name in names:
-            if _is_folder(here / name):
-                yield from _within(root, _below(below, name), rest, above)
+        # A name is looked up where it is known, among however many.
+        for name in _folders(here, _fitting(segment)) if _MAGIC.search(segment) else [segment]:
+            yield from _within(root, _below(below, name), rest, above)
     else:
         yield from _files(here, below, _fitting(segment))
 
 
 def _files(here: Path, below: str, fits: Callable[[str], bool]) -> Iterator[Found]:
-    try:
-        with os.scandir(here) as listed:
-            entries = list(listed)
-    except FileNotFoundError:
-        return
+    entries = _entries(here)
     names = frozenset(entry.name for entry in entries)
+    prefix = _below(below, "")
     for entry in entries:
         if not fits(entry.name):
             continue
@@ -85,22 +79,22 @@ def _files(here: Path, below: str, fits: Callable[[str], bool]) -> Iterator[Foun
             # It has gone since, or is a link to what is not there.
             continue
         if S_ISREG(status.st_mode):
-            path = _below(below, entry.name)
-            yield Found(path, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, names)
+            yield Found(
+                prefix + entry.name, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, names
+            )
 
 
-def _names(here: Path, fits: Callable[[str], bool]) -> list[str]:
+def _folders(here: Path, fits: Callable[[str], bool]) -> list[str]:
+    return sorted(entry.name for entry in _entries(here) if fits(entry.name) and entry.is_dir())
+
+
+def _entries(here: Path) -> list[os.DirEntry[str]]:
+    """Of a folder that has gone since, or is none, nothing."""
     try:
-        return sorted(filter(fits, (each.name for each in here.iterdir())))
+        with os.scandir(here) as listed:
+            return list(listed)
     except (FileNotFoundError, NotADirectoryError):
         return []
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return S_ISDIR(path.stat().st_mode)
-    except FileNotFoundError:
-        return False
 
 
 def _below(folder: str, name: str) -> str:

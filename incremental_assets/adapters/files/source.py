@@ -71,7 +71,7 @@ class FilesSource:
             count = rejected = 0
             schema = schema_of(spec)
             with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1) as writer:
-                for rows in self._rows(spec, reading):
+                for rows in grouped(self._rows(spec, reading)):
                     writer.write_table(rows, row_group_size=_GROUP)
                     count += rows.num_rows
                     rejected += rows.num_rows - rows.column(REJECT_REASON).null_count
@@ -111,6 +111,20 @@ class FilesSource:
                 for rows in rows_of(spec, files, file.path, opened):
                     if len(rows.numbers):
                         yield landing(spec, file.path, rows)
+
+
+def grouped(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows, so many together that they are worth a group: many files are small."""
+    held: list[pa.Table] = []
+    rows = 0
+    for each in tables:
+        held.append(each)
+        rows += each.num_rows
+        if rows >= _GROUP:
+            yield pa.concat_tables(held)
+            held, rows = [], 0
+    if held:
+        yield pa.concat_tables(held)
 
 
 def _may_be_older(files: Files, reading: FilesReading) -> bool:
