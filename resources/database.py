@@ -12,6 +12,7 @@ from incremental_assets.core.config.database_settings import REFERABLE, database
 from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
+from incremental_assets.core.model.mask import SHORTEST_KEY, MaskKey
 from incremental_assets.core.model.paths import log_path
 from incremental_assets.core.model.table_match import is_glob
 from incremental_assets.resources.home import home_folder
@@ -35,11 +36,17 @@ class OpenDatabase:
     def __init__(self, source: SourceConfig, file: Path, lake: str, session: Callable[[], SparkSession]) -> None:
         from incremental_assets.adapters.databases.probe import SqlProbe
 
-        self._config, self._lake, self._session = source, lake, session
+        self._config, self._file, self._lake, self._session = source, file, lake, session
         self._address = address(source, file)
         self.probe: SqlProbe = (
             self._logged.probe(source.name) if source.reads_log else SqlProbe(self._address, source.name)
         )
+
+    @cached_property
+    def mask_key(self) -> MaskKey | None:
+        """The key by which columns are masked; None where the source names none."""
+        found, _ = looked_up(self._config, self._file)
+        return MaskKey(found["mask_key"]) if "mask_key" in found else None
 
     @cached_property
     def source(self) -> Source:
@@ -108,6 +115,11 @@ def address(source: SourceConfig, file: Path) -> Address:
             except ValueError as error:
                 cure = f"the value is not a {key}: {error}"
                 problems.append(Problem(str(file), source.line_of(key), str(written[key]), cure))
+    if "mask_key" in found and len(found["mask_key"]) < SHORTEST_KEY:
+        cure = (
+            f"the key has fewer than {SHORTEST_KEY} characters, so that it could be found by trying; write a longer one"
+        )
+        problems.append(Problem(str(file), source.line_of("mask_key"), str(settings.mask_key), cure))
     if problems:
         raise ConfigurationError(tuple(problems))
     named = (each.match.schema for each in source.matches if not is_glob(each.match.schema))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.config.settings import Configuration
     from incremental_assets.core.errors import EngineLost
+    from incremental_assets.core.model.mask import MaskKey
     from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
     from incremental_assets.core.model.table import TableId, TableShape, TableSpec
     from incremental_assets.core.ports import OpenSource, Probe
@@ -205,10 +206,18 @@ class Runtime:
             self.checkpoints.remember_catalogue(source, self._known(source, shapes))
             self._remembered[source] = lasting
         resolved = with_sound_contracts(resolve_all(self.configuration.source(source), shapes))
+        if any(spec.masks for spec in resolved.specs):
+            resolved = resolved.with_key(self._mask_key(source))
         if not any(spec.discards or spec.collation_key for spec in resolved.specs):
             return resolved
         # Checks compare what syncs read.
         return resolved.as_landed(self.checkpoints.positions())
+
+    def _mask_key(self, source: str) -> MaskKey | None:
+        from incremental_assets.resources.database import OpenDatabase
+
+        found = self._source(source)
+        return found.mask_key if isinstance(found, OpenDatabase) else None
 
     def _known(self, source: str, shapes: tuple[TableShape, ...]) -> tuple[TableShape, ...]:
         """The shapes, and of tables that the source cannot describe at the moment what it told of them last: Dagster's definitions are made of it."""

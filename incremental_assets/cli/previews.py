@@ -73,7 +73,7 @@ def _terms(previews: Sequence[Preview]) -> list[Note]:
 
 
 def _has_terms(spec: TableSpec) -> bool:
-    is_plain = spec.where is None and spec.contract is None and spec.history is History.NONE
+    is_plain = spec.where is None and not spec.masks and spec.contract is None and spec.history is History.NONE
     return not is_plain or spec.deletes != IGNORED
 
 
@@ -184,6 +184,7 @@ def _entry(each: Preview) -> dict[str, Any]:
         "schema": _schema(each.schema),
         "files": _files(each.files),
         "where": None if spec.where is None else str(spec.where),
+        "masks": {column.name: str(column.mask) for column in spec.masks},
         "deletes": each.terms.deletes or None,
         "contract": _contract(spec.contract),
         "history": None if spec.history is History.NONE else str(spec.history),

@@ -17,7 +17,9 @@ from incremental_assets.cli.render import plain_lines
 from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.config.load import load
+from incremental_assets.core.config.masks import with_masks
 from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.mask import Mask
 from tests.cli.conftest import CONFIG
 from tests.scenario import ORDERS, orders
 
@@ -213,3 +215,12 @@ def test_a_folder_that_every_user_may_enter_is_told_and_one_behind_a_closed_door
     assert (told.subject, told.health) == ("dagster", Health.WARN)
     assert told.cure == f"chmod o-rwx {home}"
     assert behind == []
+
+
+def test_columns_that_are_masked_are_told_and_what_lands_of_them() -> None:
+    spec = with_masks(orders(), (("status", Mask.REDACT),))
+    now = datetime(2024, 1, 31, tzinfo=UTC)
+    source = SourceFacts("PostgreSQL 18.4", "reader", "UTF8", False, True, True, True, False, "UTC", now)
+    facts = TableFacts(Wanted(ORDERS, ("updated_at",)), True, True, True)
+    told = [each for each in of_table(spec, facts, source, landed=True) if each.topic == "masked"]
+    assert [each.detail for each in told] == ["status: (masked) in place of each value; checks leave it out"]

@@ -118,3 +118,15 @@ def test_a_copy_that_cannot_be_read_without_spark_is_told_and_the_source_is_show
     assert said.code != 0
     assert "the copy cannot be shown without Spark" in said.out
     assert "10 rows of the source" in said.out
+
+
+def test_the_source_is_not_asked_for_values_that_are_masked(call: Call, tmp_path: Path) -> None:
+    config = tmp_path / "sources.yaml"
+    config.write_text(config.read_text().replace("pii: [email]", "columns: {mask: {email: redact, note: last4}}"))
+    copied(tmp_path)
+
+    (table,) = call("peek", "main.orders", "--json").document["tables"]
+
+    hidden = "(hidden: masked)"
+    assert table["rows"]["source"][0] == {"id": "2", "tenant_id": "7", "email": hidden, "note": hidden}
+    assert table["rows"]["copy"][0]["note"] == "x'01'", "what landed is shown"

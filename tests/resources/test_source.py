@@ -167,3 +167,15 @@ def test_the_schemas_of_listed_tables_are_looked_through_as_well(monkeypatch: py
     monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
     listed = TableConfig("archive", "orders", Strategy.APPEND)
     assert address(replace(SOURCE, tables=(listed,)), FILE).schemas == ("public", "archive")
+
+
+def test_a_key_of_tokens_that_could_be_found_by_trying_is_refused_at_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
+    monkeypatch.setenv("MASK_KEY", "short")
+    said = sentence(reached(mask_key=Reference("env", "MASK_KEY")))
+
+    assert "/etc/sources.yaml:7: " in said
+    assert "the key has fewer than 32 characters" in said
+    assert "short;" not in said
+    monkeypatch.setenv("MASK_KEY", "x" * 32)
+    assert address(reached(mask_key=Reference("env", "MASK_KEY")), FILE).password == "s3cret"

@@ -33,7 +33,8 @@ class FilePart:
     @classmethod
     def of(cls, path: Path, spec: TableSpec) -> tuple[FilePart, ...]:
         """All that a snapshot has left, in parts that tasks write side by side."""
-        types = tuple(each.spark_type for each in spec.columns)
+        # What is masked, is so in the file.
+        types = spec.landed_types
         return tuple(cls(str(path), spec.id, types, groups, size) for groups, size in _shared_out(path))
 
     @property

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.model.table import TableShape, TableSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 PART_BYTES = 16 * 2**20
 """What one connection reads in about half a second: below it a second one costs more than it brings."""
@@ -65,6 +66,32 @@ def arrived(read: DataFrame, transports: Iterable[Transport]) -> DataFrame:
 
     columns = [sf.expr(travelled.spark).alias(travelled.name, metadata={}) for travelled in transports]
     return read.select(*columns, *(sf.col(name).alias(name, metadata={}) for name in FLAGS))
+
+
+def masked(frame: DataFrame, spec: TableSpec) -> DataFrame:
+    """The frame with what lands in the place of masked columns, by Spark's workers: nothing of it is written before."""
+    from incremental_assets.adapters.databases.masked_rows import Masking
+
+    masking = Masking.of(spec)
+    if masking is None:
+        return frame
+    from pyspark.sql.types import StructField, StructType
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        # Inside of it nothing of this module is named: what a worker cannot import, it is sent.
+        from incremental_assets.adapters.databases.masked_rows import masked_frames
+
+        return masked_frames(masking, batches)
+
+    fields, flags = list(frame.schema.fields), len(frame.schema.fields) - len(spec.columns)
+    lands = [StructField(name, _type(kind)) for name, kind in zip(spec.shape.names, spec.landed_types, strict=True)]
+    return frame.mapInArrow(work, StructType([*lands, *fields[-flags:]]))
+
+
+def _type(kind: str) -> DataType:
+    from pyspark.sql.types import DataType
+
+    return DataType.fromDDL(kind)
 
 
 def bytes_of(shape: TableShape, rows: int) -> int:

@@ -88,17 +88,17 @@ class SqlProbe:
     def observe(self, looks: Sequence[ObserveRequest]) -> tuple[DatabaseObservation, ...]:
         """One observation per look, all under one bound; of several tables, one that cannot be asked is observed without a fingerprint."""
         with self._session(_only(looks)) as session:
-            return observe.observe(session, looks)
+            return observe.observe(session, [_unmasked(look) for look in looks])
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """For each look the seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
         with self._session(_only(looks)) as session:
-            return observe.lag(session, looks)
+            return observe.lag(session, [_unmasked(look) for look in looks])
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
         """The smallest cursor of each table; None where it is not incremental, has no row with a cursor, or takes too long to answer."""
         with self._session() as session:
-            return observe.lowest(session, specs)
+            return observe.lowest(session, [spec.without_masked for spec in specs])
 
     def row_hash(self) -> RowHash:
         """The cheapest that the source computes."""
@@ -106,7 +106,8 @@ class SqlProbe:
             return session.row_hash() if isinstance(session, ByteHashing) else RowHash.TEXT
 
     def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> tuple[Measure, ...]:
-        """Rows and hash of each window, counted by the source in one statement."""
+        """Rows and hash of each window, counted by the source in one statement; without masked columns, as in all that follows."""
+        spec = spec.without_masked
         with self._session(spec.id) as session:
             if by is RowHash.BYTES and isinstance(session, ByteHashing):
                 return session.measure_bytes(spec, windows)
@@ -117,13 +118,13 @@ class SqlProbe:
         """The table's keys, in a snapshot of their own that is held until the block ends."""
         with self._looking() as session, ExitStack() as held:
             with self._connections.explained(spec.id):
-                found = held.enter_context(session.keys(spec))
+                found = held.enter_context(session.keys(spec.without_masked))
             yield ExplainedKeys(found, partial(self._connections.explained, spec.id))
 
     def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
         """The smallest and the largest key by a light query; None where this database has none for it, or the table has no row."""
         with self._session(spec.id) as session:
-            return session.key_ends(spec) if isinstance(session, Bounding) else None
+            return session.key_ends(spec.without_masked) if isinstance(session, Bounding) else None
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows | None]:
@@ -133,7 +134,7 @@ class SqlProbe:
                 yield None
                 return
             with self._connections.explained(spec.id):
-                found = held.enter_context(session.placed_rows(spec, windows))
+                found = held.enter_context(session.placed_rows(spec.without_masked, windows))
             yield ExplainedRows(found, partial(self._connections.explained, spec.id))
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
@@ -177,18 +178,19 @@ class SqlProbe:
     def highest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
         """The largest cursor of each table; None where it has none, or where that takes too long to find."""
         with self._session() as session:
-            found = session.highest(dict(enumerate(specs)), alone=False)
+            found = session.highest({at: spec.without_masked for at, spec in enumerate(specs)}, alone=False)
         return tuple(found.get(index) for index in range(len(specs)))
 
     def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """What each read would ask, and what the source expects of it."""
         with self._session() as session:
-            return session.estimates(plans) if isinstance(session, Estimating) else tuple(CANNOT_TELL for _ in plans)
+            read = [replace(plan, spec=plan.spec.as_read) for plan in plans]
+            return session.estimates(read) if isinstance(session, Estimating) else tuple(CANNOT_TELL for _ in plans)
 
     def peek(self, spec: TableSpec, most: int) -> list[tuple[str | None, ...]] | None:
         """The texts of some rows, by a light query; None where this database is not asked for them."""
         with self._session(spec.id) as session:
-            return session.peek(spec, most) if isinstance(session, Peeking) else None
+            return session.peek(spec.without_masked, most) if isinstance(session, Peeking) else None
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
@@ -259,6 +261,10 @@ class SqlProbe:
         """The only place where a session for light queries is opened: by who has a place in the budget."""
         with ExitStack() as opened:
             yield patiently(lambda: opened.enter_context(self._connections.session()), self._budget)
+
+
+def _unmasked(look: ObserveRequest) -> ObserveRequest:
+    return replace(look, spec=look.spec.without_masked) if look.spec.masks else look
 
 
 def _only(looks: Sequence[ObserveRequest]) -> TableId | None:

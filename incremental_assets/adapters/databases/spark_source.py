@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING
@@ -64,6 +64,7 @@ class SparkSource:
     def snapshot(self, plan: SyncPlan) -> Iterator[SparkSnapshot]:
         """Open one snapshot, held until the block ends; its frame reads nothing before it is written."""
         check_names(plan.spec)
+        plan = _as_read(plan)
         with self._taken(plan, self._probe.snapshot(plan)) as snapshot:
             yield snapshot
 
@@ -71,6 +72,7 @@ class SparkSource:
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[SparkSnapshot]:
         """One snapshot likewise, of the rows that differ from the copy. Raises SourceRefused."""
         check_names(plan.spec)
+        plan = _as_read(plan)
         with self._taken(plan, self._probe.compared(plan, seek)) as snapshot:
             yield snapshot
 
@@ -93,6 +95,11 @@ class SparkSource:
                 keys=held.keys,
                 selected=held.selected,
             )
+
+
+def _as_read(plan: SyncPlan) -> SyncPlan:
+    """The plan for a table as its source has it: its rows come as they land, which readers see to."""
+    return replace(plan, spec=plan.spec.as_read) if plan.spec.masks else plan
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from incremental_assets.adapters.databases.masked_rows import MaskedFile, Masking
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.table import TableSpec
@@ -24,15 +25,19 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
     return pa.schema([*columns, *flags, (LATE, pa.bool_())])
 
 
-def spool(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """A file that is read once, and soon: what would make it smaller costs more than it saves."""
-    return pq.ParquetWriter(path, schema, compression="lz4", use_dictionary=False, write_statistics=False)
+def spool(path: Path, schema: pa.Schema, spec: TableSpec) -> pq.ParquetWriter | MaskedFile:
+    """A file that is read once, and soon: what would make it smaller costs more than it saves. Masked columns are so on it, of `schema` before that."""
+    encoding: dict[str, Any] = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
+    masking = Masking.of(spec)
+    return (
+        pq.ParquetWriter(path, schema, **encoding) if masking is None else MaskedFile(path, schema, masking, **encoding)
+    )
 
 
 def write_rows(path: Path, spec: TableSpec, rows: Iterator[tuple[Any, ...]]) -> None:
     """All of them, as they come."""
     schema, batch = arrow_schema(spec), []
-    with spool(path, schema) as writer:
+    with spool(path, schema, spec) as writer:
         for row in rows:
             batch.append(row)
             if len(batch) == _AT_ONCE:

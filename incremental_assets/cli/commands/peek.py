@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime
 
 ROWS = 10
-_HIDDEN, _NULL, _LONGEST = "(hidden: pii)", "NULL", 40
+_HIDDEN, _MASKED, _NULL, _LONGEST = "(hidden: pii)", "(hidden: masked)", "NULL", 40
 """What stands for a value of `pii` and for no value, and how much of a long one people see; JSON has all of it."""
 
 Row = Mapping[str, str | None]
@@ -53,8 +53,11 @@ def _peeked(runtime: Runtime, spec: TableSpec) -> Peeked:
     try:
         database = runtime.database(spec.id.source)
         rows = database.peek(spec, ROWS) if database else None
+        asked = [column.name for column in spec.without_masked.source_columns]
         names = [column.name for column in spec.source_columns]
-        source = None if rows is None else tuple(_masked(spec, dict(zip(names, row, strict=True))) for row in rows)
+        source = (
+            None if rows is None else tuple(_of_source(spec, names, dict(zip(asked, row, strict=True))) for row in rows)
+        )
     except IncrementalAssetsError as error:
         errors.append(error)
     try:
@@ -62,6 +65,11 @@ def _peeked(runtime: Runtime, spec: TableSpec) -> Peeked:
     except IncrementalAssetsError as error:
         errors.append(error)
     return Peeked(spec, source, copy, tuple(errors))
+
+
+def _of_source(spec: TableSpec, names: Sequence[str], row: Row) -> Row:
+    """In the order of the table; the source is not asked for values that are masked."""
+    return _masked(spec, {name: row.get(name, _MASKED) for name in names})
 
 
 def _masked(spec: TableSpec, row: Row) -> Row:

@@ -18,7 +18,7 @@ from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.strategies import traits_of
-from incremental_assets.core.words import counted
+from incremental_assets.core.words import agreeing, counted
 
 SEE_WHAT_IS_SHOWN = "leave the column out (`columns: {exclude: […]}`), or have the table compared (`compare: {every: …}`) or read whole (`full_refresh`), which sees what it shows"
 
@@ -66,6 +66,11 @@ def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed:
         )
     if not landed:
         yield Finding(name, "first load", Health.OK, _first_load(facts))
+    if spec.masks:
+        masked = ", ".join(f"{each.name}: {each.mask.words}" for each in spec.masks)
+        yield Finding(
+            name, "masked", Health.OK, f"{masked}; checks leave {agreeing(len(spec.masks), 'it', 'them')} out"
+        )
     if shown := of_shown(spec):
         guarantee = Guarantee.HOLDBACK if spec.holdback else Guarantee.BEST_EFFORT
         yield warn(name, "shown", f"{shown}; its runs are {guarantee}", SEE_WHAT_IS_SHOWN)

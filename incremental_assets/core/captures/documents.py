@@ -37,6 +37,7 @@ def state_of(text: str) -> State:
             terms.get("collation"),
             terms.get("where", ""),
             terms.get("target", ""),
+            terms.get("masks", ""),
         ),
         position=capture.position(document),
         identity=SourceIdentity.from_json(identity) if identity is not None else None,

@@ -37,7 +37,8 @@ class DifferingRows:
 
 
 def differing_rows(spec: TableSpec, grid: Grid | None, most: int, ports: Ports) -> DifferingRows:
-    """The first `most` of them. Raises SelectionError where nothing has landed or can be compared, TermsChanged, SourceRefused."""
+    """The first `most` of them, but for masked columns. Raises SelectionError where nothing has landed or can be compared, TermsChanged, SourceRefused."""
+    spec = spec.without_masked
     found = _differing(spec, grid, most, ports)
     waiting = ports.quarantine.held(spec), ports.quarantine.unfit(spec)
     counts = [each.rows for each in waiting if each is not None]

@@ -55,6 +55,7 @@ def reconcile(
     `before`: an earlier look at them, since which the copy has changed nowhere but in what differed.
     """
     after = ports.checkpoints.last_event(spec.id)
+    spec = spec.without_masked
     return replace(_compared(spec, grid, ports, within, before), after=after)
 
 

@@ -59,7 +59,7 @@ def repair_table(
         return _nothing(spec, run_id, "no check has found drift that is still there")
     before = just_seen if just_seen and just_seen.is_of(ports.reader.last_commit(spec)) else None
     if before is None and spec.traits.one_row_per_key:
-        before = look(spec, windows, ports)
+        before = look(spec.without_masked, windows, ports)
     windows = before.over if before else windows
     report = _repaired(spec, run_id, merge(windows), before, ports)
     last = ports.reader.last_commit(spec)
@@ -114,7 +114,7 @@ def _settled(spec: TableSpec, grid: Grid | None, drifted: Sequence[Window], port
 
 def _repaired(spec: TableSpec, run_id: str, windows: Sequence[Window], seen: Look | None, ports: Ports) -> SyncReport:
     """One sync of the rows that differ, or of all rows of the windows where these are not named. `seen`: None of a copy that keeps versions."""
-    found = seen.found if seen else differing_now(spec, windows, ports)
+    found = seen.found if seen else differing_now(spec.without_masked, windows, ports)
     if seen is not None and not seen.windows:
         return _nothing(spec, run_id, "nothing differs any more").report
     if found is not None and not found.places.numbers and not (found.extra and spec.deletes.compares):

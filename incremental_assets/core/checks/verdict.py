@@ -165,7 +165,7 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
         check=Check.RECONCILIATION,
         passed=not drift.rows,
         severity=Severity.WARN if drift.is_expected else terms.reconciliation,
-        detail=drift.detail,
+        detail=drift.detail + _not_compared(spec),
         cure=drift.cure,
         measured=drift.rows,
         threshold=0,
@@ -174,6 +174,12 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
         samples=shown(spec, terms, drift.samples),
         by_hash=not spec.key,
     )
+
+
+def _not_compared(spec: TableSpec) -> str:
+    """Columns of which the source does not say what lands."""
+    names = ", ".join(each.name for each in spec.masks)
+    return f"; not compared, as {agreeing(len(spec.masks), 'it is', 'they are')} masked: {names}" if names else ""
 
 
 def beside_quarantine(verdict: Verdict, held: HeldRows | None, unfit: UnfitRows | None) -> Verdict:

@@ -17,6 +17,7 @@ def column_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
         if "*" in names:
             yield ("columns", key, names.index("*")), f"{_ONE_BY_ONE}; write their names, or remove `columns`"
     yield from _renamed(table)
+    yield from _masked(table)
     if columns.include is not None and columns.exclude:
         yield ("columns",), "`include` says of itself which columns are left out; remove `exclude`, or `include`"
         return
@@ -35,6 +36,20 @@ def default_column_mistakes(columns: DefaultColumnsDocument) -> Iterator[tuple[P
                 ("columns", "exclude", number),
                 f"{_ONE_BY_ONE}; write their names, or a name that holds this character at its table",
             )
+
+
+def _masked(table: TableDocument) -> Iterator[tuple[Path, str]]:
+    """Of columns that are not read, or by whose values the table is synced, none can be masked."""
+    columns, needed = table.columns, {name: key for key, name in _needed(table)}
+    for name in columns.mask:
+        at = ("columns", "mask", name)
+        if name in needed:
+            yield (
+                at,
+                f"the table is synced by {name!r} (`{needed[name]}`), whose values must land as they are; remove it from `mask`",
+            )
+        elif name in columns.exclude or (columns.include is not None and name not in columns.include):
+            yield at, f"{name!r} is not read, so that there is nothing to mask; remove it from `mask`"
 
 
 def _renamed(table: TableDocument) -> Iterator[tuple[Path, str]]:

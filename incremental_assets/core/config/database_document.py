@@ -79,6 +79,10 @@ class DatabaseDocument(SourceDocument):
     database: Annotated[Located, Field(description="Its name; of a dialect in files the path, relative to this one.")]
     user: Located | None = None
     password: Secret | None = None
+    mask_key: Annotated[
+        Secret | None,
+        Field(description="The key of tokens, by which columns are masked with `hmac`: 32 characters at least."),
+    ] = None
     tls: Annotated[Tls | None, Field(description="verify-full when absent; on loopback, disable.")] = None
     options: OptionsDocument = OptionsDocument()
     fetch_size: Annotated[int, Field(ge=1, le=1_000_000, description="Rows fetched in one round trip.")] = 1000

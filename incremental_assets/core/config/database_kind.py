@@ -59,6 +59,7 @@ def _settings(document: DatabaseDocument, name: str, folder: Path) -> DatabaseSe
         database=_file(document.database, folder) if facts.is_file else located(document.database, folder),
         user="" if document.user is None else located(document.user, folder),
         password=None if document.password is None else located(document.password, folder),
+        mask_key=None if document.mask_key is None else located(document.mask_key, folder),
         tls=document.tls
         or (Tls.DISABLE if facts.is_file or (isinstance(host, str) and is_loopback(host)) else Tls.VERIFY_FULL),
         options=ConnectionOptions(**dict(document.options)),

@@ -57,11 +57,12 @@ class DatabaseSettings(SourceSettings):
     options: ConnectionOptions = ConnectionOptions()
     fetch_size: int = 1000
     log: LogTerms = LogTerms()
+    mask_key: Reference | None = None
 
     @property
     def secrets(self) -> tuple[Reference, ...]:
-        """The password's."""
-        return () if self.password is None else (self.password,)
+        """Those of the password and of the key by which columns are masked."""
+        return tuple(each for each in (self.password, self.mask_key) if each is not None)
 
     @property
     def unencrypted(self) -> tuple[str, str] | None:

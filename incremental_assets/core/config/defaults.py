@@ -146,7 +146,12 @@ def _table(
         compact=chosen("maintenance").compact,
         readers=chosen("copies").readers,
         history=document.history,
-        columns=ColumnChoice(document.columns.exclude, document.columns.include, defaults.columns.exclude),
+        columns=ColumnChoice(
+            document.columns.exclude,
+            document.columns.include,
+            tuple(document.columns.mask.items()),
+            defaults.columns.exclude,
+        ),
         deletes=_deletes_of(document, chosen("deletes")),
         contract=contract_of(document, file, table.contract_line),
         file=str(file),

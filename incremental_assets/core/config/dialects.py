@@ -42,6 +42,8 @@ class DialectFacts:
     """Whether some rows of a table can be read without the others, as `where` says."""
     lists_schemas: bool = False
     """Whether it is asked which schemas there are, so that a glob may stand for some."""
+    masks: bool = False
+    """Whether what reads its rows masks columns before they are anywhere else."""
     schemes: tuple[str, ...] = ()
     """Other beginnings of a URL that people know."""
     kind: str = ""
@@ -54,15 +56,16 @@ _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
             numbering="xmin",
             has_log=True,
             chooses_rows=True,
+            masks=True,
             lists_schemas=True,
             schemes=("postgres",),
             kind="postgres",
         ),
         "sqlite": DialectFacts(
-            schema="main", is_file=True, chooses_rows=True, lists_schemas=True, schemes=("sqlite3",)
+            schema="main", is_file=True, chooses_rows=True, masks=True, lists_schemas=True, schemes=("sqlite3",)
         ),
-        "mariadb": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True, lists_schemas=True),
-        "mysql": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True, lists_schemas=True),
+        "mariadb": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True, masks=True, lists_schemas=True),
+        "mysql": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True, masks=True, lists_schemas=True),
     }
 )
 BUILT_IN = tuple(_FACTS)
@@ -128,6 +131,11 @@ def choosing() -> tuple[str, ...]:
 def listing() -> tuple[str, ...]:
     """The dialects that are asked which schemas there are."""
     return tuple(name for name in known_dialects() if facts_of(name).lists_schemas)
+
+
+def masking() -> tuple[str, ...]:
+    """The dialects whose columns can be masked."""
+    return tuple(name for name in known_dialects() if facts_of(name).masks)
 
 
 def files() -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.config.chosen_columns import chosen_columns
 from incremental_assets.core.config.contracts import typed_contract
+from incremental_assets.core.config.masks import with_masks
 from incremental_assets.core.config.settings import LOG, SourceConfig, TableConfig
 from incremental_assets.core.config.terms import matches_of, takes, terms_of
 from incremental_assets.core.config.where import check_where
@@ -30,6 +31,7 @@ from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.layout import USUAL, Taken, Target, usual
+from incremental_assets.core.model.mask import MaskKey
 from incremental_assets.core.model.row_condition import columns_of
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import Arrival, Column, Cursor, TableId, TableShape, TableSpec
@@ -60,6 +62,10 @@ class Resolved:
 
     specs: tuple[TableSpec, ...]
     problems: tuple[Unresolved, ...]
+
+    def with_key(self, key: MaskKey | None) -> Resolved:
+        """The same with the key of their tokens."""
+        return replace(self, specs=tuple(replace(each, mask_key=key) if each.masks else each for each in self.specs))
 
     def as_landed(self, positions: Mapping[TableId, Checkpoint]) -> Resolved:
         """The same as their copies have them: without the new columns of tables that discard them, and without collation keys that never landed."""
@@ -193,7 +199,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     )
     _check_history(spec)
     check_names(spec)
-    return _logged(collated(spec))
+    return with_masks(_logged(collated(spec)), config.columns.masks)
 
 
 def _check_one_match(source: SourceConfig, table: TableId) -> None:

@@ -13,6 +13,7 @@ from incremental_assets.core.config import (
     delete_rules,
     kind_rules,
     log_rules,
+    mask_rules,
     numbering_rules,
     schedule_rules,
     target_rules,
@@ -59,6 +60,8 @@ class Around:
     partitions: TimePartitions
     capture: str
     """The capture of all of the source's tables; empty where each of them says how it is read."""
+    has_mask_key: bool = False
+    """Whether the source names a key for tokens."""
     scheduled: bool = False
     """Whether the source says when its tables are due."""
 
@@ -68,7 +71,8 @@ class Around:
         grid = source.partitions if isinstance(source, DatabaseDocument) else TimePartitions(every=Every.MONTH)
         if source is None:
             return cls("", DefaultsDocument(), grid, capture)
-        return cls(source.dialect, source.defaults, grid, capture, source.schedule is not None)
+        has_mask_key = isinstance(source, DatabaseDocument) and source.mask_key is not None
+        return cls(source.dialect, source.defaults, grid, capture, has_mask_key, source.schedule is not None)
 
 
 def strategy_of(table: TableDocument) -> Strategy:
@@ -82,6 +86,7 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
     """What does not fit between strategy, cursor and the keys that depend on them."""
     strategy, own = strategy_of(table), "deletes" in table.model_fields_set
     yield from _reader_mistakes(table, around.defaults)
+    yield from mask_rules.mistakes(table, around.dialect, has_key=around.has_mask_key)
     if around.capture:
         yield from kind_rules.mistakes(table, around.dialect)
         return

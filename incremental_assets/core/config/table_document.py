@@ -37,6 +37,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Then
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.mask import Mask
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every, TimeGrid
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy
@@ -249,6 +250,13 @@ class ColumnsDocument(DefaultColumnsDocument):
         tuple[Column, ...] | None,
         Field(min_length=1, description="The columns that are read, and no others; without it all but `exclude`."),
     ] = None
+    mask: Annotated[
+        dict[Column, Mask],
+        Field(
+            description="Columns whose values land masked: a token by the source's `mask_key`, the last four characters, nothing of it, the first day of its year.",
+            examples=[{"email": "hmac", "phone": "last4", "name": "redact", "birthday": "year"}],
+        ),
+    ] = Field(default_factory=dict)
 
 
 class DefaultsDocument(Strict):

@@ -40,6 +40,11 @@ def reset_table(*, spec: TableSpec, to: CursorValue | None, run_id: str, checkpo
                 f"{spec.id}: the condition `where` is another one, and rows that landed would stay though it leaves them out: "
                 f"read everything again with {full_refresh(spec, landed_by=position.state.terms.strategy)}"
             )
+        if position.state.terms.masks != spec.terms.masks:
+            raise TermsChanged(
+                f"{spec.id}: the masks of its columns are others, and rows that landed would stay as they are: "
+                f"read everything again with {full_refresh(spec, landed_by=position.state.terms.strategy)}"
+            )
         state = reset_state(spec, position.state, to, position.open)
         detail = f"the watermark went from {position.state.position} to {state.position}"
         lease.record(Event(spec.id, EventKind.RESET, run_id, app_id=position.app_id, state=state, detail=detail))

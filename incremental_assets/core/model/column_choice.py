@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from incremental_assets.core.model.mask import Mask
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
@@ -11,13 +13,15 @@ class ColumnChoice:
 
     exclude: tuple[str, ...] = ()
     include: tuple[str, ...] | None = None
+    masks: tuple[tuple[str, Mask], ...] = ()
+    """Those that land masked."""
     excluded_by_default: tuple[str, ...] = ()
     """Excluded in every table of the source that has them, unless the table includes them by name."""
 
     @property
     def named(self) -> tuple[str, ...]:
         """Columns that the table itself must have."""
-        return (*self.exclude, *(self.include or ()))
+        return (*self.exclude, *(self.include or ()), *dict(self.masks))
 
     def leaves_out(self, name: str) -> bool:
         """Whether a column of this name is not read."""

@@ -12,6 +12,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import SUFFIX, History
+from incremental_assets.core.model.mask import Mask, MaskKey
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.schedule import Schedule
@@ -130,6 +131,16 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class MaskedColumn:
+    """A column whose values never leave the task that reads them: as the source has it, and as it lands."""
+
+    name: str
+    mask: Mask
+    read: Column
+    lands: Column
+
+
+@dataclass(frozen=True, slots=True)
 class RoleZone:
     """A role that may write a table, whose sessions begin in a time zone of its own."""
 
@@ -188,6 +199,10 @@ class TableShape:
         unread = tuple(name for name in self.names if name in names)
         columns = tuple(column for column in self.columns if column.name not in names)
         return replace(self, columns=columns, left_out=(*self.left_out, *unread)) if unread else self
+
+    def replacing(self, columns: Mapping[str, Column]) -> TableShape:
+        """The table with other columns in the place of those of these names."""
+        return replace(self, columns=tuple(columns.get(each.name, each) for each in self.columns))
 
     def compared(self, key: Collection[str]) -> tuple[Column, ...]:
         """The columns of a key, each as whatever enforces the key compares it."""
@@ -290,6 +305,10 @@ class TableSpec:
     """Columns whose new names the configuration tells, as a source may not: the name before, and after."""
     pii: tuple[str, ...] = ()
     """Columns whose values are never shown."""
+    masks: tuple[MaskedColumn, ...] = ()
+    """Columns that land masked. `columns` has them as they land; see `as_read` and `without_masked`."""
+    mask_key: MaskKey | None = None
+    """The key of their tokens; None where there are none, and where nobody has looked it up."""
     deletes: Deletes = IGNORED
     contract: Contract | None = None
     history: History = History.NONE
@@ -306,6 +325,31 @@ class TableSpec:
     def columns(self) -> tuple[Column, ...]:
         """The source's columns, in its order."""
         return self.shape.columns
+
+    @property
+    def as_read(self) -> TableSpec:
+        """The table as its source has it, for whoever reads its rows."""
+        if not self.masks:
+            return self
+        return replace(self, shape=self.shape.replacing({each.name: each.read for each in self.masks}))
+
+    @property
+    def without_masked(self) -> TableSpec:
+        """The table as far as its source can be asked for what lands: no database knows what becomes of a masked value."""
+        return replace(self, shape=self.shape.without([each.name for each in self.masks])) if self.masks else self
+
+    @property
+    def read_columns(self) -> tuple[Column, ...]:
+        """The columns whose values decide whether a row can land, as the source has them: those that are masked are among them, also where they are left out of a comparison."""
+        masked = {each.name: each.read for each in self.masks}
+        here = tuple(masked.pop(column.name, column) for column in self.columns)
+        return (*here, *masked.values())
+
+    @property
+    def landed_types(self) -> tuple[str, ...]:
+        """The Spark types of what lands in the place of each column, as the source has it or as it lands."""
+        lands = {each.name: each.lands.spark_type for each in self.masks}
+        return tuple(lands.get(column.name, column.spark_type) for column in self.columns)
 
     @property
     def named_key(self) -> tuple[str, ...]:
@@ -389,7 +433,12 @@ class TableSpec:
             collation=self._collation,
             where="" if self.where is None else str(self.where),
             target=self.target,
+            masks=", ".join(map(self._masked, self.masks)),
         )
+
+    def _masked(self, column: MaskedColumn) -> str:
+        by = f" by the key {self.mask_key.id}" if column.mask is Mask.HMAC and self.mask_key else ""
+        return f"{column.name}: {column.mask}{by}"
 
     @property
     def _collation(self) -> str | None:
@@ -422,11 +471,14 @@ class Terms:
     """The condition that rows fulfilled, or empty."""
     target: str = ""
     """Where in the lake the copy was put, or empty."""
+    masks: str = ""
+    """The masks of its columns, with what tells their key from others, or empty."""
 
     def same(self, other: Terms) -> bool:
         """Whether rows that landed under the one are true under the other, as far as is known."""
         return (
-            (self.strategy, self.key, self.where, self.target) == (other.strategy, other.key, other.where, other.target)
+            (self.strategy, self.key, self.where, self.target, self.masks)
+            == (other.strategy, other.key, other.where, other.target, other.masks)
             and self.same_cursor(other)
             and self.same_collation(other)
         )

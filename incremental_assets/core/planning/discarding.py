@@ -19,7 +19,10 @@ def discarding(spec: TableSpec, state: State | None) -> TableSpec:
     known = as_renamed(spec, state) or state
     landed = {name.lower() for name, _ in known.columns}
     new = tuple(name for name in spec.shape.names if name.lower() not in landed and name not in needed)
-    return replace(spec, shape=spec.shape.without(new), discarded=(*spec.discarded, *new)) if new else spec
+    if not new:
+        return spec
+    masks = tuple(each for each in spec.masks if each.name not in new)
+    return replace(spec, shape=spec.shape.without(new), discarded=(*spec.discarded, *new), masks=masks)
 
 
 def newly_discarded(spec: TableSpec, state: State | None) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ def check_terms(spec: TableSpec, state: State | None) -> None:
             ("fallback", now.fallback if was.fallback is None else was.fallback, now.fallback),
             ("key", ", ".join(was.key), ", ".join(now.key)),
             ("where", was.where, now.where),
+            ("masks", was.masks, now.masks),
             ("how the source compares the key", was.collation, now.collation if was.collation is not None else None),
         )
         if before != after
@@ -37,7 +38,7 @@ def check_terms(spec: TableSpec, state: State | None) -> None:
     other = f", or start over with {reset(spec)}" if rows_can_stay(was, now) else ""
     raise TermsChanged(
         f"{spec.id}: what landed was synced on other terms ({'; '.join(changes)}): put them back, or read everything again with "
-        f"{full_refresh(spec, landed_by=was.strategy)}{other}"
+        f"{full_refresh(spec, landed_by=was.strategy)}{other}{_left(was, now)}"
     )
 
 
@@ -50,9 +51,16 @@ def lies_elsewhere(spec: TableSpec, was: Terms) -> str:
     )
 
 
+def _left(was: Terms, now: Terms) -> str:
+    """What a full refresh does not take out."""
+    if was.masks == now.masks:
+        return ""
+    return "; files of versions before that, its history and its quarantine keep what they hold, until they are removed"
+
+
 def rows_can_stay(was: Terms, now: Terms) -> bool:
-    """Whether rows that landed under the old settings can stay: with one row per key, only if the same key applied, and under another condition never."""
-    return was.where == now.where and keys_stay_single(was, now)
+    """Whether rows that landed under the old settings can stay: with one row per key, only if the same key applied, and under another condition or other masks never."""
+    return (was.where, was.masks) == (now.where, now.masks) and keys_stay_single(was, now)
 
 
 def keys_stay_single(was: Terms, now: Terms) -> bool:

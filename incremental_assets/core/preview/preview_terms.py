@@ -22,6 +22,7 @@ class TermsShown:
     """Each empty where a table has no such thing."""
 
     where: str = ""
+    masks: str = ""
     deletes: str = ""
     contract: str = ""
     history: str = ""
@@ -31,6 +32,7 @@ class TermsShown:
         """Each with its key before it."""
         named = (
             ("where", self.where),
+            ("masks", self.masks),
             ("deletes", self.deletes),
             ("contract", self.contract),
             ("history", self.history),
@@ -46,7 +48,8 @@ def terms_shown(spec: TableSpec, deletes: str = "") -> TermsShown:
     contract = "" if spec.contract is None else _contract(spec.contract)
     kept = {History.NONE: "", History.APPEND: "each version that lands", History.SCD2: "each version with its time"}
     history = kept[spec.history] and f"{kept[spec.history]} is kept in {spec.id.history}"
-    return TermsShown(_where(spec), deletes, contract, history)
+    masks = "; ".join(f"{each.name}: {each.mask.words}" for each in spec.masks)
+    return TermsShown(_where(spec), masks, deletes, contract, history)
 
 
 def _where(spec: TableSpec) -> str:

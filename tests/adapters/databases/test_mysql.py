@@ -12,6 +12,7 @@ from tests.adapters.databases.collation_contract import *  # noqa: F403 - of key
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import SourceUnreachable, orders, synced
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
+from tests.adapters.databases.mask_contract import *  # noqa: F403 - of columns that are masked
 from tests.adapters.databases.mysql_allowed_contract import *  # noqa: F403 - of what a server allows
 from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
 from tests.adapters.databases.mysql_contract import Shop, renumbered

@@ -76,7 +76,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
                 nulls=without(connection, spec) if spec.read_by is not None else 0,
                 highest=tally.highest,
                 due=tally.due,
-                fingerprint=fingerprint(connection, spec, window) if window else None,
+                fingerprint=fingerprint(connection, spec.without_masked, window) if window else None,
                 visible="",
                 keys=read_keys(connection, spec) if plan.reading.finds_gone else None,
                 handle=folder / "rows.parquet",
@@ -121,7 +121,7 @@ def _end(function: Any, *values: CursorValue | None) -> CursorValue | None:
 
 def _write(path: Path, selection: Selection, connection: Connection, tally: _Tally) -> None:
     schema = arrow_schema(selection.spec)
-    with spool(path, schema) as writer:
+    with spool(path, schema, selection.spec) as writer:
         for sent in connection.batches(selection.sql, selection.values, _AT_ONCE):
             writer.write_batch(_batch(schema, selection.spec, sent, tally))
 

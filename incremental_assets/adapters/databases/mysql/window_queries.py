@@ -223,7 +223,7 @@ def _compared(spec: TableSpec, windows: Sequence[Window], places: KeyParts | Non
 
 def _landable(spec: TableSpec) -> Condition:
     """Rows of which Spark can hold every value."""
-    unfit = [f"COALESCE({test}, FALSE)" for column in spec.columns if (test := travel(column).unfit)]
+    unfit = [f"COALESCE({test}, FALSE)" for column in spec.read_columns if (test := travel(column).unfit)]
     return Condition(f"NOT ({' OR '.join(unfit)})") if unfit else EVERY
 
 

@@ -226,4 +226,4 @@ def _version(spec: TableSpec) -> str:
     """A 64-bit hash that changes whenever the row is written; of a view's row all that can be had is its content."""
     if spec.shape.row_versions:
         return f"hash_record_extended(ROW({ALIAS}.tableoid, {ALIAS}.ctid, {ALIAS}.xmin), 0)"
-    return f"hashtextextended(CAST(ROW({', '.join(column(each.name) for each in spec.source_columns)}) AS text), 0)"
+    return f"hashtextextended(CAST(ROW({', '.join(column(each.name) for each in spec.without_masked.source_columns)}) AS text), 0)"

@@ -15,7 +15,7 @@ from incremental_assets.adapters.databases.sqlite.collation import collation_key
 from incremental_assets.adapters.databases.sqlite.spellings import Spellings
 from incremental_assets.adapters.databases.sqlite.sql import chosen, effective, identifier, is_local, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, converters, printed, zone_of
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import Column, TableSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,15 @@ class Row:
 def read_rows(connection: sqlite3.Connection, spec: TableSpec, condition: Condition) -> Iterator[Row]:
     """The rows that fulfil a condition, one by one, of those that the configuration chooses."""
     condition = chosen(spec, condition)
-    each, spellings = converters(spec.source_columns), Spellings.of(connection, spec)
+    # A masked value is compared by nobody, and decides nevertheless whether its row can land.
+    masked = tuple(each.read for each in spec.masks if each.name not in spec.shape.names)
+    columns, count = (*spec.source_columns, *masked), len(spec.source_columns)
+    each, spellings = converters(columns), Spellings.of(connection, spec)
     key = collation_key(spec, [column.name for column in spec.source_columns])
-    for at, *stored in connection.execute(select(spec, condition), condition.values):
-        row = _row(spec, at, stored, each)
+    for at, *found in connection.execute(select(spec, condition, masked), condition.values):
+        stored = found[:count]
+        row = _row(spec, columns, at, found, each)
+        row = replace(row, values=row.values[:count], stored=tuple(stored)) if masked else row
         row = _keyed(row, key(stored)) if key else row
         yield _ranked(spec, row, spellings) if spellings else row
 
@@ -60,13 +65,13 @@ def with_kept_out(connection: sqlite3.Connection, spec: TableSpec, rows: Iterato
                 yield replace(other, cursor=None)
 
 
-def select(spec: TableSpec, condition: Condition) -> str:
-    """The SELECT of cursor and columns."""
+def select(spec: TableSpec, condition: Condition, more: Sequence[Column] = ()) -> str:
+    """The SELECT of cursor and columns, and of more of them."""
     cursor = effective(spec) if spec.read_by is not None else "NULL"
-    return f"SELECT {cursor}, {names([column.name for column in spec.source_columns])} FROM {identifier(spec.id.name)} WHERE {condition.sql}"
+    return f"SELECT {cursor}, {names([column.name for column in (*spec.source_columns, *more)])} FROM {identifier(spec.id.name)} WHERE {condition.sql}"
 
 
-def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], each: Sequence[Any]) -> Row:
+def _row(spec: TableSpec, columns: Sequence[Column], at: Any, stored: Sequence[Stored], each: Sequence[Any]) -> Row:
     values: list[Any] = []
     column = reason = ""
     for place, (value, convert) in enumerate(zip(stored, each, strict=True)):
@@ -75,7 +80,7 @@ def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], each: Sequence[Any]
         except Unfit as error:
             values.append(None)
             if not column:
-                column, reason = spec.shape.names[place], f"{error}, as {spec.columns[place].source_type} holds"
+                column, reason = columns[place].name, f"{error}, as {columns[place].source_type} holds"
     if at is None and not column and spec.read_by is not None and is_local(spec):
         column, reason = _with_zone(spec, stored)
     return Row(at, tuple(values), tuple(stored), column, reason)

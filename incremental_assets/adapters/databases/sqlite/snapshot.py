@@ -62,7 +62,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
                 nulls=held.nulls,
                 highest=value_of(spec, tally.highest),
                 due=value_of(spec, tally.due),
-                fingerprint=fingerprint(connection, spec, window) if window else None,
+                fingerprint=fingerprint(connection, spec.without_masked, window) if window else None,
                 visible="",
                 handle=folder / "rows.parquet",
                 keys=read_keys(connection, spec) if plan.reading.finds_gone else None,

@@ -111,7 +111,7 @@ def marked(spec: TableSpec, values: Values) -> str:
 
 def _rejected(spec: TableSpec) -> str:
     """The condition that Spark cannot hold a row; empty where it holds them all."""
-    conditions = [bad.condition for bad in map(unholdable, spec.columns) if bad is not None]
+    conditions = [bad.condition for bad in map(unholdable, spec.read_columns) if bad is not None]
     return f"({') OR ('.join(conditions)})" if conditions else ""
 
 

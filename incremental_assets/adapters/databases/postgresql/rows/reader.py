@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from incremental_assets.adapters.databases.dialect import Address, Numbers
 from incremental_assets.adapters.databases.file_part import FilePart
 from incremental_assets.adapters.databases.file_reader import left_in, of_rows_elsewhere
-from incremental_assets.adapters.databases.jdbc import Jdbc, ReadQuery, arrived, bytes_of, parts_for
+from incremental_assets.adapters.databases.jdbc import Jdbc, ReadQuery, arrived, bytes_of, masked, parts_for
+from incremental_assets.adapters.databases.masked_rows import MaskedPart, Masking
 from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
 from incremental_assets.adapters.databases.postgresql.errors import explain_read
 from incremental_assets.adapters.databases.postgresql.pinned import Limits
@@ -49,7 +50,7 @@ class JdbcReader:
             read = self._jdbc(numbers.handle.snapshot_id, marked=numbers.handle.marked).read(
                 session, query.sql, query.parts
             )
-            yield arrived(read, query.transports)
+            yield masked(arrived(read, query.transports), plan.spec)
 
     def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
         """The parts by COPY, each on a connection of its own that imports the snapshot; those of a file where the snapshot's own has read it."""
@@ -60,10 +61,12 @@ class JdbcReader:
         size = bytes_of(plan.spec.shape, numbers.rows) // max(1, len(query.parts))
         names = ", ".join([*(each.alias for each in query.transports), *READ_FLAGS])
         texts = [f"SELECT {names} FROM ({query.sql}) AS q WHERE {part}" for part in query.parts] or [query.sql]
-        return tuple(
+        parts = tuple(
             CopyPart(self.address, plan.spec.id, text, numbers.handle.snapshot_id, numbers.handle.marked, types, size)
             for text in texts
         )
+        masking = Masking.of(plan.spec)
+        return parts if masking is None else tuple(MaskedPart(part, masking) for part in parts)
 
     def row_hashes(
         self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None

@@ -56,7 +56,7 @@ class Spooling:
             # One statement reads it all, however long that takes.
             asked.execute(deadline(None))
             schema = arrow_schema(spec)
-            with spool(folder / "rows.parquet", schema) as writer:
+            with spool(folder / "rows.parquet", schema, spec) as writer:
                 for rows in part.copied(asked.connection):
                     writer.write_table(rows.cast(schema))
         except BaseException:
