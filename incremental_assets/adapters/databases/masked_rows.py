@@ -27,7 +27,7 @@ _REASON = "the value of this masked column cannot land"
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """What is masked of a table's rows, whose columns are told by their places: a plain value, as tasks take it."""
+    """What is masked of a table's rows, whose columns are known by their places: a plain value, as tasks take it."""
 
     table: TableId
     columns: tuple[tuple[int, str, Mask, str], ...]
