@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from incremental_assets.core.errors import ConfigurationError, IncrementalAssetsError
@@ -49,6 +49,15 @@ class Answer:
     document: Mapping[str, Any]
     shown: Sequence[Shown] = field(default=())
     exit_code: int = DONE
+
+
+def quietened(answer: Answer) -> Answer:
+    """Nothing for people but warnings where all is well; what is not well is shown whole."""
+    if answer.exit_code != DONE:
+        return answer
+    return replace(
+        answer, shown=tuple(each for each in answer.shown if isinstance(each, Note) and each.tone in ("warn", "bad"))
+    )
 
 
 def error_document(error: BaseException, exit_code: int, **more: Any) -> dict[str, Any]:

@@ -15,8 +15,19 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from incremental_assets.cli.answer import DONE, FAILED, INTERRUPTED, WRONG, Answer, error_document, exit_code_of
+from incremental_assets.cli.answer import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    WRONG,
+    Answer,
+    error_document,
+    exit_code_of,
+    quietened,
+)
 from incremental_assets.cli.ending import TERMINATED, Terminated, sentence
+from incremental_assets.cli.options import QUIET
+from incremental_assets.cli.start import is_completing
 from incremental_assets.core.errors import IncrementalAssetsError
 
 if TYPE_CHECKING:
@@ -25,6 +36,9 @@ if TYPE_CHECKING:
 
 def run(commands: click.Group, arguments: Sequence[str]) -> int:
     """Run one command and print its answer; returns the exit status."""
+    if is_completing():
+        # What click answers goes to stdout itself.
+        return int(commands.main(args=list(arguments), prog_name="incremental-assets", standalone_mode=False) or DONE)
     as_json = "--json" in arguments
     with _terminable(), _stdout_kept() as out:
         try:
@@ -36,10 +50,14 @@ def run(commands: click.Group, arguments: Sequence[str]) -> int:
 def _answered(commands: click.Group, arguments: Sequence[str], out: TextIO, *, as_json: bool) -> int:
     """Raises BrokenPipeError where nobody reads the answer, or the sentence of an error, any more."""
     try:
+        is_quiet = _is_quiet(arguments, as_json=as_json)
         # Without a command, click's help would be the message of an error.
         answer = commands.main(
             args=list(arguments) or ["--help"], prog_name="incremental-assets", standalone_mode=False
         )
+        if is_quiet:
+            answer = map(quietened, answer) if isinstance(answer, Iterator) else answer
+            answer = quietened(answer) if isinstance(answer, Answer) else answer
         if isinstance(answer, Iterator):
             return _print_answers(answer, out, as_json=as_json)
         return _print_answer(answer, out, as_json=as_json) if isinstance(answer, Answer) else int(answer or DONE)
@@ -48,6 +66,12 @@ def _answered(commands: click.Group, arguments: Sequence[str], out: TextIO, *, a
         if isinstance(error, BrokenPipeError) or (isinstance(error, SystemExit) and _is_closed(out, sys.stderr)):
             raise BrokenPipeError from None
         return _fail(error, out, as_json=as_json)
+
+
+def _is_quiet(arguments: Sequence[str], *, as_json: bool) -> bool:
+    if QUIET in arguments and as_json:
+        raise click.UsageError(f"`--json` prints a document whatever happens, so that `{QUIET}` has no place beside it")
+    return QUIET in arguments
 
 
 def _print_answer(answer: Answer, out: TextIO, *, as_json: bool, indent: int | None = 2) -> int:

@@ -99,6 +99,22 @@ def init(config: Path | None, url: str, **_: Any) -> Answer:
 
 
 @commands.command()
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+@everywhere
+def completion(shell: str, **_: Any) -> Answer:
+    """Print what makes a shell complete commands, options and listed tables.
+
+    \b
+    bash: incremental-assets completion bash > ~/.local/share/bash-completion/completions/incremental-assets
+    zsh:  incremental-assets completion zsh > a file that ~/.zshrc sources
+    fish: incremental-assets completion fish > ~/.config/fish/completions/incremental-assets.fish
+    """
+    from incremental_assets.cli.commands import completion as command
+
+    return command.run(shell)
+
+
+@commands.command()
 @everywhere
 @select
 def discover(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:

@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from incremental_assets.cli.completing import tables
+
+QUIET = "--quiet"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -18,9 +21,15 @@ def everywhere(command: Command) -> Command:
         type=click.Path(path_type=Path, dir_okay=False),
         help="The configuration; default: $INCREMENTAL_ASSETS_CONFIG, else ./sources.yaml, else the shipped one.",
     )
+    quiet = click.option(
+        QUIET,
+        is_flag=True,
+        expose_value=False,
+        help="Print nothing where all is well: warnings and errors alone.",
+    )
     return config(
         click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, even after an error.")(
-            command
+            quiet(command)
         )
     )
 
@@ -31,6 +40,7 @@ def select(command: Command) -> Command:
         "--select",
         multiple=True,
         metavar="GLOB",
+        shell_complete=tables,
         help="Only these tables: source.schema.table or schema.table. Repeatable.",
     )(command)
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+COMPLETING = "_INCREMENTAL_ASSETS_COMPLETE"
+"""By which a shell asks how a line goes on, as click reads it."""
+
+
+def is_completing() -> bool:
+    """Whether it is a shell that asks so, and wants nothing done."""
+    return COMPLETING in os.environ
 
 
 def start() -> None:
     """Run the command of the command line, and end as it ends."""
+    if is_completing():
+        from incremental_assets.cli.main import main
+
+        main()
     from incremental_assets.adapters.fork_server.client import run
     from incremental_assets.resources.home import engine_folder
 

@@ -22,6 +22,7 @@ def test_the_commands_are_those_of_the_readme() -> None:
         "backfill",
         "capture",
         "check",
+        "completion",
         "coverage",
         "demo",
         "dev",
