@@ -27,7 +27,7 @@ from incremental_assets.cli.answer import (
 )
 from incremental_assets.cli.ending import TERMINATED, Terminated, sentence
 from incremental_assets.cli.options import QUIET
-from incremental_assets.cli.start import is_completing
+from incremental_assets.cli.shell import is_completing
 from incremental_assets.core.errors import IncrementalAssetsError
 
 if TYPE_CHECKING:

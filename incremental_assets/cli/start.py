@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
-COMPLETING = "_INCREMENTAL_ASSETS_COMPLETE"
-"""By which a shell asks how a line goes on, as click reads it."""
-
-
-def is_completing() -> bool:
-    """Whether it is a shell that asks so, and wants nothing done."""
-    return COMPLETING in os.environ
+from incremental_assets.cli.shell import is_completing
 
 
 def start() -> None:

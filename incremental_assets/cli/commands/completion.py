@@ -6,7 +6,7 @@ from click.shell_completion import get_completion_class
 
 from incremental_assets.cli.answer import Answer, Note
 from incremental_assets.cli.group import commands
-from incremental_assets.cli.start import COMPLETING
+from incremental_assets.cli.shell import COMPLETING
 
 
 def run(shell: str) -> Answer:
