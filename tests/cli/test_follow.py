@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +147,20 @@ def test_a_pattern_without_a_match_ends_it_at_once(followed: Followed) -> None:
     said, _ = followed(flags=("--select", "public.nowhere"))
     assert said.code == 2
     assert "matches no table" in said.err
+
+
+def test_a_source_in_its_quiet_time_is_left_alone_once_the_first_sync_is_done(
+    followed: Followed, outside: Outside, config: Path
+) -> None:
+    now = datetime.now(UTC)
+    times = "-".join(f"{now + timedelta(hours=hours):%H:%M}" for hours in (-2, 2))
+    quiet = f"    quiet: {times}\n    check_at: never\n    tables:\n"
+    config.write_text(CONFIG.replace("    tables:\n", quiet, 1))
+    monday(outside.world.database)
+
+    def ordered() -> None:
+        outside.world.database.tick(3600)
+        order(outside.world.database, "alan", outside.world.database.stamp())
+
+    said, _ = followed(nothing, ordered, nothing)
+    assert len(landed(said)) == 1

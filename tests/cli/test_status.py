@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -523,3 +523,13 @@ def test_status_names_the_tables_of_a_source_that_has_left_the_configuration(
         ("shop", "public.countries"),
         ("shop", "public.orders"),
     ]
+
+
+def test_status_says_until_when_a_source_is_quiet(call: Call, config: Path) -> None:
+    now = datetime.now(UTC)
+    begins, ends = (f"{now + timedelta(hours=hours):%H:%M}" for hours in (-2, 2))
+    quiet = f"    quiet: {begins}-{ends}\n    check_at: never\n    tables:\n"
+    config.write_text(CONFIG.replace("    tables:\n", quiet, 1))
+    assert (
+        f"shop: quiet until {ends}Z (`quiet: {begins}-{ends}`): no sensor looks at it until then" in call("status").out
+    )
