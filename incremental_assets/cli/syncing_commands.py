@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 @click.option(
     "--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes)."
 )
-@click.option("--now", is_flag=True, help="Look at tables that are read or compared at intervals before it is time.")
+@click.option(
+    "--now",
+    is_flag=True,
+    help="Look at tables that are read or compared at intervals, or by a schedule, before it is time.",
+)
 @click.option(
     "--follow", is_flag=True, help="Go on until Ctrl-C: look at each source in its `every`, sync what changed."
 )

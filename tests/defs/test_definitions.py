@@ -10,13 +10,14 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from dagster import AssetKey, DefaultScheduleStatus, Definitions
+from dagster import AssetKey, DagsterInstance, DefaultScheduleStatus, Definitions
 
 import incremental_assets
 from incremental_assets import definitions
 from incremental_assets.core.errors import ConfigurationError
+from incremental_assets.defs.tables import View
 from incremental_assets.resources.runtime import Runtime
-from tests.defs.studio import configured
+from tests.defs.studio import configured, opened
 from tests.scenario import COUNTRIES_SHAPE, ORDERS_SHAPE
 
 
@@ -138,3 +139,20 @@ def test_the_front_door_is_these_names_and_costs_nothing() -> None:
         incremental_assets.nothing  # noqa: B018
     cost = "import json, sys, incremental_assets; print(json.dumps({'n': [m for m in sys.modules if m.startswith('incremental_assets.')]}))"
     assert in_a_process(cost, Path("unused")) == {"n": []}
+
+
+def test_a_copy_that_lies_elsewhere_has_its_place_at_its_asset_and_a_new_table_of_a_glob_is_one(
+    tmp_path: Path, instance: DagsterInstance
+) -> None:
+    tables = """
+        - match: publ*.ord*
+          cursor: {column: updated_at, type: timestamp}
+          strategy: upsert
+          history: scd2
+    """
+    found = opened(tmp_path, instance, tables, options='target: "raw/{table}"\nunlisted: ignore\n').view
+    view = View.of(found.config, found.home, [ORDERS_SHAPE, COUNTRIES_SHAPE])
+    assert [str(known.id) for known in view.tables] == ["shop.public.orders"]
+    (known,) = view.tables
+    places = [view.spec(known).metadata["dagster/uri"], view.history_spec(known).metadata["dagster/uri"]]
+    assert places == [f"{tmp_path}/lake/raw/orders", f"{tmp_path}/lake/raw/orders__history"]
