@@ -18,6 +18,7 @@ from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 from tests.adapters.topics.server import KafkaServer, kafka_server
 from tests.conformance import planes
 from tests.conformance.clock import ClockedPostgres, ClockMissing
+from tests.conformance.file_stand import FileStand
 from tests.conformance.mart import Marts
 from tests.conformance.stand import Stand
 from tests.conformance.topic_stand import TopicStand
@@ -140,6 +141,12 @@ def topics(
     """A topic of changes of `orders`, which an upsert is read from."""
     record_property("server", f"Kafka {kafka.version}")
     return TopicStand.open(kafka, tmp_path, spark)
+
+
+@pytest.fixture
+def files(tmp_path: Path, spark: SparkSession) -> FileStand:
+    """A folder of files, of which `orders` is made."""
+    return FileStand.open(tmp_path, spark)
 
 
 @pytest.fixture(scope="module")

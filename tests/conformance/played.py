@@ -25,6 +25,8 @@ BY_LOG = "PostgreSQL's log"
 """What one is played on whose tables are read from there."""
 TOPICS = "topics of Kafka"
 """What one is played on whose tables are read from these."""
+FILES = "files"
+"""What one is played on whose tables are made of these."""
 _ROOT = Path(__file__).parents[2]
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.conformance.played import BY_LOG, TOPICS
+from tests.conformance.played import BY_LOG, FILES, TOPICS
 
 Test = TypeVar("Test", bound=Callable[..., None])
 
@@ -31,6 +31,11 @@ def of_log(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> C
 def of_topic(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
     """The same of tables that are read from topics. `make test` has their rules in `tests/adapters/topics`."""
     return _of(TOPICS, {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True})
+
+
+def of_files(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
+    """The same of tables that are made of files. `make test` has their rules in `tests/adapters/files`."""
+    return _of(FILES, {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True})
 
 
 def _of(column: str, told: Mapping[str, Any]) -> Callable[[Test], Test]:

@@ -24,7 +24,7 @@ OF_LOAD = (Point.READING, Point.STAGED, Point.BEFORE_COMMIT, Point.AFTER_COMMIT,
 def killed(topics: TopicStand, point: str) -> None:
     """A process that came to this point, and no further."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.conformance.topic_process", "sources.yaml", point, "orders"],
+        [sys.executable, "-m", "tests.conformance.topic_process", "sources.yaml", point, "orders", "shop"],
         check=False,
         cwd=topics.place.folder,
         env=os.environ | {"PYTHONPATH": str(ROOT)},

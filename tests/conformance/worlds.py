@@ -19,7 +19,7 @@ import pytest
 
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.conformance.played import BY_LOG, NOT_HERE, TOPICS
+from tests.conformance.played import BY_LOG, FILES, NOT_HERE, TOPICS
 from tests.shop import PASSWORD, Place, Shop, touching
 
 _numbers = itertools.count(1)
@@ -349,6 +349,7 @@ OTHERS = ALL[1:]
 TITLES = {world.title.lower(): world.title for world in (PostgresWorld, MariaWorld, MySQLWorld, SQLiteWorld)} | {
     "log": BY_LOG,
     "topics": TOPICS,
+    "files": FILES,
 }
 """The report's columns."""
 
