@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from incremental_assets.adapters.files.parquet_rows import spark_type_of
 from incremental_assets.core.config.files_settings import FileFormat, Files
-from incremental_assets.core.model.file_columns import NAMES, OF_FILE, PLACE
+from incremental_assets.core.model.file_columns import NAMES, OF_FILE, PLACE, is_ordered
 from incremental_assets.core.model.schema_drift import delta_type
 from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape
 from incremental_assets.core.model.type_widening import widens
@@ -77,6 +77,9 @@ def shape_of(source: str, files: Files, strategy: Strategy, found: Described) ->
     missing = [name for name in (*files.key, *filter(None, (files.order,))) if name not in found.columns]
     if missing:
         why = f"the files have no column {missing[0]!r}, which `key` or `order` names; correct that, or have it written into the files"
+        return TableShape(table, (), undescribed=why)
+    if files.order and not is_ordered(found.columns[files.order]):
+        why = f"`order` names {files.order!r}, a {found.columns[files.order]} in the files, which has no order that counts; choose a number, a text, a date or a moment"
         return TableShape(table, (), undescribed=why)
     key = PLACE if traits_of(strategy).keeps_versions or not files.key else files.key
     columns = tuple(

@@ -24,6 +24,7 @@ from incremental_assets.core.captures.files.position import Page
 from incremental_assets.core.captures.files.reading import FilesReading, of_files
 from incremental_assets.core.config.files_settings import Files
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.file_columns import PLACE
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek, Snapshot
@@ -90,6 +91,7 @@ class FilesSource:
         if spec.traits.keeps_versions:
             yield from read
             return
+        _check_known(spec, files)
         ranking = Ranking(spec, files.order)
         rows = (
             _folded(ranking, read, schema_of(spec))
@@ -125,6 +127,14 @@ def grouped(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
             held, rows = [], 0
     if held:
         yield pa.concat_tables(held)
+
+
+def _check_known(spec: TableSpec, files: Files) -> None:
+    missing = [name for name in (*PLACE, *filter(None, (files.order,))) if name not in spec.shape.names]
+    if missing:
+        raise SourceRefused(
+            f"{spec.id}: `columns` leaves out {missing[0]}, by which the newer of two rows is known; add it to `include`, or remove it from `exclude`"
+        )
 
 
 def _may_be_older(files: Files, reading: FilesReading) -> bool:

@@ -14,10 +14,9 @@ from incremental_assets.core.config.rules import Mistake
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.model.coding import Coding
 from incremental_assets.core.model.dropped_file import Changed
-from incremental_assets.core.model.file_columns import NAMES
+from incremental_assets.core.model.file_columns import NAMES, is_ordered
 
 _OF_CSV = ("header", "delimiter", "quote")
-_ORDERED = ("tinyint", "smallint", "int", "bigint", "decimal", "string", "date", "timestamp", "timestamp_ntz")
 
 
 class FilesKind:
@@ -101,7 +100,7 @@ def _column_mistakes(files: FilesOfTableDocument) -> Iterator[Mistake]:
             if codings and name not in codings:
                 yield (key,), f"`columns` has no {name!r}; add it, or correct `{key}`"
     ordered = codings.get(files.order or "")
-    if ordered is not None and ordered.type.partition("(")[0] not in _ORDERED:
+    if ordered is not None and not is_ordered(ordered.type):
         yield ("order",), f"a {ordered.type} has no order that counts; choose a number, a text, a date or a moment"
 
 

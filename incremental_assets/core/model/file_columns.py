@@ -12,3 +12,9 @@ OF_FILE = (
     Column(ROW, "of the file", "bigint", Fidelity.EXACT, nullable=False, comment="Its number there, from 1"),
 )
 NAMES = frozenset(PLACE)
+_ORDERED = ("tinyint", "smallint", "int", "bigint", "decimal", "string", "date", "timestamp", "timestamp_ntz")
+
+
+def is_ordered(spark_type: str) -> bool:
+    """Whether of two values of this type the larger one is known: not where one of them may be no number."""
+    return spark_type.partition("(")[0] in _ORDERED

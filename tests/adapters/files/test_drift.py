@@ -12,6 +12,7 @@ import pytest
 
 from incremental_assets.adapters.files import probe
 from incremental_assets.core.config.files_settings import FileFormat
+from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.files.drop import Drop, files
@@ -102,6 +103,17 @@ def test_a_column_that_no_recent_file_has_is_named(tmp_path: Path, monkeypatch: 
     drop.put("a.parquet", parquet(id=[1], status=["new"], more=[1]))
     drop.put("b.parquet", parquet(id=[2], status=["new"]))
     assert "the file 'a.parquet' has a column 'more', which the table does not have" in drop.refused()
+
+
+def test_an_order_that_does_not_count_or_is_left_out_is_named(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, files(FileFormat.PARQUET, key=("id",), order="at"))
+    path = drop.put("a.parquet", parquet(id=[1], at=[1.5]))
+    assert "`order` names 'at', a double in the files, which has no order that counts" in drop.refused()
+    path.unlink()
+    drop.put("b.parquet", parquet(id=[1], at=[1]))
+    for name in ("at", "_file"):
+        drop.config = {"columns": ColumnChoice(exclude=(name,))}
+        assert f"`columns` leaves out {name}, by which the newer of two rows is known" in drop.refused()
 
 
 def test_a_name_that_a_copy_of_files_has_itself_is_refused(tmp_path: Path) -> None:

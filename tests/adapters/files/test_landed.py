@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from tests.adapters.files.place import Place
 from tests.fakes import Killed, Process
+from tests.spark_jobs import jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,3 +142,19 @@ def test_a_sync_killed_behind_any_step_is_made_good_by_the_next(place: Place) ->
             assert runtime.ports("drop").historian.differing_versions(place.spec()) == FaultyKeys(0), moment
     place.sync(mode=Mode.FULL_REFRESH)
     assert len(place.rows()) == len(MOMENTS)
+
+
+@pytest.mark.acceptance
+def test_a_thousand_small_files_are_as_many_jobs_as_one(place: Place) -> None:
+    place.configure(ORDERS)
+    began = [jobs(place.spark)]
+    for count in (1, 1, 1_000):
+        for number in range(count):
+            place.put(f"{began[-1]}-{count}-{number}.jsonl", f'{{"id": {number}, "what": "look"}}\n')
+        place.sync("clicks")
+        began.append(jobs(place.spark))
+    _, first, one, thousand = (after - before for before, after in itertools.pairwise([0, *began]))
+    assert (one, thousand) == (one, one)
+    assert first >= one > 0
+    assert len(place.rows("clicks")) == 1_002
+    assert len([*(place.home / "lake" / "_files").rglob("*.parquet")]) <= 3
