@@ -11,7 +11,7 @@ from incremental_assets.core.config.chosen_columns import chosen_columns
 from incremental_assets.core.config.contracts import typed_contract
 from incremental_assets.core.config.masks import with_masks
 from incremental_assets.core.config.settings import LOG, SourceConfig, TableConfig
-from incremental_assets.core.config.terms import matches_of, takes, terms_of
+from incremental_assets.core.config.terms import matches_of, takes, unlisted_terms
 from incremental_assets.core.config.where import check_where
 from incremental_assets.core.errors import (
     ColumnMissing,
@@ -78,7 +78,7 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
     found = {shape.id: shape for shape in shapes}
     listed = {config.id(source.name): config for config in source.tables}
     others = [shape.id for shape in shapes if shape.id not in listed and takes(source, shape.id)]
-    wanted = [*listed.items(), *((table, terms_of(source, table)) for table in others)]
+    wanted = [*listed.items(), *((table, unlisted_terms(source, table)) for table in others)]
     places = _places(source, wanted)
     specs: list[TableSpec] = []
     problems: list[Unresolved] = []

@@ -13,15 +13,20 @@ from incremental_assets.core.model.table import TableId, TableShape
 def terms_of(source: SourceConfig, table: TableId) -> TableConfig:
     """What the file says of the table, or of each that a glob stands for, or what the source's defaults say of one that it does not list."""
     listed = (config for config in source.tables if config.name == table.name and config.schema == table.schema)
+    return next(listed, None) or unlisted_terms(source, table)
+
+
+def unlisted_terms(source: SourceConfig, table: TableId) -> TableConfig:
+    """The same of a table that is known not to be listed."""
     matched = (each.of(table) for each in matches_of(source, table))
-    return next(listed, None) or next(matched, None) or unlisted_table(source, table.schema, table.name)
+    return next(matched, None) or unlisted_table(source, table.schema, table.name)
 
 
 def all_terms(source: SourceConfig, shapes: Iterable[TableShape]) -> tuple[TableConfig, ...]:
     """Every table that is synced: the listed ones in the file's order, then those that only the catalogue shows, by name."""
     listed = {config.id(source.name) for config in source.tables}
     seen = {shape.id for shape in shapes if shape.id.source == source.name and takes(source, shape.id)}
-    return (*source.tables, *(terms_of(source, table) for table in sorted(seen - listed)))
+    return (*source.tables, *(unlisted_terms(source, table) for table in sorted(seen - listed)))
 
 
 def matches_of(source: SourceConfig, table: TableId) -> tuple[MatchConfig, ...]:
