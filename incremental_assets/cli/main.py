@@ -191,6 +191,20 @@ def alerts(config: Path | None, runbooks: str, **_: Any) -> Answer:
 @commands.command()
 @everywhere
 @select
+@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Rows shown.")
+def audit(config: Path | None, select: tuple[str, ...], limit: int, **_: Any) -> Answer:
+    """Who paused, reset, rolled back or refreshed what, and why?
+
+    From the checkpoint database alone, the newest first: who asked, when, for which tables, with which reason, and what their run has recorded last.
+    """
+    from incremental_assets.cli.commands import audit as command
+
+    return command.run(config, select, limit)
+
+
+@commands.command()
+@everywhere
+@select
 def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     """Which windows have landed, and does Dagster say the same?
 

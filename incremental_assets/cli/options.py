@@ -45,6 +45,11 @@ def select(command: Command) -> Command:
     )(command)
 
 
+def reason(command: Command) -> Command:
+    """`--reason`, for commands that the audit keeps."""
+    return click.option("--reason", default="", help="Why, for `audit`.")(command)
+
+
 def yes(command: Command) -> Command:
     """`--yes`, for commands that may destroy something."""
     return click.option("--yes", is_flag=True, help="Confirm a destructive command.")(command)

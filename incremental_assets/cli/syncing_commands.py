@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from incremental_assets.cli.group import commands
-from incremental_assets.cli.options import everywhere, select, yes
+from incremental_assets.cli.options import everywhere, reason, select, yes
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cures import RUNS_OF_A_TABLE
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 )
 @click.option("--reset-watermarks", is_flag=True, help="The same as the command reset (needs --yes).")
 @yes
+@reason
 def sync(
     config: Path | None,
     select: tuple[str, ...],
@@ -52,7 +53,9 @@ def sync(
         _alone(
             {"follow": follow, **options}, "`--reset-watermarks` reads nothing, so that `{}` has no effect beside it"
         )
-        return other.run(config, select, to=None, yes=options["yes"])
+        return other.run(config, select, to=None, yes=options["yes"], reason=options["reason"])
+    if options["reason"] and not options["full_refresh"]:
+        raise SelectionError("`--reason` is kept of what `--full-refresh` replaces; leave it out")
     if follow:
         from incremental_assets.cli.commands import follow as following
 
@@ -63,7 +66,7 @@ def sync(
     return command.run(
         config,
         select,
-        command.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "now", "yes")}),
+        command.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "now", "yes", "reason")}),
     )
 
 
@@ -77,7 +80,8 @@ def _alone(options: Mapping[str, bool], sentence: str) -> None:
 @commands.command()
 @everywhere
 @select
-def replay(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+@reason
+def replay(config: Path | None, select: tuple[str, ...], reason: str, **_: Any) -> Answer:
     """Read rows again that a contract holds in quarantine.
 
     They are read from the source as they are now. Those that pass land and are marked as replayed; those that are gone from the source are
@@ -85,7 +89,7 @@ def replay(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     """
     from incremental_assets.cli.commands import replay as command
 
-    return command.run(config, select)
+    return command.run(config, select, reason)
 
 
 @commands.command()
@@ -157,6 +161,7 @@ def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> An
     help="Keep the watermark and make this installation the one that writes the tables: after another one that wrote them is gone.",
 )
 @yes
+@reason
 def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:
     """Rewind watermarks, with a row in the audit trail.
 
@@ -169,12 +174,12 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 
         if options["accept_source"]:
             raise SelectionError("--take-over and --accept-source are two steps: give one after the other")
-        return take_over.run(config, select, to=to, yes=options["yes"])
+        return take_over.run(config, select, to=to, yes=options["yes"], reason=options["reason"])
     if options["accept_source"]:
         from incremental_assets.cli.commands import accept_source as other
 
-        return other.run(config, select, to=to, yes=options["yes"])
-    return command.run(config, select, to=to, yes=options["yes"])
+        return other.run(config, select, to=to, yes=options["yes"], reason=options["reason"])
+    return command.run(config, select, to=to, yes=options["yes"], reason=options["reason"])
 
 
 @commands.command()
@@ -209,18 +214,19 @@ def resume(config: Path | None, names: tuple[str, ...], **_: Any) -> Answer:
 @select
 @click.option("--to-run", metavar="ID", help="The run whose rows are to be there again; without it, runs are listed.")
 @yes
-def rollback(config: Path | None, select: tuple[str, ...], to_run: str | None, yes: bool, **_: Any) -> Answer:  # noqa: FBT001
+@reason
+def rollback(config: Path | None, select: tuple[str, ...], to_run: str | None, **options: Any) -> Answer:
     """Take copies back to an earlier run, with an audit row.
 
     Rows, columns, quarantine, watermark and coverage are those that the run left; the next sync reads from there. Needs --yes; without it,
     says what would happen. Without --to-run, lists the last runs of each table with their ids and what they landed.
     """
     if to_run is None:
-        if yes:
+        if options["yes"]:
             raise SelectionError(f"--to-run is missing: {RUNS_OF_A_TABLE} lists the runs of a table")
         from incremental_assets.cli.commands import rollback_runs as listing
 
         return listing.run(config, select)
     from incremental_assets.cli.commands import rollback as command
 
-    return command.run(config, select, to_run=to_run, yes=yes)
+    return command.run(config, select, to_run=to_run, yes=options["yes"], reason=options["reason"])

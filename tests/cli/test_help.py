@@ -19,6 +19,7 @@ COMMANDS = sorted(commands.commands)
 def test_the_commands_are_those_of_the_readme() -> None:
     assert COMMANDS == [
         "alerts",
+        "audit",
         "backfill",
         "capture",
         "check",

@@ -209,7 +209,7 @@ def test_a_pause_of_a_table_or_its_source_moves_it_until_it_is_over(
         found = Metrics(exporter)
         assert found("paused") == 1
         assert now(found("paused_timestamp_seconds"))
-        checkpoints.resume(what)
+        checkpoints.resume(what, "ana@host")
         assert Metrics(exporter)("paused") == 0
 
 

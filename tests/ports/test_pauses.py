@@ -97,11 +97,11 @@ def test_what_is_resumed_is_leased_again_unless_its_source_is_paused(checkpoints
     checkpoints.pause(ORDERS, "ana@host", "moved")
     checkpoints.pause("shop", "ana@host", "moved")
 
-    assert checkpoints.resume(ORDERS) is not None
+    assert checkpoints.resume(ORDERS, "ana@host") is not None
     assert not leased(checkpoints, ORDERS)
-    assert checkpoints.resume("shop") is not None
+    assert checkpoints.resume("shop", "ana@host") is not None
     assert leased(checkpoints, ORDERS)
-    assert checkpoints.resume(ORDERS) is None
+    assert checkpoints.resume(ORDERS, "ana@host") is None
 
 
 def test_a_pause_is_news_for_whoever_watches_the_ledger(checkpoints: SqlCheckpoints) -> None:
@@ -109,7 +109,7 @@ def test_a_pause_is_news_for_whoever_watches_the_ledger(checkpoints: SqlCheckpoi
     with checkpoints.lease(ORDERS, "run") as lease:
         lease.record(intent(0))
     seen = [ledger.revision()]
-    for act in (lambda: checkpoints.pause(ORDERS, "ana", "a"), lambda: checkpoints.resume(ORDERS)):
+    for act in (lambda: checkpoints.pause(ORDERS, "ana", "a"), lambda: checkpoints.resume(ORDERS, "ana@host")):
         act()
         seen.append(ledger.revision())
 

@@ -28,7 +28,7 @@ def is_paused() -> Label[bool]:
 def pause(connection: Connection, database: Database, what: str | TableId, by: str, reason: str) -> Pause:
     """Pause a table, or the source of this name. One that is paused has another reason from then on, since the same moment."""
     before = connection.execute(select(pauses).where(_is(what))).first()
-    row = {**_names(what), "paused_by": by, "reason": reason, "since": before.since if before else database.now()}
+    row = {**names_of(what), "paused_by": by, "reason": reason, "since": before.since if before else database.now()}
     connection.execute(database.upsert(pauses, row))
     return _pause(connection.execute(select(pauses).where(_is(what))).one())
 
@@ -40,13 +40,14 @@ def resume(connection: Connection, what: str | TableId) -> Pause | None:
     return _pause(before) if before else None
 
 
-def _names(what: str | TableId) -> dict[str, str]:
+def names_of(what: str | TableId) -> dict[str, str]:
+    """The columns that name a table, or a whole source."""
     source, schema, table = (what, "", "") if isinstance(what, str) else (what.source, what.schema, what.name)
     return {"source": source, "schema_name": schema, "table_name": table}
 
 
 def _is(what: str | TableId) -> ColumnElement[bool]:
-    return and_(*(pauses.c[name] == value for name, value in _names(what).items()))
+    return and_(*(pauses.c[name] == value for name, value in names_of(what).items()))
 
 
 def _pause(row: Any) -> Pause:

@@ -7,7 +7,7 @@ recorded; syncs, failures and resets stay forever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +17,8 @@ from sqlalchemy import Connection, Executable, select
 
 from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
 from incremental_assets.adapters.checkpoints.database import Database
+from incremental_assets.adapters.checkpoints.deeds import latest as latest_deeds
+from incremental_assets.adapters.checkpoints.deeds import record
 from incremental_assets.adapters.checkpoints.events import (
     Recorded,
     append,
@@ -44,6 +46,7 @@ from incremental_assets.adapters.checkpoints.standings import all_standings, hol
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, table_of, verifications
 from incremental_assets.adapters.checkpoints.verifications import after_landing, known_of, remember, verified_of
 from incremental_assets.core.errors import Busy
+from incremental_assets.core.model.deed import Act, Deed
 from incremental_assets.core.model.installation import Installation
 from incremental_assets.core.model.look import Look, Looked
 from incremental_assets.core.model.pause import Pause, Pauses
@@ -175,12 +178,28 @@ class SqlCheckpoints:
         """Pause a table, or a source with all of its tables: no lease is taken from then on. And who holds one that was taken before."""
         with self._database.transaction(writes=True) as connection:
             holders = self._leases.holders(connection, what)
+            record(connection, self._database, Act.PAUSE, [what], (by, reason, ""))
             return pause(connection, self._database, what, by, reason), holders
 
-    def resume(self, what: str | TableId) -> Pause | None:
+    def resume(self, what: str | TableId, by: str) -> Pause | None:
         """End a pause; None where there was none."""
         with self._database.transaction(writes=True) as connection:
-            return resume(connection, what)
+            ended = resume(connection, what)
+            if ended is not None:
+                record(connection, self._database, Act.RESUME, [what], (by, "", ""))
+            return ended
+
+    def record_deeds(self, act: Act, tables: Iterable[TableId], by: str, reason: str, run_id: str) -> None:
+        """Write down what somebody is about to do to some tables."""
+        with self._database.transaction(writes=True) as connection:
+            record(connection, self._database, act, tables, (by, reason, run_id))
+
+    def deeds(self, most: int) -> tuple[Deed, ...]:
+        """The last of them, oldest first."""
+        if not self._database.exists:
+            return ()
+        with self._database.transaction() as connection:
+            return latest_deeds(connection, most)
 
     def history(self, table: TableId, limit: int = 100) -> tuple[Recorded, ...]:
         """The last events of a table, oldest first."""

@@ -163,6 +163,21 @@ pauses = Table(
     Column("since", Instant, nullable=False),
 )
 
+deeds = Table(
+    "deeds",
+    metadata,
+    Column("deed_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("act", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    # Both empty: the whole source.
+    Column("schema_name", Text, nullable=False),
+    Column("table_name", Text, nullable=False),
+    Column("done_by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+)
+
 installation = Table(
     "installation", metadata, Column("only", Integer, primary_key=True), Column("id", Text, nullable=False)
 )

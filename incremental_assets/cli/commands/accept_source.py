@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown, exit_code_of, worst
+from incremental_assets.cli.audited import audited
 from incremental_assets.cli.commands.reset import tables_to_reset, unconfirmed
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import text
@@ -14,12 +15,13 @@ from incremental_assets.cli.selection import with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.maintenance.reset import accept_source
 from incremental_assets.core.model.cures import check
+from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.events import Checkpoint
 
 
-def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool) -> Answer:
+def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool, reason: str = "") -> Answer:
     """Run the command."""
     if not patterns:
         raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
@@ -31,6 +33,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
         if not yes and found.specs:
             raise Refused(unconfirmed(_consequences([spec.id for spec in found.specs], positions), found))
         run_id = str(uuid.uuid4())
+        audited(runtime, Act.ACCEPT_SOURCE, [spec.id for spec in found.specs], run_id, reason)
         ends: dict[TableId, IncrementalAssetsError | None] = {each.table: each.error for each in found.troubles}
         for spec in found.specs:
             try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets.cli.answer import Answer, Note, Shown
+from incremental_assets.cli.audited import told, user
 from incremental_assets.cli.globs import matches
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.selection import remembered
@@ -26,14 +27,13 @@ Meant = str | TableId
 
 def run(config: Path | None, names: Sequence[str], reason: str) -> Answer:
     """Pause them. SelectionError where a name is of nothing, or no reason is given."""
-    why = " ".join(reason.split())
+    why = told(reason)
     if not why:
         raise SelectionError("--reason is empty; say in a few words why, for whoever finds it paused")
     with opened(configured(config)) as runtime:
-        here = runtime.checkpoints.installation()
         sources, tables = _known(runtime)
         wanted = _each(names, lambda name: meant(name, sources, tables))
-        done = [runtime.checkpoints.pause(each, f"{here.user}@{here.host}", why) for each in wanted]
+        done = [runtime.checkpoints.pause(each, user(runtime), why) for each in wanted]
     shown = [note for pause, holders in done for note in _paused(pause, holders)]
     return Answer({"paused": [entry(pause, holders) for pause, holders in done]}, shown)
 
@@ -46,7 +46,7 @@ def resume(config: Path | None, names: Sequence[str]) -> Answer:
         there = {*tables, *(each.table for each in pauses.all if each.table)}
         sources = {*sources, *(each.source for each in pauses.all)}
         wanted = _each(names, lambda name: paused(name, meant(name, sources, there), pauses))
-        done = [ended for each in wanted if (ended := runtime.checkpoints.resume(each)) is not None]
+        done = [ended for each in wanted if (ended := runtime.checkpoints.resume(each, user(runtime))) is not None]
         left = runtime.checkpoints.pauses()
     shown = [note for pause in done for note in _resumed(pause, left)]
     return Answer({"resumed": [entry(pause) for pause in done]}, shown)

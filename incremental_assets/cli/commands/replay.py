@@ -10,11 +10,13 @@ from typing import Any
 
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import Answer, Note
+from incremental_assets.cli.audited import audited
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import progress_display
 from incremental_assets.cli.selection import selected, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError
 from incremental_assets.core.maintenance.replay import left_behind, replay_table
+from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableSpec
@@ -24,7 +26,7 @@ from incremental_assets.core.syncing.several_windows import together
 from incremental_assets.core.words import counted
 
 
-def run(config: Path | None, patterns: Sequence[str]) -> Answer:
+def run(config: Path | None, patterns: Sequence[str], reason: str = "") -> Answer:
     """Run the command."""
     begun, run_id = time.monotonic(), str(uuid.uuid4())
     with opened(configured(config)) as runtime, progress_display() as display, runtime.observer.joined_by(display):
@@ -33,6 +35,7 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
         troubles = [trouble for trouble in found.troubles if trouble.terms.contract is not None]
         if not specs and not troubles:
             raise SelectionError("there is nothing to replay: none of these tables has a `contract`")
+        audited(runtime, Act.REPLAY, [spec.id for spec in specs], run_id, reason)
         display.begin(spec.id for spec in specs)
         done: list[SyncReport] = []
         for spec in specs:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown, exit_code_of, worst
+from incremental_assets.cli.audited import audited
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import text
 from incremental_assets.cli.selection import Selection, Trouble, remembered, selected, unworkable, with_problems
@@ -16,6 +17,7 @@ from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -28,7 +30,7 @@ Values = dict[TableId, CursorValue | None]
 """The new watermark by table."""
 
 
-def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool) -> Answer:
+def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool, reason: str = "") -> Answer:
     """Run the command."""
     if not patterns:
         raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
@@ -39,6 +41,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
         if not yes and found.specs:
             raise Refused(unconfirmed(_consequences(found.specs, positions, values), found))
         run_id = str(uuid.uuid4())
+        audited(runtime, Act.RESET, [spec.id for spec in found.specs], run_id, reason)
         ends = {spec.id: _reset(runtime, spec, values[spec.id], run_id) for spec in found.specs}
     ends |= {trouble.table: trouble.error for trouble in found.troubles}
     return with_problems(_answer(run_id, ends, positions), found)

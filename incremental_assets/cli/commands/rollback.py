@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import Answer
+from incremental_assets.cli.audited import audited
 from incremental_assets.cli.commands.reset import tables_to_reset, unconfirmed
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.selection import Selection, unworkable, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.maintenance.rollback import roll_back, would_refuse
+from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime
 
 
-def run(config: Path | None, patterns: Sequence[str], *, to_run: str, yes: bool) -> Answer:
+def run(config: Path | None, patterns: Sequence[str], *, to_run: str, yes: bool, reason: str = "") -> Answer:
     """Run the command."""
     if not patterns:
         raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
@@ -34,6 +36,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to_run: str, yes: bool)
         found = tables_to_reset(runtime, patterns)
         if not yes and found.specs:
             raise _unconfirmed(runtime, found, to_run)
+        audited(runtime, Act.ROLLBACK, [spec.id for spec in found.specs], run_id, reason)
         done = [_rolled_back(runtime, spec, to_run, run_id) for spec in found.specs]
     done += [reports.report_of(trouble, run_id, Mode.ROLLBACK) for trouble in found.troubles]
     landed = sum(report.status is Status.LANDED for report in done)

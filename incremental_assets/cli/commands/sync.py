@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.adapters.spark.pandas_later import pandas_later
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import Answer
+from incremental_assets.cli.audited import audited
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import Selection, selected, with_problems
@@ -22,6 +23,7 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, Paused, Refused
 from incremental_assets.core.maintenance.replay import left_behind
 from incremental_assets.core.model.cures import resume
+from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
@@ -50,6 +52,8 @@ class Options:
     allow_shrink: bool = False
     now: bool = False
     yes: bool = False
+    reason: str = ""
+    """Of a full refresh, for the audit."""
 
     @property
     def mode(self) -> Mode:
@@ -65,6 +69,8 @@ def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answe
         refuse_unless_meant(found, options)
         run_id = str(uuid.uuid4())
         request = Request(run_id, options.mode, allow_shrink=options.allow_shrink, looks_now=options.now)
+        if options.full_refresh:
+            audited(runtime, Act.FULL_REFRESH, found.tables, run_id, options.reason)
         done = sync_all(runtime, found, request, display)
         done = with_left_behind(runtime, found, done)
         summary = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown, exit_code_of, worst
+from incremental_assets.cli.audited import audited
 from incremental_assets.cli.commands.reset import tables_to_reset, unconfirmed
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.selection import with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
+from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.installation import Installation
 from incremental_assets.core.model.table import TableId
@@ -23,7 +25,7 @@ Ends = Mapping[TableId, IncrementalAssetsError | Installation | None]
 """By table why it was not taken over, or who owned it before; None where nobody did."""
 
 
-def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool) -> Answer:
+def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool, reason: str = "") -> Answer:
     """Run the command."""
     if not patterns:
         raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
@@ -38,6 +40,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
             ]
             raise Refused(unconfirmed(lines, found))
         run_id = str(uuid.uuid4())
+        audited(runtime, Act.TAKE_OVER, [spec.id for spec in found.specs], run_id, reason)
         ends: dict[TableId, IncrementalAssetsError | Installation | None] = {
             each.table: each.error for each in found.troubles
         }

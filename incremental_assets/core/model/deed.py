@@ -1,0 +1,42 @@
+"""What a person has done to tables beside syncs: who, when, to what, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from incremental_assets.core.model.table import TableId
+
+
+class Act(StrEnum):
+    """What was asked for."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    RESET = "reset"
+    ACCEPT_SOURCE = "accept source"
+    TAKE_OVER = "take over"
+    ROLLBACK = "rollback"
+    REPLAY = "replay"
+    FULL_REFRESH = "full refresh"
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """`table` None: the whole source. `at` is on the clock of the checkpoint database, before it was done; `run_id` empty where no run does it."""
+
+    at: datetime
+    act: Act
+    source: str
+    table: TableId | None
+    by: str
+    reason: str
+    run_id: str
+    came_to: str = ""
+    """The last event of the table by that run; empty where there is none."""
+
+    @property
+    def of(self) -> str:
+        """Its name, for people."""
+        return self.source if self.table is None else str(self.table)
