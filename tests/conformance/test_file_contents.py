@@ -40,9 +40,12 @@ def test_a_file_that_is_half_written(files: FileStand) -> None:
 
     writer = threading.Thread(target=write)
     writer.start()
-    while writer.is_alive():
-        files.place.sync()
-        assert {file for file, _ in files.places()} <= {marked.name}
+    try:
+        while writer.is_alive():
+            files.place.sync()
+            assert {file for file, _ in files.places()} <= {marked.name}
+    finally:
+        writer.join()
     time.sleep(1.1)
     files.place.sync()
     assert files.places() == [("marked.csv", 1), *(("slow.csv", number) for number in range(1, 21))]
