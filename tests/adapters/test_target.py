@@ -21,6 +21,7 @@ TABLES = """
 """
 
 
+@pytest.mark.acceptance
 def test_a_copy_and_its_history_lie_where_they_are_put_and_another_place_is_taken_by_a_full_refresh_alone(
     postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
