@@ -15,6 +15,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.schema_change import Change
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
@@ -348,3 +349,16 @@ def test_ranges_touch_have_the_ends_of_what_is_left_and_are_as_many_as_one_sync_
 def test_values_that_python_cannot_count_with_make_one_range(highest: str) -> None:
     lowest, end = (CursorValue.parse(CursorType.TIMESTAMP, text) for text in ("2024-01-01T00:00:00Z", highest))
     assert slices(Window(None, end), lowest, end) == (Window(None, end),)
+
+
+def test_by_a_schedule_what_is_left_of_a_new_column_waits_with_the_table() -> None:
+    world = altered()
+    # Only the sync itself: of the range that it leaves, nothing was read yet.
+    sync_table(UPSERT, world.request(Mode.SYNC), world.ports())
+    daily = replace(UPSERT, schedule=Schedule.parse("0 6 * * *"))
+    waits = filled(world, daily)
+    assert (waits.status, waits.unfilled) == (Status.IDLE, ("status",))
+    assert waits.next_look is not None
+    world.pass_time(86_400)
+    assert filled(world, daily).unfilled == ()
+    assert_equal(world)
