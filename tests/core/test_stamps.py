@@ -345,6 +345,16 @@ def test_a_trigger_that_was_altered_between_two_syncs_makes_one_run_a_best_effor
     assert world.sync(after).guarantee is Guarantee.SETTLED
 
 
+def test_a_source_that_marks_its_schema_as_a_whole_says_that_a_trigger_may_have_been_altered() -> None:
+    world = World(shop())
+    before, after = (by(replace(BY_THE_SOURCE, marks=text, marks_more=True)) for text in ("17", "18"))
+    order(world.database, "ada", world.database.stamp())
+    world.pass_time(60)
+    world.sync(before)
+    reason = world.sync(after).guarantee_reason
+    assert reason.startswith("something of the source's schema, and maybe the default or the trigger that stamps")
+
+
 def test_an_idle_table_whose_trigger_was_altered_says_so_too() -> None:
     before, after = (by(replace(BY_THE_SOURCE, marks=text)) for text in ("17", "18"))
     mark = marks(moment("11:00:00"))

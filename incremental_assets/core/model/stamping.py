@@ -92,6 +92,8 @@ class Stamping:
     """What its type cuts of every value, whoever writes it."""
     marks: str = ""
     """Another text once the default or a trigger was altered, though it may since be as it was: rows written in between may have other stamps."""
+    marks_more: bool = False
+    """Whether they are another text, too, once something else of the source was altered."""
 
     @property
     def stamps_inserts(self) -> bool:

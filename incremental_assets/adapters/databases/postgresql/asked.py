@@ -12,7 +12,7 @@ import psycopg
 from psycopg import pq
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.postgresql.pinned import END, UNDO, Limits, Terms, deadline, pin
+from incremental_assets.adapters.databases.postgresql.pinned import END, UNDO, Limits, Terms, deadlines, pin
 from incremental_assets.adapters.databases.postgresql.pipeline import Rows, Statement, together
 from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.databases.postgresql.sql import identifier
@@ -65,7 +65,8 @@ class Asked:
 
     def __init__(self, connection: Patient, address: Address) -> None:
         self.connection = connection
-        self._address, self._limits = address, Limits(address.statement_timeout, connection.marked)
+        version = connection.info.server_version
+        self._address, self._limits = address, Limits(address.statement_timeout, connection.marked, version=version)
         self._terms: Terms | None = None
 
     def execute(self, sql: str, values: Sequence[Any] | None = None) -> Answer:
@@ -74,14 +75,15 @@ class Asked:
             with psycopg.RawCursor(self.connection) as held:
                 held.execute(sql.encode(), values or None)
                 return Answer(held.fetchall() if held.description is not None else [])
-        return self._asked([*self._begun(_ALONE), (sql, values or ()), (END, ())])
+        return self._asked(_ALONE, (sql, values or ()), (END, ()))
 
     def begin(self, sql: str) -> Answer:
         """Begin a transaction whose every statement sees the same snapshot, and ask the first; it is held until its end."""
-        return self._asked([*self._begun(_SNAPSHOT), (sql, ())])
+        return self._asked(_SNAPSHOT, (sql, ()))
 
     def _begun(self, begin: str) -> tuple[Statement, ...]:
-        return (begin, ()), (deadline(self._limits.statement_timeout), ()), (pin(self._limits), ())
+        first = deadlines(self._limits.statement_timeout, self._limits.version)
+        return (begin, ()), *((each, ()) for each in first), (pin(self._limits), ())
 
     def end(self) -> None:
         """End the transaction that is held."""
@@ -98,9 +100,10 @@ class Asked:
             raise
         self.end()
 
-    def _asked(self, statements: Sequence[Statement]) -> Answer:
+    def _asked(self, begin: str, *statements: Statement) -> Answer:
+        begun = self._begun(begin)
         try:
-            _, _, (terms,), answer, *_ = together(self.connection, statements)
+            (terms,), answer, *_ = together(self.connection, [*begun, *statements])[len(begun) - 1 :]
             self._terms = trusted(Terms.of(terms), self._terms, self._address)
         except BaseException:
             self.clear()

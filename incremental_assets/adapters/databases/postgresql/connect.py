@@ -28,7 +28,7 @@ def import_snapshot(snapshot_id: str, limits: Limits) -> str:
 
 
 def _pinned(limits: Limits) -> str:
-    return f"{deadline(limits.statement_timeout)}; {pin(limits)}"
+    return f"{deadline(limits.statement_timeout, limits.version)}; {pin(limits)}"
 
 
 def _shared(snapshot_id: str) -> str:

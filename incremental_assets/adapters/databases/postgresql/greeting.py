@@ -36,7 +36,7 @@ def greet(driver: Patient, address: Address) -> None:
         try:
             # A message of its own, behind which a pooler says what it is. A role's limit may be of milliseconds.
             asked.execute(
-                f"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY; {deadline(address.statement_timeout)}; {_IDLE}"
+                f"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY; {deadline(address.statement_timeout, driver.info.server_version)}; {_IDLE}"
             )
         except psycopg.errors.ProtocolViolation as error:
             # Pooled by statements, it ends the connection of a client that begins a transaction.

@@ -61,17 +61,20 @@ _OWN = ("role", "lc_monetary", "lc_numeric", "lc_time", "default_text_search_con
 """As every session of this role begins: what another client of a pooler has set since does not count."""
 _DAMAGED = ("zero_damaged_pages", "ignore_checksum_failure")
 """Under which a read passes over rows without an error; only a superuser may set them, so that they are looked at."""
+_ENDS_TRANSACTIONS = 170_000
+"""Since this version a server may end a transaction by its age."""
 _WHERE_IT_CAN = "pg_catalog.textlike(pg_catalog.version(), '%-linux%')"
 """A server that does not run on Linux may refuse to look whether its client is still there, by which a count whose process was killed ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What transactions of ours differ in. `statement_timeout` None: a statement may take as long as it needs; `marked`: whether this role may take the lock; `beside`: more settings."""
+    """What transactions of ours differ in. `statement_timeout` None: a statement may take as long as it needs; `marked`: whether this role may take the lock; `beside`: more settings; `version`: the server's, 0 where it is not known."""
 
     statement_timeout: timedelta | None = None
     marked: bool = True
     beside: tuple[tuple[str, str], ...] = ()
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +102,16 @@ class Terms:
         return self.server == before.server or (self.is_replica and before.is_replica)
 
 
-def deadline(timeout: timedelta | None) -> str:
-    """Before `pin`, in a statement of its own that looks nothing up: a role's own limit of some milliseconds may be over within the SELECT."""
-    return f"SET LOCAL statement_timeout = {_milliseconds(timeout)}"
+def deadlines(timeout: timedelta | None, version: int = 0) -> tuple[str, ...]:
+    """Before `pin`, statements that look nothing up: a role's own limits of some milliseconds may be over within the SELECT. `version`: the server's; 0 where it is not known."""
+    ours = f"SET LOCAL statement_timeout = {_milliseconds(timeout)}"
+    # That of the whole transaction runs since it began, and so ends first.
+    return ("SET LOCAL transaction_timeout = 0", ours) if version >= _ENDS_TRANSACTIONS else (ours,)
+
+
+def deadline(timeout: timedelta | None, version: int = 0) -> str:
+    """The same in one text."""
+    return "; ".join(deadlines(timeout, version))
 
 
 @lru_cache(maxsize=64)

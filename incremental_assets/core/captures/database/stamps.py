@@ -66,10 +66,12 @@ def of_altered_stamps(spec: TableSpec, state: State | None) -> str:
         return ""
     if not (seen.proven and seen.marks) or seen.marks == _now(spec, cursor).marks:
         return ""
+    others = any(each.marks_more for each in _stampings(spec, cursor) if each)
+    was = "something of the source's schema, and maybe" if others else ""
     return (
-        f"the default or the trigger that stamps {cursor.column!r} was altered since the last sync, and rows that were written meanwhile "
+        f"{was} the default or the trigger that stamps {cursor.column!r} was altered since the last sync, and rows that were written meanwhile "
         "may have other stamps"
-    )
+    ).strip()
 
 
 def declared(spec: TableSpec) -> timedelta | None:

@@ -87,7 +87,7 @@ class CopyPart:
         try:
             connection.autocommit = True
             # One statement reads it all, however long that takes; a server that falls silent is noticed by the patience.
-            limits = Limits(None, marked=self.marked)
+            limits = Limits(None, self.marked, version=connection.info.server_version)
             begun = connection.execute(connect.import_snapshot(self.snapshot_id, limits).encode())
             while begun.nextset():
                 """The answer to the last of the message."""

@@ -32,6 +32,7 @@ def stamping_of(column: str, default: str, table: Table, triggers: AllTriggers, 
         insert=insert.proves(column, as_moment=False),
         update=update.proves(column, as_moment=False),
         marks=f"schema {version}" if by_triggers else "",
+        marks_more=by_triggers,
     )
 
 
