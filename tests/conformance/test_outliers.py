@@ -74,6 +74,42 @@ def test_keys_at_the_ends_of_64_bits(world: World, open_world: OpenWorld) -> Non
 
 @scenario(
     "T4",
+    "A row is given the number 1000000 while its sequence is at 2, which the user may see; then rows come that draw theirs, and the sequence is set right",
+    holds="as long as it is there every run is `best_effort` and says where the sequence is, the watermark stays there, and the rows land; then it is settled",
+)
+@played_on("postgresql")
+def test_a_row_brings_a_number_that_its_sequence_has_not_come_to(world: World, open_world: OpenWorld) -> None:
+    how = "cursor: {column: id, type: integer}"
+    desk = open_world(
+        f"- {{table: {{s}}.jobs, {how}, strategy: upsert}}\n- {{table: {{s}}.events, {how}, strategy: append}}",
+        *(
+            statement
+            for name in ("jobs", "events")
+            for statement in (
+                f"CREATE TABLE {name} (id {world.words.numbered}, what varchar(9))",
+                f"INSERT INTO {name} (what) VALUES ('a'), ('b')",
+                f"GRANT SELECT, USAGE ON SEQUENCE {name}_id_seq TO reader",
+            )
+        ),
+    )
+    desk.land()
+    desk.execute(*(f"INSERT INTO {name} (id, what) VALUES (1000000, 'none')" for name in ("jobs", "events")))
+    for name in ("jobs", "events"):
+        desk.settled(name)
+    desk.execute(*(f"INSERT INTO {name} (what) VALUES ('later')" for name in ("jobs", "events")))
+    late = desk.land()
+    for name in ("jobs", "events"):
+        assert late[name].guarantee == "best_effort"
+        assert f"the sequence public.{name}_id_seq is at 3" in late[name].guarantee_reason
+        desk.assert_equal(name)
+        desk.execute(f"SELECT setval('{name}_id_seq', 1000000)", f"INSERT INTO {name} (what) VALUES ('last')")
+    assert {report.guarantee for report in desk.land().values()} == {"settled"}
+    for name in ("jobs", "events"):
+        desk.assert_equal(name)
+
+
+@scenario(
+    "T4",
     "Days of a cursor, and the moments of another, are those that stand for none, 0001-01-01 and 9999-12-31, beside others of three years; partitions are months from 2024 on",
     holds="all land; the months end with this one, and each can be read again; a check finds a change in every settled row, those below the first month too, and the repair mends it; "
     "what lies above the clock every sync reads",

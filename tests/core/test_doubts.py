@@ -10,7 +10,7 @@ import pytest
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.doubts import alike, of_numbers, of_shown
 from incremental_assets.core.captures.database.position import DatabasePosition, Settling
-from incremental_assets.core.captures.database.settled_bound import settle
+from incremental_assets.core.captures.database.settled_bound import Settled, settle, within_drawn
 from incremental_assets.core.model.collation_key import collated
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
@@ -30,6 +30,20 @@ def bound(oldest: datetime | None = None) -> Bound:
 def drawn(sequence: Sequence | None, holdback: Span = 0) -> TableSpec:
     columns = tuple(replace(each, sequence=sequence) if each.name == "id" else each for each in BY_ID.columns)
     return replace(BY_ID, shape=replace(BY_ID.shape, columns=columns), holdback=holdback)
+
+
+def test_a_row_that_has_brought_a_number_holds_the_watermark_where_the_sequence_is() -> None:
+    spec, above = drawn(Sequence("public.ids", last=5)), FORTY.minus(-1)
+    settled = Settled(above, Guarantee.SETTLED, "no transaction was open")
+    found = within_drawn(spec, FORTY, 7, settled)
+    assert (found.guarantee, str(found.value)) == (Guarantee.BEST_EFFORT, "8")
+    assert "a row has 40 as its 'id', which it has brought itself, as the sequence public.ids is at 7" in found.reason
+    for last in (None, 40, 41):
+        assert within_drawn(spec, FORTY, last, settled) == settled
+    waits = replace(settled, value=CursorValue(CursorType.INTEGER, "3"))
+    assert within_drawn(spec, FORTY, 7, waits).value == waits.value
+    # Of a sequence that nobody shows, nothing is known.
+    assert within_drawn(drawn(Sequence("public.ids")), FORTY, 7, settled) == settled
 
 
 @pytest.mark.parametrize("arrival", list(Arrival))

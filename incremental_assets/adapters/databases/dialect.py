@@ -243,6 +243,14 @@ class DirtyReading(Protocol):
 
 
 @runtime_checkable
+class Drawing(Protocol):
+    """A session that can tell how far the sequences have come that give integer cursors their numbers."""
+
+    def drawn(self, specs: Mapping[int, TableSpec]) -> dict[int, int]:
+        """The number that each table's sequence has drawn last; none of a table whose sequence this user may not see, or that has drawn none."""
+
+
+@runtime_checkable
 class Sharing(Protocol):
     """A session whose snapshot may serve several tables; asked where `Connections.shares_snapshots`."""
 

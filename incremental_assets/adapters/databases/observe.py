@@ -9,9 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from incremental_assets.adapters.databases.dialect import DirtyReading, Session, Unread
+from incremental_assets.adapters.databases.dialect import DirtyReading, Drawing, Session, Unread
 from incremental_assets.adapters.databases.per_table import answer_or_none
 from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.doubts import drawn_from
 from incremental_assets.core.captures.database.local_readings import highest_reading
 from incremental_assets.core.captures.database.observation import DatabaseObservation, Parts
 from incremental_assets.core.captures.database.parts import joined
@@ -31,9 +32,11 @@ def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[Database
     tables = [look.spec.id for look in looks]
     before = session.members(tables)
     maxima = _maxima(session, looks)
+    # Behind the maxima: whatever number one of them was drawn as, its sequence has come to by now.
+    drawn = _drawn(session, looks)
     bound = session.bound([look.spec for look in looks])
     # Without fingerprints first: they are asked over what a sync would read now, which the bound decides.
-    plain = [DatabaseObservation(bound, highest) for highest in maxima]
+    plain = [DatabaseObservation(bound, highest, drawn=last) for highest, last in zip(maxima, drawn, strict=True)]
     plain = _held_back(session, looks, plain)
     # The narrower ones before the kept ones: an equal kept one then confirms what they have seen.
     narrowed = _fingerprints(session, looks, bound, _windows(_narrowed_window, looks, plain))
@@ -101,6 +104,12 @@ def _maxima(session: Session, looks: Sequence[ObserveRequest]) -> list[CursorVal
         if look.spec.read_by is not None and look.spec.read_by.type is CursorType.INTEGER
     }
     found = session.highest(numbered, alone=len(looks) == 1) if numbered else {}
+    return [found.get(index) for index in range(len(looks))]
+
+
+def _drawn(session: Session, looks: Sequence[ObserveRequest]) -> list[int | None]:
+    wanted = {index: look.spec for index, look in enumerate(looks) if drawn_from(look.spec) is not None}
+    found = session.drawn(wanted) if wanted and isinstance(session, Drawing) else {}
     return [found.get(index) for index in range(len(looks))]
 
 

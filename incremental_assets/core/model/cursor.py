@@ -36,7 +36,7 @@ class CursorType(StrEnum):
 
 
 _TIME = re.compile(
-    r"(?P<year>\d{4,6})-(?P<month>\d\d)-(?P<day>\d\d)"
+    r"(?P<year>\d{4,7})-(?P<month>\d\d)-(?P<day>\d\d)"
     r"(?:[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?"
     r"\s*(?P<zone>Z|[+-]\d\d(?::?\d\d)?)?)?(?P<era> BC)?",
 )

@@ -25,15 +25,28 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     orderly,
 )
 from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.doubts import drawn_from
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 
+_DRAWN = """
+SELECT s.name, pg_sequence_last_value(q.seqrelid) FROM unnest($1::text[]) AS s (name) JOIN pg_sequence AS q ON q.seqrelid = to_regclass(s.name)
+WHERE has_sequence_privilege(q.seqrelid, 'SELECT, USAGE')
+"""
+
 
 def highest(asked: Asked, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
     """The largest cursor of each table."""
     return cursors(asked, specs, {index: _highest(spec) for index, spec in specs.items()}, alone=alone)
+
+
+def drawn(asked: Asked, specs: Mapping[int, TableSpec]) -> dict[int, int]:
+    """The number that the sequence of each table has drawn last, in one statement; none where it has drawn none."""
+    found = {index: sequence.name for index, spec in specs.items() if (sequence := drawn_from(spec))}
+    last: dict[str, int | None] = dict(asked.execute(_DRAWN, (list(set(found.values())),)).fetchall()) if found else {}
+    return {index: number for index, name in found.items() if (number := last.get(name)) is not None}
 
 
 def lowest(asked: Asked, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:

@@ -85,6 +85,10 @@ class Session:
         """The largest cursor of each table."""
         return light_queries.highest(self._asked, specs, alone=alone)
 
+    def drawn(self, specs: Mapping[int, TableSpec]) -> dict[int, int]:
+        """How far the sequences have come."""
+        return light_queries.drawn(self._asked, specs)
+
     def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The smallest cursor of each table."""
         return light_queries.lowest(self._asked, specs, alone=alone)

@@ -23,7 +23,12 @@ from incremental_assets.core.captures.database.preflight import (
     timeline_turned,
 )
 from incremental_assets.core.captures.database.reading import DatabaseReading
-from incremental_assets.core.captures.database.settled_bound import held_at, settle, still_settled
+from incremental_assets.core.captures.database.settled_bound import (
+    held_at,
+    settle,
+    still_settled,
+    within_drawn,
+)
 from incremental_assets.core.captures.database.stamps import declared, of_stamps, stamps_warning
 from incremental_assets.core.captures.database.updates import updates_warning
 from incremental_assets.core.captures.database.windows import lower_end, reading
@@ -43,6 +48,7 @@ def plan_by_cursor(
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
     known = _only_the_clock(state, bound) if request.mode is Mode.FULL_REFRESH else state
     settled = held_at(observation.uncommitted, settle(spec, cursor, bound, observation.highest, known))
+    settled = within_drawn(spec, observation.highest, observation.drawn, settled)
     doubt = of_stamps(spec, zone_of(cursor, bound), bound.clock)
     window = reading(spec, request, state, observation)
     # What has not been read has not settled, even if the highest number has fallen since it was held back.

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
+from incremental_assets.core.model.table import Arrival, Cursor, Sequence, TableSpec
 from incremental_assets.core.model.time_zones import time_zone
 
 _HALF = "its engine keeps transactions untracked, or has none, so that a read may show half of what a statement writes"
@@ -118,6 +118,27 @@ def of_fallen(spec: TableSpec, read: CursorValue | None, highest: CursorValue | 
     return (
         f"the highest {cursor.column!r} is {highest} where {read} had been read: it may have been deleted, or numbers have begun again, "
         "and rows below the watermark are not read"
+    )
+
+
+def drawn_from(spec: TableSpec) -> Sequence | None:
+    """The one sequence that the numbers of an integer cursor come from, where its user may see how far it is."""
+    cursor = spec.read_by
+    if cursor is None or cursor.type is not CursorType.INTEGER or cursor.by_transaction:
+        return None
+    drawn = {column.sequence for column in spec.columns if column.name in stamped_columns(spec, cursor)}
+    sequence = drawn.pop() if len(drawn) == 1 else None
+    return sequence if sequence is not None and sequence.last is not None and sequence.step > 0 else None
+
+
+def of_brought(spec: TableSpec, highest: CursorValue | None, drawn: int | None) -> str:
+    """A row that has brought a number which its sequence has not come to: whatever that draws next is lower."""
+    sequence = drawn_from(spec)
+    if highest is None or drawn is None or sequence is None or int(highest.text) <= drawn or spec.cursor is None:
+        return ""
+    return (
+        f"a row has {highest} as its {spec.cursor.column!r}, which it has brought itself, as the sequence {sequence.name} is at {drawn}: the watermark stays there, and a row that brings "
+        "a lower number is missed; set the sequence to the highest number, or leave rows that stand for none out by a view"
     )
 
 

@@ -47,6 +47,8 @@ class DatabaseObservation:
     """The smallest cursor of a row that is written and not committed, below what would else settle; `-infinity` if that cannot be known."""
     hides: bool = False
     """Whether rows are now hidden from this user; queried last."""
+    drawn: int | None = None
+    """The number that the table's sequence had drawn last, asked behind `highest`; None where nobody shows it."""
 
     @property
     def clock(self) -> datetime:

@@ -9,6 +9,7 @@ from incremental_assets.core.captures.database.bound import GUARD, Bound
 from incremental_assets.core.captures.database.clock_steps import put_back
 from incremental_assets.core.captures.database.doubts import (
     of_arrival,
+    of_brought,
     of_fallen,
     of_key,
     of_last_number,
@@ -69,6 +70,17 @@ def held_at(uncommitted: CursorValue | None, settled: Settled) -> Settled:
     return replace(
         settled, value=uncommitted, reason=f"an open transaction has written a row that is stamped {uncommitted}"
     )
+
+
+def within_drawn(spec: TableSpec, highest: CursorValue | None, drawn: int | None, settled: Settled) -> Settled:
+    """No further than the sequence has come from which the next rows have their numbers, where a row has brought a higher one."""
+    why = of_brought(spec, highest, drawn)
+    if not why or highest is None or drawn is None:
+        return settled
+    reached = _after(spec, CursorValue.of(highest.type, drawn), spec.holdback if isinstance(spec.holdback, int) else 0)
+    if settled.guarantee is Guarantee.SETTLED:
+        settled = replace(settled, guarantee=Guarantee.BEST_EFFORT, reason=why)
+    return settled if settled.value is None else replace(settled, value=min(settled.value, reached))
 
 
 def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | None) -> Settled:
