@@ -9,22 +9,46 @@ from obstore.exceptions import BaseError, PermissionDeniedError, Unauthenticated
 
 from incremental_assets.core.errors import LakeRefused, StoreUnreachable
 
-DENIED = (PermissionDeniedError, UnauthenticatedError)
+_DENIED = (PermissionDeniedError, UnauthenticatedError)
+_STATUS = ("403 Forbidden", "401 Unauthorized")
+"""What of a listing and of a removal stands in the words alone."""
 
 
 @contextmanager
 def explained(key: str) -> Iterator[None]:
-    """Raises FileNotFoundError as it is, LakeRefused where the store denies it, StoreUnreachable for all else."""
+    """Raises FileNotFoundError as it is, LakeRefused where the store denies it or has no such bucket, StoreUnreachable for all else."""
     try:
         yield
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if lacks_bucket(error):
+            raise no_bucket(key) from None
         raise
-    except DENIED as error:
-        raise refused(key, first_line(error)) from None
     except (BaseError, OSError) as error:
+        if lacks_bucket(error):
+            raise no_bucket(key) from None
+        if is_denied(error):
+            raise refused(key, first_line(error)) from None
         raise StoreUnreachable(
             f"{key}: the store did not answer ({first_line(error)}); nothing was lost, try again when it does"
         ) from None
+
+
+def is_denied(error: BaseException) -> bool:
+    """Whether the store has understood, and will not."""
+    return isinstance(error, _DENIED) or any(each in first_line(error) for each in _STATUS)
+
+
+def lacks_bucket(error: BaseException) -> bool:
+    """Whether a store says that the bucket itself is not there; S3 says it of no request in another way."""
+    return "NoSuchBucket" in str(error)
+
+
+def no_bucket(key: str) -> LakeRefused:
+    """The error where it is not."""
+    scheme, _, rest = key.partition("://")
+    return LakeRefused(
+        f"{scheme}://{rest.partition('/')[0]}: there is no such bucket; make it, or write its name in `lake` as it is"
+    )
 
 
 def refused(key: str, said: str) -> LakeRefused:

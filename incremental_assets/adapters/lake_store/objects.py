@@ -14,11 +14,18 @@ import obstore
 import pyarrow as pa
 from obstore.exceptions import BaseError
 
-from incremental_assets.adapters.lake_store.explained import DENIED, explained, first_line, refused
+from incremental_assets.adapters.lake_store.explained import (
+    explained,
+    first_line,
+    is_denied,
+    lacks_bucket,
+    no_bucket,
+    refused,
+)
 from incremental_assets.adapters.lake_store.ranges import Ranges
 from incremental_assets.adapters.lake_store.sink import Sink
 from incremental_assets.adapters.lake_store.store import Head, NotOffered, Promises
-from incremental_assets.core.errors import LakeRefused, StoreUnreachable
+from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, StoreUnreachable
 
 _TRIES = 5
 """How often a file is put whose fate a store did not tell."""
@@ -176,7 +183,9 @@ class ObjectStore:
             try:
                 obstore.put(self._store, path, data, mode="create", use_multipart=False)
             except (BaseError, OSError) as error:
-                said, denied = first_line(error), isinstance(error, (*DENIED, FileNotFoundError))
+                if lacks_bucket(error):
+                    raise no_bucket(key) from None
+                said, denied = first_line(error), is_denied(error)
             else:
                 return True
             try:
@@ -198,7 +207,9 @@ class ObjectStore:
         try:
             first, second = (self._put_if_absent(probe, text) for text in (b"first", b"second"))
         finally:
-            self.delete(probe)
+            # What stopped the puts, stops this as well, and they say it.
+            with suppress(IncrementalAssetsError):
+                self.delete(probe)
         if not first or second:
             raise LakeRefused(
                 f"{self._root}: this store does not mind the condition that a file is put only where there is none (`If-None-Match`), so that of two "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from incremental_assets.adapters.lake_store import objects
-from incremental_assets.adapters.lake_store.objects import _TRIES
+from incremental_assets.adapters.lake_store.objects import _TRIES, ObjectStore
 from incremental_assets.core.errors import LakeRefused, StoreUnreachable
 from tests.adapters.lake_store.bucket import Relay, new_bucket, opened
 from tests.adapters.lake_store.contract import *  # noqa: F403
@@ -30,6 +32,23 @@ def relayed(relay: Relay) -> Place:
 
 def test_a_folder_in_which_nothing_is_has_no_names(place: Place) -> None:
     assert place.store.list_from(f"{place.root}/none") == {}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda store, folder: store.list_from(folder),
+        lambda store, folder: store.put_if_absent(f"{folder}/1.json", b"first"),
+        lambda store, folder: store.put(f"{folder}/1.json", b"first"),
+        lambda store, folder: store.read(f"{folder}/1.json"),
+        lambda store, folder: store.delete(f"{folder}/1.json"),
+        lambda store, folder: store.delete_prefix(folder),
+    ],
+)
+def test_a_bucket_that_is_not_there_is_named(object_server: str, ask: Callable[[ObjectStore, str], object]) -> None:
+    root = "s3://nobody-made-this"
+    with pytest.raises(LakeRefused, match=r"^s3://nobody-made-this: there is no such bucket; make it"):
+        ask(opened(object_server, root), f"{root}/lake")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +79,25 @@ def test_what_is_anothers_stays_so_whatever_the_store_says(relay: Relay, relayed
     relay.faults["PUT"] = faults
     assert not relayed.store.put_if_absent(key, b"ours")
     assert relayed.store.read(key) == b"another's"
+
+
+@pytest.mark.parametrize("status", ["401", "403"])
+@pytest.mark.parametrize(
+    ("method", "ask"),
+    [
+        ("GET", lambda store, folder: store.list_from(folder)),
+        ("GET", lambda store, folder: store.read(f"{folder}/1.json")),
+        ("PUT", lambda store, folder: store.put(f"{folder}/1.json", b"first")),
+        ("POST", lambda store, folder: store.delete(f"{folder}/1.json")),
+    ],
+)
+def test_what_is_denied_is_said_to_be_and_not_that_the_store_is_silent(
+    relay: Relay, relayed: Place, method: str, ask: Callable[[ObjectStore, str], object], status: str
+) -> None:
+    relayed.put("1.json", b"there")
+    relay.faults = {method: [status] * 9}
+    with pytest.raises(LakeRefused, match=r"the store denies it .*; check its credentials"):
+        ask(relayed.store, relayed.root)
 
 
 def test_a_read_that_fails_behind_a_put_concludes_nothing(relay: Relay, relayed: Place) -> None:
@@ -136,7 +174,7 @@ def test_a_large_file_is_sent_in_parts_and_is_there_with_the_last_of_them(
 def test_a_file_that_the_store_does_not_take_is_named(relayed: Place, relay: Relay) -> None:
     key = f"{relayed.root}/part-0.parquet"
     relay.faults["PUT"] = ["403"] * 9
-    with pytest.raises(StoreUnreachable, match=f"{key}: the store did not answer"), relayed.store.new(key) as file:
+    with pytest.raises(LakeRefused, match=f"{key}: the store denies it"), relayed.store.new(key) as file:
         file.write(b"text")
     relay.faults.clear()
     assert relayed.store.head(key) is None
