@@ -22,8 +22,8 @@ help: ## show these targets
 setup: ## environment, dependencies and jars (every other target does this first)
 	@.ci/set-up.sh
 
-demo: setup ## sync a real database into Delta twice and prove it equal (SCALE=1 for more data; ARGS="--source mariadb", mysql, sqlite or log)
-	@$(if $(findstring mariadb,$(ARGS)),.ci/mariadb.sh)$(if $(findstring mysql,$(ARGS)),.ci/mysql.sh)
+demo: setup ## sync a real database into Delta twice and prove it equal (SCALE=1 for more data; ARGS="--source mariadb", mysql, sqlite or log; ARGS="--lake s3")
+	@$(if $(findstring mariadb,$(ARGS)),.ci/mariadb.sh)$(if $(findstring mysql,$(ARGS)),.ci/mysql.sh)$(if $(findstring s3,$(ARGS)),.ci/seaweedfs.sh)
 	@$(BIN)/incremental-assets demo $(DEMO_ARGS)
 
 dev: setup ## the demo's database, Dagster's webserver and daemon, until Ctrl-C
@@ -98,4 +98,4 @@ clean: ## stop the demo's database and an engine; remove data, lake, history and
 	@if [ -x $(BIN)/incremental-assets ] && [ -d "$(DAGSTER_HOME)/engine" ]; then $(BIN)/incremental-assets engine stop; fi
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m incremental_assets.demo.shop; fi
 	@if [ -x $(BIN)/python ] && [ -d .bench ]; then $(BIN)/python -m bench --forget; fi
-	rm -rf .venv .venv-* dist build site .jars .mysql .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster
+	rm -rf .venv .venv-* dist build site .jars .mysql .seaweedfs .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster

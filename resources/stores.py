@@ -23,5 +23,5 @@ def _options(configuration: Configuration) -> Mapping[str, str]:
     store = configuration.store
     if store is None:
         return {}
-    plain = {"endpoint": store.endpoint, "region": store.region} | looked_up_store(store, configuration.path)
-    return {f"aws_{name}": value for name, value in plain.items() if value is not None}
+    found = {"endpoint": store.endpoint, "region": store.region} | looked_up_store(store, configuration.path)
+    return {f"aws_{name}": value for name, value in found.items() if isinstance(value, str)}

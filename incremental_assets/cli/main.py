@@ -18,7 +18,7 @@ import incremental_assets.cli.syncing_commands  # noqa: F401 - registers its com
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.group import commands
 from incremental_assets.cli.options import everywhere, select
-from incremental_assets.demo.places import PLACES, configuration_of, shipped
+from incremental_assets.demo.places import LAKES, PLACES, SOURCES, configuration_of, shipped
 
 if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
@@ -44,8 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 )
 @click.option(
     "--source",
-    type=click.Choice(tuple(PLACES)),
+    type=click.Choice(SOURCES),
     help=f"The database that is synced; `log` is the default one, read from its log.  [default: {next(iter(PLACES))}]",
+)
+@click.option(
+    "--lake", type=click.Choice(LAKES), help="Where the copies are: a store that speaks S3.  [default: a folder]"
 )
 @click.option(
     "--fresh/--keep",
@@ -60,12 +63,13 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
     """
     from incremental_assets.cli.commands import demo as command
 
-    if options["source"] is not None:
-        if config is not None:
-            raise click.UsageError(
-                "--source names a configuration that is shipped, so that --config has no place beside it"
-            )
-        config = shipped(configuration_of(options["source"]))
+    named = {f"--{name}": options[name] for name in ("source", "lake") if options[name] is not None}
+    if len(named) + (config is not None) > 1:
+        raise click.UsageError(
+            f"{' and '.join(named)} {'names' if len(named) == 1 else 'name'} a configuration that is shipped: give one of --source, --lake and --config"
+        )
+    for name in named.values():
+        config = shipped(configuration_of(name))
     return command.run(config, command.Options(scale=Decimal(str(scale)), fresh=options["fresh"]))
 
 

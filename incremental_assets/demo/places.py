@@ -1,4 +1,4 @@
-"""The places of the demo's shops, and the configurations that describe them, by what `demo --source` calls them."""
+"""The places of the demo's shops, and the configurations that describe them, by what `demo --source` and `demo --lake` call them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ PLACES: Mapping[str, str] = {
     "mysql": ".demo-mysql",
     "sqlite": ".demo-sqlite",
     "log": ".demo-log",
+    "s3": ".demo-s3",
 }
-"""The name of the shop's folder, by its dialect; `log` is PostgreSQL as it is read from its log."""
+"""The name of the shop's folder, by its dialect; `log` is PostgreSQL as it is read from its log, `s3` PostgreSQL with a lake in a store."""
+BUCKET = "shop"
+"""Of the lake, as `s3.yaml` names it."""
+LAKES = ("s3",)
+"""What `demo --lake` names; the others are sources."""
+SOURCES = tuple(name for name in PLACES if name not in LAKES)
+_POSTGRESQL = ("log", "s3")
 _PACKAGE = Path(__file__).resolve().parents[1]
 IN_CHECKOUT = (_PACKAGE.parent / "pyproject.toml").is_file()
 INSTALLED = Path("incremental-assets-demo")
@@ -28,7 +35,7 @@ def configuration_of(name: str) -> Path:
 def shop_in(folder: Path, dialect: str) -> str | None:
     """The shop of this dialect whose folder has that name; None for a folder that is no demo's."""
     named = next((name for name, place in PLACES.items() if place == folder.name), None)
-    return named if named == dialect or (named == "log" and dialect == "postgresql") else None
+    return named if named == dialect or (named in _POSTGRESQL and dialect == "postgresql") else None
 
 
 def shipped(file: Path) -> Path:

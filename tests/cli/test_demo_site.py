@@ -33,7 +33,8 @@ def test_the_shipped_configuration_describes_the_demo_beside_it(site: Site, tmp_
 @pytest.mark.parametrize("name", PLACES)
 def test_every_shipped_configuration_describes_a_demo_of_its_own(name: str) -> None:
     site = Site.of(load(configuration_of(name)))
-    assert site.source.dialect == ("postgresql" if name == "log" else name)
+    assert site.source.dialect == ("postgresql" if name in ("log", "s3") else name)
+    assert site.in_store is (name == "s3")
     assert site.folder == SHIPPED.parents[1] / PLACES[name]
     shop = site.shop()
     assert type(shop).__module__.endswith(f"shop_in_{name}")
@@ -138,3 +139,22 @@ def test_a_demo_that_starts_from_scratch_keeps_its_lock(site: Site) -> None:
 
     with site.alone():
         assert not site.folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("lake: s3://shop/lake", "lake: s3://another/lake"),
+        ("{file: ../../.demo-s3/endpoint}", "https://s3.example.com"),
+        ("{file: ../../.demo-s3/endpoint}", "{file: ../../elsewhere/endpoint}"),
+    ],
+)
+def test_another_store_is_nobodys_to_clear(tmp_path: Path, was: str, now: str) -> None:
+    config = tmp_path / "incremental_assets" / "demo" / "s3.yaml"
+    config.parent.mkdir(parents=True)
+    text = configuration_of("s3").read_text()
+    assert was in text
+    bucket = "another" if "another" in now else "shop"
+    config.write_text(text.replace(was, now).replace("  shop:  ", f"  {bucket}:  "))
+    with pytest.raises(SelectionError, match="does not describe the demo"):
+        Site.of(load(config))

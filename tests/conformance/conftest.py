@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from incremental_assets.adapters.lake_store import objects
+from incremental_assets.demo.object_store import KEY, EmbeddedObjectStore
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.lake_store.bucket import QUICKLY, Relay, relaying
+from tests.adapters.lake_store.seaweed import new_bucket, serving_from
+from tests.adapters.lake_store.shop_in_store import StoreStand, shop_in_store
 from tests.adapters.logs.opening import log_database, log_server
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 from tests.adapters.topics.server import KafkaServer, kafka_server
@@ -21,9 +26,10 @@ from tests.conformance.clock import ClockedPostgres, ClockMissing
 from tests.conformance.file_stand import FileStand
 from tests.conformance.mart import Marts
 from tests.conformance.stand import Stand
+from tests.conformance.store_tables import TABLES as THREE_TABLES
 from tests.conformance.topic_stand import TopicStand
 from tests.conformance.worlds import ALL, World, made
-from tests.shop import PASSWORD, Shop
+from tests.shop import MAKE_THREE, PASSWORD, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,6 +153,43 @@ def topics(
 def files(tmp_path: Path, spark: SparkSession) -> FileStand:
     """A folder of files, of which `orders` is made."""
     return FileStand.open(tmp_path, spark)
+
+
+@pytest.fixture(scope="session")
+def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedObjectStore]:
+    """A store of objects of this run's own."""
+    with serving_from(tmp_path_factory.mktemp("seaweed")) as server:
+        yield server
+
+
+@pytest.fixture
+def relay(seaweed: EmbeddedObjectStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
+    """Between a lake and its store; pauses are short."""
+    monkeypatch.setattr(objects, "_FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(objects, "_RETRY", QUICKLY)
+    with relaying(seaweed.address) as between:
+        yield between
+
+
+@pytest.fixture
+def stored(
+    seaweed: EmbeddedObjectStore,
+    relay: Relay,
+    postgres: EmbeddedPostgres,
+    database: str,
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
+) -> StoreStand:
+    """Orders with their history, events and prices, in a database; nothing has landed in the bucket."""
+    record_property("server", f"SeaweedFS {seaweed.version}")
+    for name, value in (("SHOP_PASSWORD", PASSWORD), ("LAKE_KEY", KEY), ("LAKE_SECRET", seaweed.secret)):
+        monkeypatch.setenv(name, value)
+    shop = shop_in_store(postgres, database, tmp_path, relay.address, new_bucket(seaweed), THREE_TABLES)
+    stand = StoreStand(shop, spark)
+    stand.execute(*MAKE_THREE)
+    return stand
 
 
 @pytest.fixture(scope="module")

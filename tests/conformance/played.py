@@ -27,6 +27,8 @@ TOPICS = "topics of Kafka"
 """What one is played on whose tables are read from these."""
 FILES = "files"
 """What one is played on whose tables are made of these."""
+IN_STORE = "a lake in S3"
+"""What one is played on whose copies are in a store of objects."""
 _ROOT = Path(__file__).parents[2]
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.conformance.played import BY_LOG, FILES, TOPICS
+from tests.conformance.played import BY_LOG, FILES, IN_STORE, TOPICS
 
 Test = TypeVar("Test", bound=Callable[..., None])
 
@@ -36,6 +36,11 @@ def of_topic(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) ->
 def of_files(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
     """The same of tables that are made of files. `make test` has their rules in `tests/adapters/files`."""
     return _of(FILES, {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True})
+
+
+def of_store(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
+    """The same of copies in a store of objects. `make test` has their rules in `tests/adapters/lake_store`."""
+    return _of(IN_STORE, {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True})
 
 
 def _of(column: str, told: Mapping[str, Any]) -> Callable[[Test], Test]:

@@ -19,7 +19,7 @@ import pytest
 
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.conformance.played import BY_LOG, FILES, NOT_HERE, TOPICS
+from tests.conformance.played import BY_LOG, FILES, IN_STORE, NOT_HERE, TOPICS
 from tests.shop import PASSWORD, Place, Shop, touching
 
 _numbers = itertools.count(1)
@@ -350,6 +350,7 @@ TITLES = {world.title.lower(): world.title for world in (PostgresWorld, MariaWor
     "log": BY_LOG,
     "topics": TOPICS,
     "files": FILES,
+    "store": IN_STORE,
 }
 """The report's columns."""
 

@@ -37,6 +37,12 @@ def test_the_bucket_of_the_lake_has_what_stores_say_of_it(tmp_path: Path) -> Non
     )
 
 
+def test_an_endpoint_may_be_in_a_file(tmp_path: Path) -> None:
+    store = loaded(tmp_path, FILE.replace('"https://s3.example.com:9000/"', "{file: ./endpoint}")).store
+    assert store is not None
+    assert store.endpoint == Reference("file", str(tmp_path / "endpoint"))
+
+
 def test_without_stores_the_environment_says_everything(tmp_path: Path) -> None:
     without = "".join(line for line in FILE.splitlines(keepends=True) if "bucket:" not in line and "stores" not in line)
     assert loaded(tmp_path, without).store is None

@@ -17,6 +17,8 @@ from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.places import configuration_of
 from incremental_assets.demo.shop import remove_all
 
+ROOT = Path(__file__).parents[2]
+
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 
@@ -62,6 +64,17 @@ def test_every_table_is_proven_equal_after_either_sync(
     assert sum(table["rows"]["read"] for table in tables) < 1_000
     late = {table["table"].partition(".")[2]: table["rows"]["late"] for table in tables if table["rows"]["late"]}
     assert set(late) == ({"orders", "lineitem"} if dialect != "sqlite" else set())
+
+
+def test_the_copies_may_be_in_a_store_for_two_days(clone: Path) -> None:
+    brought = subprocess.run([ROOT / ".ci/seaweedfs.sh"], capture_output=True, text=True, check=False)
+    if brought.returncode != 0:
+        pytest.skip(f"no SeaweedFS: {brought.stderr.strip()}")
+    for options in ((), ("--keep",)):
+        tables = demo(clone, "s3", *options)["tables"]
+        assert all(table["proof"]["equal"] for table in tables)
+        assert {table["guarantee"] for table in tables} == {"settled"}
+    assert [each.name for each in (clone / ".lake-s3").iterdir() if each.is_dir()] == [], "copies are on this disk"
 
 
 def test_the_log_tells_of_a_day_with_its_deletes_and_of_another_one(clone: Path) -> None:

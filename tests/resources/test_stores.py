@@ -45,6 +45,17 @@ def lake(folder: Path, relay: Relay) -> str:
     return Runtime(load(file)).configuration.lake
 
 
+def test_an_endpoint_is_read_where_it_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "endpoint").write_text("https://s3.example.com\n", encoding="utf-8")
+    text = FILE.format(root="s3a://kept", bucket="kept", server="")
+    file = tmp_path / "sources.yaml"
+    file.write_text(text.replace('endpoint: "http://"', "endpoint: {file: endpoint}").replace("LAKE_", "HOME_OF_"))
+    for name in ("KEY", "SECRET"):
+        file.write_text(file.read_text().replace(f"{{env: HOME_OF_{name}}}", "{file: endpoint}"))
+    place = Runtime(load(file)).configuration.lake
+    assert options_of(place)["aws_endpoint"] == "https://s3.example.com"
+
+
 def test_a_bucket_is_reached_with_what_its_references_lead_to(
     tmp_path: Path, relay: Relay, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ def _dev(option: str) -> str:
 def _next(site: Site, shop: Shop, config: Path) -> Sequence[Shown]:
     option = config_option(config, SHIPPED)
     orders = site.lake / site.source.name / shop.schema / "orders"
+    here = () if site.in_store else (Note(f'  python -c "{_select(orders)}"', wrap=False),)
     return [
         Note("What to look at next", "strong"),
         Note(f"  {_dev(option)}", wrap=False),
@@ -166,7 +167,7 @@ def _next(site: Site, shop: Shop, config: Path) -> Sequence[Shown]:
         Note("      nothing changed, and no JVM was started to find that out", "dim"),
         Note(f"  {config}", wrap=False),
         Note("      what is synced, from where, into which lake", "dim"),
-        Note(f'  python -c "{_select(orders)}"', wrap=False),
+        *here,
     ]
 
 

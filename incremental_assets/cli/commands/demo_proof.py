@@ -36,14 +36,14 @@ class Proven:
         return (self.source.rows, self.source.digest) == (self.lake.rows, self.lake.digest) and not self.faulty
 
 
-def prove(runtime: Runtime, source: str, specs: Sequence[TableSpec]) -> list[Proven]:
-    """All columns of all rows of every table."""
+def prove(runtime: Runtime, source: str, specs: Sequence[TableSpec], *, histories: bool = True) -> list[Proven]:
+    """All columns of all rows of every table; with `histories` their versions as well, which Spark reads."""
     ports = runtime.ports(source)
 
     def one(spec: TableSpec) -> Proven:
         (there,) = ports.source_rows(spec).measure(spec, (_WHOLE,))
         (here,) = ports.auditor.measure(spec, (_WHOLE,))()
-        return Proven(spec.id, there, here, _faulty(spec, ports.historian))
+        return Proven(spec.id, there, here, _faulty(spec, ports.historian) if histories else None)
 
     # One side counts while the other one does.
     with ThreadPoolExecutor(runtime.configuration.source(source).parallel.tables) as pool:

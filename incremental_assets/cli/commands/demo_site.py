@@ -14,14 +14,15 @@ from pathlib import Path
 from incremental_assets.adapters.permissions import own_file, own_folder
 from incremental_assets.core.config.database_settings import DatabaseSettings, database_of
 from incremental_assets.core.config.dialects import BUILT_IN, facts_of
-from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig
+from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig, StoreConfig
 from incremental_assets.core.errors import Busy, IncrementalAssetsError, Refused, SelectionError
-from incremental_assets.demo.places import PLACES, shop_in
+from incremental_assets.demo.places import BUCKET, LAKES, PLACES, shop_in
 from incremental_assets.demo.shop import Shop, shop_of
 
 MARK = ".made-by-demo"
 _PORT, _PASSWORD, _DAYS = "port", "reader.password", "days.json"
 _CHECKPOINTS = "sqlite:///"
+_LAKE_IN_STORE = f"s3a://{BUCKET}/lake"
 
 
 class DemoBusy(Busy):
@@ -35,12 +36,13 @@ class DemoBusy(Busy):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The demo's places."""
+    """The demo's places. `lake` is a folder: of a lake in a store that of the checkpoints, which stay here."""
 
     source: SourceConfig
     folder: Path
     lake: Path
     checkpoints: Path
+    in_store: bool = False
 
     @classmethod
     def of(cls, configuration: Configuration) -> Site:
@@ -59,14 +61,14 @@ class Site:
         """The demo, if the configuration describes it."""
         for source in configuration.sources:
             folder = _folder_of(source)
-            if (
-                folder is not None
-                and "://" not in configuration.lake
-                and configuration.checkpoints.startswith(_CHECKPOINTS)
-            ):
-                return cls(
-                    source, folder, Path(configuration.lake), Path(configuration.checkpoints.removeprefix(_CHECKPOINTS))
-                )
+            if folder is None or not configuration.checkpoints.startswith(_CHECKPOINTS):
+                continue
+            checkpoints = Path(configuration.checkpoints.removeprefix(_CHECKPOINTS))
+            if shop_in(folder, source.dialect) in LAKES:
+                if configuration.lake == _LAKE_IN_STORE and _is_of(configuration.store, folder):
+                    return cls(source, folder, checkpoints.parent, checkpoints, in_store=True)
+            elif "://" not in configuration.lake:
+                return cls(source, folder, Path(configuration.lake), checkpoints)
         return None
 
     @property
@@ -140,6 +142,12 @@ class Site:
         """The content of the lake, except its own folders, which begin with `_`, and the checkpoints, which any look creates."""
         entries = self.lake.iterdir() if self.lake.is_dir() else ()
         return {entry.name for entry in entries if not entry.name.startswith((self.checkpoints.name, "_"))}
+
+
+def _is_of(store: StoreConfig | None, folder: Path) -> bool:
+    """Whether it is the store beside the demo's database, which the demo removes."""
+    endpoint = store.endpoint if store else None
+    return isinstance(endpoint, Reference) and (endpoint.kind, endpoint.name) == ("file", str(folder / "endpoint"))
 
 
 def _folder_of(source: SourceConfig) -> Path | None:

@@ -63,7 +63,7 @@ def _store(checked: Checked, file: Path) -> StoreConfig | None:
         return None
     return StoreConfig(
         bucket,
-        found.endpoint,
+        located(found.endpoint, file.parent),
         found.region,
         located(found.access_key_id, file.parent),
         located(found.secret_access_key, file.parent),

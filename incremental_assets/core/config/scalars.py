@@ -279,7 +279,11 @@ Port = Annotated[
 ]
 Secret = Annotated[SecretDocument, BeforeValidator(_no_literal)]
 Lake = Annotated[Text, AfterValidator(addresses.checked_lake)]
-Endpoint = Annotated[Text, AfterValidator(addresses.checked_endpoint)]
+Endpoint = Annotated[
+    Annotated[Text, AfterValidator(addresses.checked_endpoint), Tag("in place")]
+    | Annotated[ReferenceDocument, Tag("by reference")],
+    Discriminator(_where),
+]
 CheckpointsUrl = Annotated[Text, AfterValidator(addresses.checked_checkpoints)]
 SparkRemote = Annotated[Text, AfterValidator(addresses.checked_remote)]
 SparkMaster = Annotated[Text, AfterValidator(addresses.checked_master)]

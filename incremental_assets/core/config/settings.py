@@ -272,7 +272,7 @@ class StoreConfig:
     """How the bucket of the lake is reached, beside what the environment says."""
 
     bucket: str
-    endpoint: str | None = None
+    endpoint: str | Reference | None = None
     region: str | None = None
     access_key_id: Reference | None = None
     secret_access_key: Reference | None = None

@@ -14,7 +14,6 @@ from deltalake import DeltaTable, QueryBuilder
 from incremental_assets.adapters.lake_store.opened import store_of
 from incremental_assets.adapters.lake_store.store import LakeStore
 from incremental_assets.core.model.paths import quarantine_path, staging_path, table_path
-from tests.adapters.lake_store.bucket import Relay, new_bucket
 from tests.conformance.stand import Stand, plain
 from tests.shop import Shop
 
@@ -71,8 +70,8 @@ class StoreStand(Stand[StoreShop]):
         return folder
 
     def quarantined(self, name: str) -> list[dict[str, Any]]:
-        rows = self.table(quarantine_path(self.shop.in_store, self._id(name)), "_sync_reject_reason")
-        return [{"_sync_reject_reason": reason} for (reason,) in rows]
+        rows = self.table(quarantine_path(self.shop.in_store, self._id(name)), "_sync_reason")
+        return [{"_sync_reason": reason} for (reason,) in rows]
 
     def history(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
         return self.table(table_path(self.shop.in_store, self._id(name).history), *columns)
@@ -91,12 +90,9 @@ class StoreStand(Stand[StoreShop]):
         return found
 
 
-def shop_in_store(
-    postgres: Any, database: str, folder: Path, relay: Relay, tables: str, scheme: str = "s3a"
-) -> StoreShop:
-    """A shop whose lake is in a bucket that has nothing in it."""
-    root = new_bucket(relay.server).replace("s3://", f"{scheme}://")
-    shop = StoreShop(postgres, database, folder, relay.address, root)
+def shop_in_store(postgres: Any, database: str, folder: Path, address: str, bucket: str, tables: str) -> StoreShop:
+    """A shop whose lake is in this bucket."""
+    shop = StoreShop(postgres, database, folder, address, bucket)
     opened_ = Shop.open(postgres, database, folder, tables)
     assert opened_.config == shop.config
     shop.configure(tables)

@@ -15,7 +15,7 @@ from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.adapters.lake_store.bucket import Relay
+from tests.adapters.lake_store.bucket import Relay, new_bucket
 from tests.adapters.lake_store.shop_in_store import SECRET, StoreStand, shop_in_store
 from tests.conformance.points import Point, at_points, once
 from tests.shop import MAKE_THREE, PASSWORD
@@ -41,7 +41,9 @@ def stand(
 ) -> StoreStand:
     for name, value in (("SHOP_PASSWORD", PASSWORD), ("LAKE_KEY", "tester"), ("LAKE_SECRET", SECRET)):
         monkeypatch.setenv(name, value)
-    stand = StoreStand(shop_in_store(postgres, database, tmp_path, relay, TABLES), spark)
+    stand = StoreStand(
+        shop_in_store(postgres, database, tmp_path, relay.address, new_bucket(relay.server), TABLES), spark
+    )
     stand.execute(*MAKE_THREE)
     return stand
 
