@@ -10,10 +10,14 @@ import pyarrow as pa
 import pytest
 
 from incremental_assets.adapters.delta.quarantine import held_task, waiting
+from incremental_assets.adapters.delta.quarantine.unfit import unfit_keys, unfit_rows
+from incremental_assets.adapters.delta.rollback import roll_back_quarantine
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.quarantine import NONE_UNFIT
 from incremental_assets.core.model.table import Cursor
-from tests.adapters.batches import columns
+from incremental_assets.core.planning.plan import CommitIds
+from tests.adapters.batches import APP, columns
 from tests.adapters.quarantine.offline import ORDERS, Counter, Here
 
 TASKS = cast(Any, Here())
@@ -64,3 +68,14 @@ def test_a_float_a_column_that_the_quarantine_does_not_have_and_a_text_of_anothe
         with pytest.raises(NotByTasks):
             waiting.canonical(pa.chunked_array([[text]]), kind)
     assert waiting.canonical(pa.chunked_array([["1.5"]]), "decimal(4,2)").to_pylist() == ["1.50"]
+
+
+def test_of_a_quarantine_that_was_taken_back_to_before_its_first_row_nothing_waits(counter: Counter) -> None:
+    counter.keep(1, [(1, None, 10), (2, None, 20)])
+    assert [*waiting.keys(TASKS, counter.lake, ORDERS)] == ["1", "2"]
+
+    roll_back_quarantine(lambda: pytest.fail("Spark was asked"), counter.lake, ORDERS, CommitIds(APP, 2, "back"), 0)
+
+    assert waiting.keys(TASKS, counter.lake, ORDERS) == {}
+    assert unfit_keys(counter.lake, ORDERS) == {}
+    assert unfit_rows(counter.lake, ORDERS) == NONE_UNFIT

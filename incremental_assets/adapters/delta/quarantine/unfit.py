@@ -82,16 +82,15 @@ def _kept(path: str, spec: TableSpec) -> pa.Table:
     """The last version of each row that waits in the quarantine and that no contract holds: its key as text, why and since when."""
     asked = {**dict.fromkeys(spec.key, "string"), REJECT_REASON: "string", REJECT_COLUMN: "string", AT: "timestamp"}
     seen = log_cache.latest(path)
-    nothing = pa.table({name: pa.array([], required_type(kind)) for name, kind in asked.items()})
     if seen is None:
-        return nothing
+        return _nothing(asked)
     known = {field["name"].lower() for field in Columns.of(seen.state).fields}
     marks = {HELD: "boolean", RESOLVED_AT: "timestamp"}
     marked = {name: kind for name, kind in marks.items() if name.lower() in known}
     if not {name.lower() for name in asked} <= known:
         raise NotByTasks("the quarantine has other columns")
     read = _rows(path, seen.state, seen.state.files.values(), {**asked, **marked})
-    rows = pa.concat_tables([nothing, *read], promote_options="default")
+    rows = pa.concat_tables([_nothing({**asked, **marked}), *read], promote_options="default")
     if HELD in marked:
         rows = rows.filter(pc.invert(pc.fill_null(rows[HELD], False)))  # noqa: FBT003
     if RESOLVED_AT in marked:
@@ -105,6 +104,11 @@ def _kept(path: str, spec: TableSpec) -> pa.Table:
     told = [name for name in asked if name not in spec.key]
     latest = by_age.aggregate([(name, "last") for name in told]).rename_columns([*spec.key, *told])
     return pa.concat_tables([latest.select(list(asked)), rows.filter(pc.invert(whole)).select(list(asked))])
+
+
+def _nothing(asked: Mapping[str, str]) -> pa.Table:
+    """No rows, in these columns."""
+    return pa.table({name: pa.array([], required_type(kind)) for name, kind in asked.items()})
 
 
 def _landed(kept: pa.Table, path: str, spec: TableSpec) -> pa.ChunkedArray:
