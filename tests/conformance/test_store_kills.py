@@ -23,7 +23,7 @@ OF_LOAD = (Point.READING, Point.BEFORE_COMMIT, Point.AFTER_COMMIT, Point.LANDED)
 def test_a_killed_sync(stored: StoreStand, point: Point) -> None:
     stored.land()
     stored.execute(*CHANGES[:3])
-    killed(stored, point, "orders", "sync")  # type: ignore[arg-type]
+    killed(stored, point, "orders", "incremental")  # type: ignore[arg-type]
     stored.execute(*CHANGES[3:])
     stored.land()
     assert_landed(stored)
