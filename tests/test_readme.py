@@ -152,13 +152,22 @@ def test_what_the_readme_says_of_the_fault_report_is_what_was_played() -> None:
         held.setdefault(row["database"], []).append(outcomes == {"holds"})
         # The limits in short name what does not hold: a source that was restored from a backup.
         assert outcomes == {"holds"} or (row["mark"]["number"] == RESTORED and outcomes == {"limit"})
-    titles = ("PostgreSQL", "MariaDB", "MySQL", "SQLite", "PostgreSQL's log", "topics of Kafka", "files")
-    postgresql, mariadb, mysql, sqlite, log, topics, files = (
+    titles = (
+        "PostgreSQL",
+        "MariaDB",
+        "MySQL",
+        "SQLite",
+        "PostgreSQL's log",
+        "topics of Kafka",
+        "files",
+        "a lake in S3",
+    )
+    postgresql, mariadb, mysql, sqlite, log, topics, files, store = (
         f"{sum(held[title])} of {len(held[title])}" for title in titles
     )
     said = " ".join(README.split())
     assert (
-        f"{postgresql} scenarios hold on PostgreSQL, {mariadb} on MariaDB, {mysql} on MySQL, {sqlite} on SQLite, {log} on PostgreSQL's log, {topics} on topics of Kafka and {files} on files; the two that do not are the restored backups"
+        f"{postgresql} scenarios hold on PostgreSQL, {mariadb} on MariaDB, {mysql} on MySQL, {sqlite} on SQLite, {log} on PostgreSQL's log, {topics} on topics of Kafka, {files} on files and {store} on a lake in S3; the two that do not are the restored backups"
         in said
     )
     assert sum(len(each) - sum(each) for each in held.values()) == 2
