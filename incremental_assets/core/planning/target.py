@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from incremental_assets.core.model.schema_drift import TargetColumn
@@ -78,5 +78,5 @@ class Commit:
     warnings: tuple[str, ...] = ()
     rolled_back_to: int | None = None
     """The sequence whose rows are there again, for a rollback."""
-    by_spark: str = ""
-    """Why Spark's own writer made it, or read its rows; empty where tasks did."""
+    by_spark: str = field(default="", compare=False)
+    """Why Spark's own writer made it, or read its rows; empty where tasks did. The log does not keep it."""
