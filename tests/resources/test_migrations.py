@@ -74,5 +74,7 @@ def test_migrations_of_others_are_read_where_they_are(read: list[Path]) -> None:
     migrations.read_once()
     config = Config()
     config.set_main_option("script_location", str(SHIPPED / "incremental_assets/adapters/checkpoints/migrations"))
-    assert ScriptDirectory.from_config(config).get_current_head() == "0007"
+    ours = SHIPPED / "incremental_assets" / "adapters" / "checkpoints" / "migrations" / "versions"
+    newest = max(each.stem for each in ours.glob("v*.py")).removeprefix("v")[:4]
+    assert ScriptDirectory.from_config(config).get_current_head() == newest
     assert {path.parent.parent.name for path in read} == {"migrations"}
