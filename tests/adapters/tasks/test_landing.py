@@ -188,8 +188,8 @@ def test_what_spark_has_done_to_a_table_is_gone_on_from(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        ("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableChangeDataFeed = 'true')", "enableChangeDataFeed"),
-        ("ALTER TABLE {t} ADD CONSTRAINT c CHECK (id > 0)", "delta.constraints.c"),
+        ("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableChangeDataFeed = 'true')", "changeDataFeed"),
+        ("ALTER TABLE {t} ADD CONSTRAINT c CHECK (id > 0)", "checkConstraints"),
         ("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableInCommitTimestamps = 'true')", "inCommitTimestamp"),
         ("ALTER TABLE {t} CLUSTER BY (at)", "clustering"),
     ],
