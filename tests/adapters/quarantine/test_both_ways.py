@@ -32,6 +32,7 @@ from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableSpec
 from tests.adapters.batches import APP, Desk, Row, table
 from tests.adapters.test_lazy_session import WithoutSql
+from tests.left_to_spark import left_to_spark
 from tests.snapshots import as_read
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ def kept(desk: Desk, spec: TableSpec) -> list[tuple[Any, ...]]:
 
 
 def by_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    for step in ("kept", "settled"):
-        monkeypatch.setattr(by_tasks, step, lambda *_: False)
+    for step in ("keep", "settle"):
+        monkeypatch.setattr(by_tasks, step, left_to_spark)
 
 
 @pytest.mark.acceptance
