@@ -45,15 +45,10 @@ class FilePart:
         """The rows, some thousands at a time. Raises SourceRefused where the file is another machine's."""
         names = [f"c{place}" for place in range(len(self.types))]
         kinds = [required_type(kind) for kind in self.types]
-        try:
-            file = pq.ParquetFile(self.path)
-        except FileNotFoundError:
-            raise of_another_machine(self.table) from None
-        with file:
-            for batch in file.iter_batches(_ROWS, row_groups=list(self.groups), use_threads=False):
-                columns = [batch.column(place).cast(kind) for place, kind in enumerate(kinds)]
-                flags = [batch.column(len(kinds) + place) for place in range(len(READ_FLAGS))]
-                yield pa.table([*columns, *flags], names=[*names, *READ_FLAGS])
+        for batch in _batches(self.path, self.table, self.groups):
+            columns = [batch.column(place).cast(kind) for place, kind in enumerate(kinds)]
+            flags = [batch.column(len(kinds) + place) for place in range(len(READ_FLAGS))]
+            yield pa.table([*columns, *flags], names=[*names, *READ_FLAGS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +71,17 @@ class RowsPart:
 
     def batches(self) -> Iterator[pa.Table]:
         """The rows, some thousands at a time. Raises SourceRefused where the file is another machine's."""
-        try:
-            file = pq.ParquetFile(self.path)
-        except FileNotFoundError:
-            raise of_another_machine(self.table) from None
-        with file:
-            for batch in file.iter_batches(_ROWS, row_groups=list(self.groups), use_threads=False):
-                yield pa.Table.from_batches([batch])
+        for batch in _batches(self.path, self.table, self.groups):
+            yield pa.Table.from_batches([batch])
+
+
+def _batches(path: str, table: TableId, groups: range) -> Iterator[pa.RecordBatch]:
+    try:
+        file = pq.ParquetFile(path)
+    except FileNotFoundError:
+        raise of_another_machine(table) from None
+    with file:
+        yield from file.iter_batches(_ROWS, row_groups=list(groups), use_threads=False)
 
 
 def _shared_out(path: Path) -> Iterator[tuple[range, int]]:

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from incremental_assets.adapters.files.fitting import of_texts
+from incremental_assets.adapters.files.fitting import fitted_rows, of_texts
 from incremental_assets.adapters.files.opened import Broken
-from incremental_assets.adapters.files.raw import Fault, Rows, text_of
+from incremental_assets.adapters.files.raw import Fault, Rows
 from incremental_assets.core.config.files_settings import CsvForm
 
 _BLOCK = 8 << 20
@@ -88,7 +88,7 @@ def rows_of_csv(stream: Any, form: CsvForm, types: Mapping[str, str]) -> Iterato
             first = 1
             for batch in reader:
                 numbers, first = _numbers(first, batch.num_rows, {row.number - before for row in bad})
-                yield _typed(batch, numbers, types)
+                yield fitted_rows(batch, numbers, types, of_texts)
     except pa.ArrowInvalid as error:
         # Of a header that no end of a line follows, too.
         if _NOTHING not in str(error) or quoted.is_beyond:
@@ -179,14 +179,3 @@ def _numbers(first: int, count: int, bad: set[int]) -> tuple[list[int], int]:
             found.append(first)
         first += 1
     return found, first
-
-
-def _typed(batch: pa.RecordBatch, numbers: list[int], types: Mapping[str, str]) -> Rows:
-    columns, faults = {}, {}
-    for name in batch.schema.names:
-        columns[name], misfits = of_texts(batch.column(name), types[name])
-        for place, reason in misfits.items():
-            if place not in faults:
-                row = {other: text_of(batch.column(other)[place].as_py()) for other in batch.schema.names}
-                faults[place] = Fault(name, reason, row)
-    return Rows(numbers, columns, faults)

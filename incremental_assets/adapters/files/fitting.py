@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incremental_assets.adapters.files.raw import Fault, Rows, text_of
 from incremental_assets.adapters.spark.arrow_types import required_type
 
 Misfits = dict[int, str]
@@ -23,6 +24,23 @@ _YEARS = MappingProxyType(
 )
 """The days and moments of the years 1 to 9999, which Spark and its readers have."""
 _WORDS = MappingProxyType({"timestamp": "moment with its zone", "timestamp_ntz": "moment without a zone"})
+
+
+Fit = Callable[[Any, str], tuple[pa.Array, Misfits]]
+"""Gives the values of one column as a type, and why some do not fit."""
+
+
+def fitted_rows(batch: pa.RecordBatch, numbers: Sequence[int], types: Mapping[str, str], fit: Fit) -> Rows:
+    """A batch in the types of the table; of a row with several misfits it is the first column."""
+    columns: dict[str, pa.Array] = {}
+    faults: dict[int, Fault] = {}
+    for name in batch.schema.names:
+        columns[name], misfits = fit(batch.column(name), types[name])
+        for place, reason in misfits.items():
+            if place not in faults:
+                row = {other: text_of(batch.column(other)[place].as_py()) for other in batch.schema.names}
+                faults[place] = Fault(name, reason, row)
+    return Rows(numbers, columns, faults)
 
 
 def of_texts(values: pa.Array, spark_type: str) -> tuple[pa.Array, Misfits]:

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.files.fitting import Misfits, of_values
+from incremental_assets.adapters.files.fitting import Misfits, fitted_rows, of_values
 from incremental_assets.adapters.files.opened import Broken
-from incremental_assets.adapters.files.raw import Fault, Rows, text_of
+from incremental_assets.adapters.files.raw import Rows
 
 _ROWS = 64 * 1024
 _SIMPLE: Mapping[pa.DataType, str] = {
@@ -69,8 +69,8 @@ def rows_of_parquet(opened: Any, types: Mapping[str, str]) -> Iterator[Rows]:
     try:
         # A column of its own for each: a name of a nested field would ask for its parts.
         for batch in file.iter_batches(_ROWS, columns=wanted or None, use_threads=False):
-            yield _rows(batch.select(wanted), first, types)
-            first += batch.num_rows
+            numbers, first = range(first, first + batch.num_rows), first + batch.num_rows
+            yield fitted_rows(batch.select(wanted), numbers, types, _fitted)
     except (pa.ArrowException, OSError) as error:
         raise Broken(str(error).partition("\n")[0]) from None
 
@@ -80,17 +80,6 @@ def _file(opened: Any) -> pq.ParquetFile:
         return pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
     except (pa.ArrowException, OSError) as error:
         raise Broken(str(error).partition("\n")[0]) from None
-
-
-def _rows(batch: pa.RecordBatch, first: int, types: Mapping[str, str]) -> Rows:
-    columns, faults = {}, {}
-    for name in batch.schema.names:
-        columns[name], misfits = _fitted(batch.column(name), types[name])
-        for place, reason in misfits.items():
-            if place not in faults:
-                row = {other: text_of(batch.column(other)[place].as_py()) for other in batch.schema.names}
-                faults[place] = Fault(name, reason, row)
-    return Rows(range(first, first + batch.num_rows), columns, faults)
 
 
 def _fitted(values: pa.Array, spark_type: str) -> tuple[pa.Array, Misfits]:
