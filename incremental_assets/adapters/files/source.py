@@ -20,6 +20,7 @@ from incremental_assets.adapters.files.ledger import Ledger
 from incremental_assets.adapters.files.opened import Opening
 from incremental_assets.adapters.files.ranking import CopyRows, Ranking
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
+from incremental_assets.adapters.spark.row_groups import row_groups
 from incremental_assets.core.captures.files.position import Page
 from incremental_assets.core.captures.files.reading import FilesReading, of_files
 from incremental_assets.core.config.files_settings import Files
@@ -29,8 +30,8 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek, Snapshot
 
-_GROUP = 128 * 1024
-"""Rows that are written together."""
+_GROUP_ROWS, _GROUP_BYTES = 128 * 1024, 16 * 2**20
+"""What is written together, at the most: many files are small, and rows may be wide."""
 _FOLDED = 1_000_000
 """Rows of which each key is looked for once; then again when there are twice as many as were left."""
 
@@ -72,8 +73,8 @@ class FilesSource:
             count = rejected = 0
             schema = schema_of(spec)
             with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1) as writer:
-                for rows in grouped(self._rows(spec, reading)):
-                    writer.write_table(rows, row_group_size=_GROUP)
+                for rows in row_groups(self._rows(spec, reading), _GROUP_ROWS, _GROUP_BYTES):
+                    writer.write_table(rows)
                     count += rows.num_rows
                     rejected += rows.num_rows - rows.column(REJECT_REASON).null_count
             before = reading.before.pages
@@ -113,20 +114,6 @@ class FilesSource:
                 for rows in rows_of(spec, files, file.path, opened):
                     if len(rows.numbers):
                         yield landing(spec, file.path, rows)
-
-
-def grouped(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows, so many together that they are worth a group: many files are small."""
-    held: list[pa.Table] = []
-    rows = 0
-    for each in tables:
-        held.append(each)
-        rows += each.num_rows
-        if rows >= _GROUP:
-            yield pa.concat_tables(held)
-            held, rows = [], 0
-    if held:
-        yield pa.concat_tables(held)
 
 
 def _check_known(spec: TableSpec, files: Files) -> None:

@@ -8,9 +8,11 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from incremental_assets.adapters.files import listing
+from incremental_assets.adapters.files import listing, source
 from incremental_assets.adapters.files.ledger import Ledger
 from incremental_assets.adapters.files.ranking import Ranking
 from incremental_assets.core.maintenance.reset import reset_table
@@ -351,3 +353,23 @@ def test_rows_that_wait_are_as_old_as_their_file(tmp_path: Path) -> None:
     time.sleep(0.02)
     (lag,) = drop.probe.lag([ObserveRequest(drop.spec, state)])
     assert 0.02 <= lag < 60
+
+
+def test_wide_rows_are_written_before_they_are_too_much_to_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop = Drop(tmp_path, strategy=Strategy.APPEND, files=files(columns={"id": "bigint", "status": "string"}))
+    for number in range(30):
+        drop.put(f"{number}.csv", f"id,status\n{number},{'x' * 2_000}\n")
+    written: list[int] = []
+    write = pq.ParquetWriter.write_table
+
+    def noted(writer: pq.ParquetWriter, rows: pa.Table, *more: int, **options: int) -> None:
+        written.append(rows.nbytes)
+        write(writer, rows, *more, **options)
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", noted)
+    monkeypatch.setattr(source, "_GROUP_BYTES", 10_000, raising=False)
+    assert drop.sync().rows.inserted == 30
+    assert len(written) > 4
+    assert max(written) < 13_000

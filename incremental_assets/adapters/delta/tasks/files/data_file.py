@@ -16,6 +16,7 @@ from incremental_assets.adapters.delta.tasks.files.file_statistics import Told
 from incremental_assets.adapters.delta.tasks.files.staged_rows import staged_name
 from incremental_assets.adapters.delta.tasks.files.unit import Marks, Stored
 from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.row_groups import row_groups
 
 _ROWS_PER_GROUP = 256 * 1024
 """Small enough that a reader who looks for a few keys leaves most of a file out."""
@@ -84,30 +85,6 @@ def write_groups(
         "dataChange": True,
         "stats": told.text(),
     }
-
-
-def row_groups(parts: Iterable[pa.Table], rows: int, size: int) -> Iterator[pa.Table]:
-    """The same rows, in tables of at most so many, as soon as they are so many or have so many bytes; none is empty."""
-    held: list[pa.Table] = []
-    count = filled = 0
-    for part in parts:
-        if part.num_rows:
-            held.append(part)
-            count, filled = count + part.num_rows, filled + part.nbytes
-        del part  # or it would be held while the next one is read
-        if count >= rows or filled >= size:
-            yield from _cut(held, count, rows)
-            count = filled = 0
-    yield from _cut(held, count, rows)
-
-
-def _cut(held: list[pa.Table], count: int, rows: int) -> Iterator[pa.Table]:
-    """Taken out of the list, in as few tables of the same size as may have so many rows."""
-    if count:
-        whole = pa.concat_tables(held)
-        held.clear()
-        each = -(-count // -(-count // rows))
-        yield from (whole.slice(start, each) for start in range(0, count, each))
 
 
 def file_name() -> str:
