@@ -46,7 +46,7 @@ class FileStand:
         """A file of these rows, whole."""
         lines = "".join(",".join("" if each is None else str(each) for each in row) + "\n" for row in rows)
         self.place.put(name, f"id,status,at\n{lines}")
-        return self.place.home / "in" / name
+        return self.place.folder / "in" / name
 
     def land(self, **options: Any) -> SyncReport:
         """Until there is nothing more; the last one that landed."""
@@ -77,5 +77,5 @@ class FileStand:
         """Nothing is left of what died."""
         with self.place.runtime() as runtime:
             assert runtime.checkpoints.position(self.place.spec().id).open is None
-        staged = self.place.home / "lake" / "_staging"
+        staged = self.place.folder / "lake" / "_staging"
         assert [path for path in staged.rglob("*") if path.is_file()] == []

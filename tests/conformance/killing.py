@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.points import Place
+from tests.adapters.synced_place import SyncedPlace
+from tests.conformance.points import Place, Point
 from tests.conformance.stand import Stand
 
 ROOT = Path(__file__).parents[2]
@@ -21,11 +24,22 @@ def killed(desk: Stand, point: Place, table: str, running: str) -> None:
 
 def killed_in(module: str, desk: Stand[Any], *arguments: str) -> None:
     """The same of a module that takes the configuration and these."""
+    _killed(module, str(desk.shop.config), *arguments, at=ROOT, environment=desk.shop.environment)
+
+
+def killed_at(place: SyncedPlace, point: Point | str) -> None:
+    """The same of a sync of `orders`, from a source that is no database."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    arguments = ("sources.yaml", str(point), "orders", place.source)
+    _killed("tests.conformance.topic_process", *arguments, at=place.folder, environment=environment)
+
+
+def _killed(module: str, *arguments: str, at: Path, environment: Mapping[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", module, str(desk.shop.config), *arguments],
+        [sys.executable, "-m", module, *arguments],
         check=False,
-        cwd=ROOT,
-        env=desk.shop.environment,
+        cwd=at,
+        env=environment,
         capture_output=True,
         text=True,
         timeout=240,

@@ -30,7 +30,7 @@ def test_a_file_that_is_half_written(files: FileStand) -> None:
     files.configure(table=EACH_ROW, settle="1s")
 
     def write() -> None:
-        with (files.place.home / "in" / "slow.csv").open("w") as slow:
+        with (files.place.folder / "in" / "slow.csv").open("w") as slow:
             slow.write("id,status,at\n")
             for number in range(20):
                 slow.write(f"{number},new,1\n")
@@ -131,7 +131,7 @@ def test_files_with_any_name(files: FileStand) -> None:
     files.configure(table=EACH_ROW)
     for name in NAMES:
         files.put(name, (1, "new", 1))
-    folder = files.place.home / "in"
+    folder = files.place.folder / "in"
     (folder / "back").symlink_to(folder)
     (folder / "linked.csv").symlink_to(folder / "50%.csv")
     os.mkfifo(folder / "pipe.csv")
@@ -153,7 +153,7 @@ BROKEN = (
 )
 def test_files_that_are_broken(files: FileStand) -> None:
     files.configure(table=EACH_ROW)
-    config = files.place.home / "sources.yaml"
+    config = files.place.folder / "sources.yaml"
     config.write_text(config.read_text().replace("**/*.csv", "**/*.csv*"))
     files.place.put("empty.csv", "")
     files.place.put("mark.csv", "\ufeff")
@@ -174,6 +174,6 @@ def test_files_that_are_broken(files: FileStand) -> None:
         refused = files.refused()
         assert f"the file {name!r} " in refused
         assert why in refused
-        (files.place.home / "in" / name).unlink()
+        (files.place.folder / "in" / name).unlink()
     files.land()
     assert files.places() == [("good.csv", 1), ("rows.csv", 1), ("rows.csv", 6)]

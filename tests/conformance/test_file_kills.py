@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,26 +11,12 @@ import pytest
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.planning.report import Status
 from tests.conformance.file_stand import BY_ORDER, EACH_ROW, FileStand
+from tests.conformance.killing import killed_at
 from tests.conformance.points import Point
 from tests.conformance.scenario import of_files
 
 ROOT = Path(__file__).parents[2]
 POINTS = (Point.READING, Point.STAGED, Point.BEFORE_COMMIT, Point.AFTER_COMMIT, Point.LANDED)
-
-
-def killed(files: FileStand, point: str) -> None:
-    """A process that came to this point, and no further."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.conformance.topic_process", "sources.yaml", point, "orders", "drop"],
-        check=False,
-        cwd=files.place.home,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        start_new_session=True,
-    )
-    assert done.returncode == -signal.SIGKILL, (done.returncode, done.stdout, done.stderr)
 
 
 @of_files(
@@ -48,7 +30,7 @@ def test_a_killed_sync_of_files_is_made_good_by_the_next(files: FileStand, point
     files.put("b.csv", (1, "new", 1), (1, "new", 1))
     files.land()
     files.put("c.csv", (2, "new", 1), (2, "new", 1))
-    killed(files, point)
+    killed_at(files.place, point)
     files.put("a.csv", (3, "new", 1))
     files.land()
     assert files.places() == [("a.csv", 1), ("b.csv", 1), ("b.csv", 2), ("c.csv", 1), ("c.csv", 2)]
@@ -91,9 +73,9 @@ def test_files_that_are_dropped_while_the_folder_is_synced(files: FileStand, by_
     def drop(thread: int) -> None:
         for number in range(100):
             name = f"{(number * 37 + thread * 11) % 100:02}-{thread}.csv"
-            unfinished = files.place.home / f"unfinished-{thread}"
+            unfinished = files.place.folder / f"unfinished-{thread}"
             unfinished.write_text(f"id,status,at\n{thread},at {number},{number}\n")
-            unfinished.rename(files.place.home / "in" / name)
+            unfinished.rename(files.place.folder / "in" / name)
 
     threads = [threading.Thread(target=drop, args=(thread,)) for thread in range(4)]
     for thread in threads:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,27 +9,13 @@ import pytest
 
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.planning.report import Status
+from tests.conformance.killing import killed_at
 from tests.conformance.points import Point
 from tests.conformance.scenario import of_topic
 from tests.conformance.topic_stand import TopicStand
 
 ROOT = Path(__file__).parents[2]
 OF_LOAD = (Point.READING, Point.STAGED, Point.BEFORE_COMMIT, Point.AFTER_COMMIT, Point.LANDED)
-
-
-def killed(topics: TopicStand, point: str) -> None:
-    """A process that came to this point, and no further."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.conformance.topic_process", "sources.yaml", point, "orders", "shop"],
-        check=False,
-        cwd=topics.place.folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        start_new_session=True,
-    )
-    assert done.returncode == -signal.SIGKILL, (done.returncode, done.stdout, done.stderr)
 
 
 @of_topic(
@@ -46,7 +28,7 @@ def test_a_killed_sync_is_made_good_by_the_next(topics: TopicStand, point: str) 
     topics.put(*[topics.change("c", row, "new", "long") for row in range(6)])
     topics.land()
     topics.put(topics.change("u", 1, "paid"), topics.change("d", 2), topics.change("c", 7, "new"))
-    killed(topics, point)
+    killed_at(topics.place, point)
     topics.put(topics.change("u", 7, "paid"), topics.change("d", 1), topics.change("c", 2, "again"))
     topics.land()
     topics.assert_copy(*[(row, "new", "long") for row in (0, 3, 4, 5)], (2, "again", None), (7, "paid", None))
@@ -63,7 +45,7 @@ def test_a_killed_sync_is_made_good_by_the_next(topics: TopicStand, point: str) 
 def test_a_killed_load_is_made_good_by_the_next(topics: TopicStand, point: str) -> None:
     topics.configure(", strategy: append")
     topics.put(*[topics.change("c", row, "new") for row in range(12)])
-    killed(topics, point)
+    killed_at(topics.place, point)
     topics.put(*[topics.change("u", row, "paid") for row in range(12)])
     topics.land()
     told = [(row["_topic_partition"], row["_topic_offset"]) for row in topics.place.rows()]

@@ -157,4 +157,4 @@ def test_a_thousand_small_files_are_as_many_jobs_as_one(place: Place) -> None:
     assert (one, thousand) == (one, one)
     assert first >= one > 0
     assert len(place.rows("clicks")) == 1_002
-    assert len([*(place.home / "lake" / "_files").rglob("*.parquet")]) <= 3
+    assert len([*(place.folder / "lake" / "_files").rglob("*.parquet")]) <= 3
