@@ -13,7 +13,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,13 +20,12 @@ import psutil
 import pymysql
 
 from incremental_assets.core.errors import SetupError
+from incremental_assets.demo.ending import PATIENCE, end, running
 from incremental_assets.demo.state import SUPERUSER, ServerState
 
 HOST = "127.0.0.1"
 PROGRAMS = ("mariadbd", "mariadb-install-db")
 UNPRIVILEGED = "nobody"
-PATIENCE = 90.0
-"""Seconds for a start: one after a crash recovers first."""
 _PLACES = ("/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin")
 
 SETTINGS: Mapping[str, str] = {
@@ -105,7 +103,7 @@ class EmbeddedMariaDB:
 
     def is_running(self) -> bool:
         """A server answers on our port to our password, and it is the one of our data folder."""
-        if self._state is None or self._pid() is None:
+        if self._running() is None:
             return False
         try:
             with self.connect() as connection, connection.cursor() as cursor:
@@ -217,25 +215,12 @@ class EmbeddedMariaDB:
         )
 
     def _end(self, how: signal.Signals) -> None:
-        if self._state is None or (pid := self._pid()) is None:
-            return
-        with suppress(psutil.NoSuchProcess):
-            server = psutil.Process(pid)
-            server.send_signal(how)
-            try:
-                server.wait(PATIENCE)
-            except psutil.TimeoutExpired:
-                raise SetupError(
-                    f"The demo's {self.title} (process {pid}) still runs {PATIENCE:.0f} seconds after the signal to end; see {self._log}, and end it by `kill -9 {pid}`."
-                ) from None
+        server = self._running()
+        if server is not None:
+            end(server, how, self.title, self._log)
 
-    def _pid(self) -> int | None:
-        """The pid of the server that runs in our data folder; None where none does."""
-        try:
-            pid = int((self.data / "pid").read_text(encoding="ascii"))
-            return pid if psutil.Process(pid).cwd() == str(self.data) else None
-        except (OSError, ValueError, psutil.Error):
-            return None
+    def _running(self) -> psutil.Process | None:
+        return None if self._state is None else running(self.data / "pid", self.data)
 
     def _last_words(self) -> str:
         try:

@@ -14,7 +14,6 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -22,13 +21,12 @@ from typing import Any, Self
 import psutil
 
 from incremental_assets.core.errors import SetupError
+from incremental_assets.demo.ending import PATIENCE, end, running
 from incremental_assets.demo.state import free_port
 
 PROGRAM = Path(__file__).parents[2] / ".seaweedfs" / "weed"
 HOST = "127.0.0.1"
 KEY = "demo"
-PATIENCE = 90.0
-"""Seconds for a start: one after a crash recovers first."""
 _PARTS = ("master", "volume", "filer", "s3")
 _READY = "ready-bucket"
 
@@ -180,24 +178,12 @@ class EmbeddedObjectStore:
         return S3Store(name, config=config, client_options={"allow_http": True}, retry_config=once)
 
     def _process(self) -> psutil.Process | None:
-        try:
-            found = psutil.Process(int(self._pid_file.read_text(encoding="ascii")))
-            return found if found.cwd() == str(self.folder) and found.status() != psutil.STATUS_ZOMBIE else None
-        except (OSError, ValueError, psutil.Error):
-            return None
+        return running(self._pid_file, self.folder)
 
     def _end(self, how: signal.Signals) -> None:
         found = self._process()
-        if found is None:
-            return
-        with suppress(psutil.NoSuchProcess):
-            found.send_signal(how)
-            try:
-                found.wait(PATIENCE)
-            except psutil.TimeoutExpired:
-                raise SetupError(
-                    f"The demo's {self.title} (process {found.pid}) still runs {PATIENCE:.0f} seconds after the signal to end; end it by `kill -9 {found.pid}`."
-                ) from None
+        if found is not None:
+            end(found, how, self.title, self._log)
 
 
 def _program() -> Path:

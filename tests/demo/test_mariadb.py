@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from incremental_assets.core.errors import SetupError
-from incremental_assets.demo import mariadb
+from incremental_assets.demo import ending, mariadb
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.state import ServerState
 
@@ -71,18 +71,18 @@ def test_a_server_that_cannot_be_made_leaves_its_folder_empty(enterable: Path, m
 def test_a_server_that_does_not_end_in_time_is_named_with_its_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mariadb, "PATIENCE", 0.2)
+    monkeypatch.setattr(ending, "PATIENCE", 0.2)
     server = EmbeddedMariaDB(tmp_path / "server")
     server._state = ServerState.fresh(".")
     with subprocess.Popen([sys.executable, "-c", IGNORES], stdout=subprocess.PIPE) as stubborn:
         assert stubborn.stdout is not None
         stubborn.stdout.readline()
-        monkeypatch.setattr(EmbeddedMariaDB, "_pid", lambda _: stubborn.pid)
+        monkeypatch.setattr(EmbeddedMariaDB, "_running", lambda _: psutil.Process(stubborn.pid))
         try:
             with pytest.raises(SetupError, match=rf"still runs .*, and end it by `kill -9 {stubborn.pid}`"):
                 server.stop()
         finally:
-            monkeypatch.setattr(mariadb, "PATIENCE", 60.0)
+            monkeypatch.setattr(ending, "PATIENCE", 60.0)
             server.crash()
         assert not psutil.pid_exists(stubborn.pid)
 
