@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dagster import DagsterInstance
 
 from incremental_assets.cli.dagster_runs import dagster_instance
-from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.observers import Observer
+from incremental_assets.core.occurrences import CheckEnded, Occurrence
 from incremental_assets.defs.verdicts import evaluation
 
 
@@ -19,12 +19,12 @@ class DagsterChecks(Observer):
     def __init__(self, instance: DagsterInstance | None, say: Callable[[str], None]) -> None:
         self._instance, self._say = instance, say
 
-    def on_verdict(self, verdict: Verdict) -> None:
+    def notify(self, occurrence: Occurrence) -> None:
         """Report a verdict as an event without a run."""
-        if self._instance is None:
+        if self._instance is None or not isinstance(occurrence, CheckEnded):
             return
         try:
-            self._instance.report_runless_asset_event(evaluation(verdict))
+            self._instance.report_runless_asset_event(evaluation(occurrence.verdict))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with its storage
             self._instance = None
             self._say(_unseen(error))

@@ -18,6 +18,7 @@ from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SetupError, SourceBusy
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.observers import Observer
+from incremental_assets.core.occurrences import Occurrence, SyncEnded
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.preview.pending import Pending
@@ -199,9 +200,10 @@ class Reports(Observer):
     def __init__(self) -> None:
         self.last: dict[TableId, SyncReport] = {}
 
-    def on_report(self, report: SyncReport) -> None:
+    def notify(self, occurrence: Occurrence) -> None:
         """One assignment, which is safe from any thread."""
-        self.last[report.table] = report
+        if isinstance(occurrence, SyncEnded):
+            self.last[occurrence.report.table] = occurrence.report
 
 
 @contextmanager

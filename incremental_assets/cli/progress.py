@@ -12,6 +12,7 @@ from incremental_assets.cli.render import console_for
 from incremental_assets.cli.streams import own_stderr
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.observers import Observer
+from incremental_assets.core.occurrences import Occurrence, PhaseBegun, SyncEnded
 from incremental_assets.core.planning.report import Status, SyncReport
 
 if TYPE_CHECKING:
@@ -31,10 +32,13 @@ class ProgressDisplay(Observer):
         self._lines: dict[TableId, TaskID] = {}
         self._lock = threading.Lock()
 
-    def on_phase(self, table: TableId, phase: str) -> None:
-        """A table enters a phase of its sync; its report says that it has landed."""
-        if phase != "landed":
-            self._update(table, _PHASES.get(phase, phase))
+    def notify(self, occurrence: Occurrence) -> None:
+        """A table enters a phase of its sync, or has ended: its report says that it has landed."""
+        match occurrence:
+            case PhaseBegun(table, phase) if phase != "landed":
+                self._update(table, _PHASES.get(phase, phase))
+            case SyncEnded(report):
+                self._ended(report)
 
     def begin(self, tables: Iterable[TableId]) -> None:
         """These are waiting."""
@@ -45,8 +49,7 @@ class ProgressDisplay(Observer):
         """Work on a table other than its sync."""
         self._update(table, state)
 
-    def on_report(self, report: SyncReport) -> None:
-        """A table has ended."""
+    def _ended(self, report: SyncReport) -> None:
         rows = report.rows
         state = {
             Status.LANDED: f"{rows.inserted:,} inserted, {rows.updated:,} updated",

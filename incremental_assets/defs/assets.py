@@ -32,6 +32,7 @@ from incremental_assets.core.model.history import History, HistoryRows
 from incremental_assets.core.model.partition import CURRENT
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.occurrences import SyncEnded
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
@@ -149,7 +150,7 @@ def _looked_up(
         strategy = terms_of(view.config, table).strategy
         failed = SyncReport(table, context.run.run_id, strategy, _mode(context), Status.FAILED, error=sentence)
         record_failure(failed, runtime.checkpoints)
-        runtime.observer.on_report(failed)
+        runtime.observer.notify(SyncEnded(failed))
     return chosen, missing
 
 

@@ -21,6 +21,7 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.preview.pending import Pending, look_over, new_keys, partition_keys
+from incremental_assets.core.syncing.looking import observe
 from incremental_assets.defs.looking import ROUND, SHORTEST, SPARE
 from incremental_assets.defs.partitions import Scheme
 
@@ -80,7 +81,7 @@ class Following:
         try:
             positions = self.ports.checkpoints.positions()
             looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
-            moved, stopped, _ = look_over(specs, positions, self.ports.probe.observe(looks))
+            moved, stopped, _ = look_over(specs, positions, observe(self.ports.probe, looks, self.ports.observer))
             is_over = bool(stopped) or not all(map(self._is_within, moved))
         except IncrementalAssetsError:
             return None

@@ -20,6 +20,7 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.partition import Grid, keys_within
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.occurrences import CheckEnded
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Ports
 from incremental_assets.defs import metadata
@@ -110,7 +111,7 @@ def _repair(context: OpExecutionContext, view: View, spec: TableSpec, ports: Por
         return []
     verdict = reconciliation(spec, terms, done.left)
     context.instance.report_runless_asset_event(evaluation(verdict))
-    ports.observer.on_verdict(verdict)
+    ports.observer.notify(CheckEnded(verdict))
     return [] if verdict.passed else [f"{spec.id}: after the repair, {verdict.detail}"]
 
 

@@ -29,6 +29,7 @@ from incremental_assets.core.preview.pending import Blocked, Pending, located, l
 from incremental_assets.core.syncing.delay import delay
 from incremental_assets.core.syncing.foreign_changes import look_for
 from incremental_assets.core.syncing.idle import IdleTable, keep
+from incremental_assets.core.syncing.looking import observe
 from incremental_assets.defs.opened import Opened
 
 VERSION = 1
@@ -136,7 +137,7 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     begun, positions = time.monotonic(), runtime.checkpoints.positions()
     looks = [ObserveRequest(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
     probe = runtime.probe(source.name)
-    observations = probe.observe(looks)
+    observations = observe(probe, looks, runtime.observer)
     verified, changed = _copies(source, specs, positions, runtime, memory)
     moved, stopped, still = look_over(specs, positions, observations, changed)
     keep(still, runtime.checkpoints)

@@ -28,8 +28,8 @@ from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.model.history import SUFFIX
 from incremental_assets.core.observers import Observer, Observers
+from incremental_assets.core.occurrences import Occurrence, SyncEnded
 from incremental_assets.core.planning.plan import Request
-from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.resources.runtime import Runtime
@@ -74,8 +74,9 @@ def main(config: str, point: str, table: str, running: str) -> int:
 class Told(Observer):
     """In the log of the process."""
 
-    def on_report(self, report: SyncReport) -> None:
-        _LOG.warning(report)
+    def notify(self, occurrence: Occurrence) -> None:
+        if isinstance(occurrence, SyncEnded):
+            _LOG.warning(occurrence.report)
 
 
 def place_of(named: str) -> Place:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from incremental_assets import load
 from incremental_assets.core.observers import Observer, Observers
+from incremental_assets.core.occurrences import Occurrence, SyncEnded
 from incremental_assets.core.planning.plan import Request
-from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.resources.runtime import Runtime
 from tests.conformance import planes
@@ -32,9 +32,9 @@ def main(config: str) -> None:
 class Errors(Observer):
     """On stderr."""
 
-    def on_report(self, report: SyncReport) -> None:
-        if report.error:
-            sys.stderr.write(f"{report.error}\n")
+    def notify(self, occurrence: Occurrence) -> None:
+        if isinstance(occurrence, SyncEnded) and occurrence.report.error:
+            sys.stderr.write(f"{occurrence.report.error}\n")
 
 
 if __name__ == "__main__":

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
-from incremental_assets.core.errors import EngineLost
-from incremental_assets.core.model.table import Strategy, TableId
+from incremental_assets.core.captures.capture import Observation
+from incremental_assets.core.errors import EngineLost, SourceUnreachable
+from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.observers import Observer, Observers
+from incremental_assets.core.occurrences import Committed, LeaseTaken, Occurrence, PhaseBegun, SourceObserved, SyncEnded
 from incremental_assets.core.planning.plan import Request
-from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.planning.report import Status
+from incremental_assets.core.ports import Probe
+from incremental_assets.core.syncing.cached_probe import CachedProbe
+from incremental_assets.core.syncing.looking import observe
 from incremental_assets.core.syncing.retry_once import retry_once
 from incremental_assets.core.syncing.sync_many import attempt
 from tests.fakes import Process, World
@@ -24,10 +32,7 @@ UPSERT = orders(Strategy.UPSERT)
 class Broken(Observer):
     """An exporter whose server is away."""
 
-    def on_phase(self, table: TableId, phase: str) -> None:
-        raise ConnectionError("no collector")
-
-    def on_report(self, report: SyncReport) -> None:
+    def notify(self, occurrence: Occurrence) -> None:
         raise ConnectionError("no collector")
 
 
@@ -107,6 +112,47 @@ def test_who_joins_for_a_while_hears_that_while() -> None:
     first, guest = Recorder(), Recorder()
     told = Observers(first)
     with told.joined_by(guest):
-        told.on_phase(ORDERS, "plan")
-    told.on_phase(ORDERS, "read")
+        told.notify(PhaseBegun(ORDERS, "plan"))
+    told.notify(PhaseBegun(ORDERS, "read"))
     assert (first.phases, guest.phases) == ([(ORDERS, "plan"), (ORDERS, "read")], [(ORDERS, "plan")])
+
+
+def test_one_sync_from_its_lease_to_its_report(world: World) -> None:
+    report = attempt(UPSERT, Request("run"), world.ports())
+    told = [occurrence for occurrence in world.observer.all if not isinstance(occurrence, PhaseBegun)]
+    lease, look, commit, end = told
+    assert isinstance(lease, LeaseTaken)
+    assert (lease.table, lease.run_id) == (ORDERS, "run")
+    assert isinstance(look, SourceObserved)
+    assert (look.tables, look.run_id, look.error) == ((ORDERS,), "run", None)
+    assert commit == Committed(ORDERS, "run", report.seq or 0, report.target_version or 0, "")
+    assert end == SyncEnded(report)
+
+
+def test_a_lease_that_another_run_holds_was_not_taken(world: World) -> None:
+    with world.checkpoints.lease(ORDERS, "another run"):
+        report = attempt(UPSERT, Request("busy"), world.ports())
+    assert world.observer.all == [SyncEnded(report)]
+
+
+def test_a_source_that_does_not_answer_was_looked_at_in_vain(world: World) -> None:
+    away, heard = SourceUnreachable("shop: it is away"), Recorder()
+
+    class Away:
+        def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
+            raise away
+
+    looks = (ObserveRequest(UPSERT, None),)
+    with pytest.raises(SourceUnreachable):
+        observe(cast(Probe, Away()), looks, heard, "run")
+    (look,) = heard.all
+    assert isinstance(look, SourceObserved)
+    assert (look.tables, look.run_id, look.error) == ((ORDERS,), "run", away)
+
+
+def test_what_an_earlier_look_has_answered_is_no_look(world: World) -> None:
+    looks = (ObserveRequest(UPSERT, None),)
+    probe, heard = world.ports().probe, Recorder()
+    seen = probe.observe(looks)
+    assert observe(CachedProbe(probe, looks, seen), looks, heard) == seen
+    assert heard.all == []

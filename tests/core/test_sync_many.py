@@ -13,6 +13,7 @@ from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.observers import Observer
+from incremental_assets.core.occurrences import Occurrence, PhaseBegun
 from incremental_assets.core.planning.plan import Request, SyncPlan
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import GoneRows, Snapshot
@@ -103,11 +104,12 @@ def test_no_more_tables_at_once_than_allowed() -> None:
     inside, most, lock = 0, 0, threading.Lock()
 
     class Counter(Observer):
-        def on_phase(self, table: TableId, phase: str) -> None:
+        def notify(self, occurrence: Occurrence) -> None:
             nonlocal inside, most
-            with lock:
-                inside += {"plan": 1, "landed": -1}.get(phase, 0)
-                most = max(most, inside)
+            if isinstance(occurrence, PhaseBegun):
+                with lock:
+                    inside += {"plan": 1, "landed": -1}.get(occurrence.phase, 0)
+                    most = max(most, inside)
 
     reports = sync_many(specs, request, replace(made.ports(), observer=Counter()), 3)
     assert {report.status for report in reports} == {Status.LANDED}

@@ -6,6 +6,7 @@ from incremental_assets.core.model.compaction import Compacted, NotCompacted
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.observers import Observer
+from incremental_assets.core.occurrences import CheckEnded, CompactionEnded, Occurrence, PhaseBegun, Retried, SyncEnded
 from incremental_assets.core.planning.report import SyncReport
 
 
@@ -13,23 +14,27 @@ class Recorder(Observer):
     """What came, in its order."""
 
     def __init__(self) -> None:
-        self.phases: list[tuple[TableId, str]] = []
-        self.reports: list[SyncReport] = []
-        self.verdicts: list[Verdict] = []
-        self.compactions: list[Compacted | NotCompacted] = []
-        self.retries: list[tuple[TableId, Exception]] = []
+        self.all: list[Occurrence] = []
 
-    def on_phase(self, table: TableId, phase: str) -> None:
-        self.phases.append((table, phase))
+    def notify(self, occurrence: Occurrence) -> None:
+        self.all.append(occurrence)
 
-    def on_report(self, report: SyncReport) -> None:
-        self.reports.append(report)
+    @property
+    def phases(self) -> list[tuple[TableId, str]]:
+        return [(each.table, each.phase) for each in self.all if isinstance(each, PhaseBegun)]
 
-    def on_verdict(self, verdict: Verdict) -> None:
-        self.verdicts.append(verdict)
+    @property
+    def reports(self) -> list[SyncReport]:
+        return [each.report for each in self.all if isinstance(each, SyncEnded)]
 
-    def on_compaction(self, done: Compacted | NotCompacted) -> None:
-        self.compactions.append(done)
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return [each.verdict for each in self.all if isinstance(each, CheckEnded)]
 
-    def on_retry(self, table: TableId, error: Exception) -> None:
-        self.retries.append((table, error))
+    @property
+    def compactions(self) -> list[Compacted | NotCompacted]:
+        return [each.done for each in self.all if isinstance(each, CompactionEnded)]
+
+    @property
+    def retries(self) -> list[tuple[TableId, Exception]]:
+        return [(each.table, each.error) for each in self.all if isinstance(each, Retried)]

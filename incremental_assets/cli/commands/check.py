@@ -20,6 +20,7 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
+from incremental_assets.core.occurrences import CheckEnded
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _verdicts(runtime: Runtime, found: Selection, display: ProgressDisplay) -> I
     for trouble in found.troubles:
         for check in applicable(trouble.terms):
             verdict = of_paused(unanswered(trouble.table, check, str(trouble.error)), pauses.of(trouble.table))
-            runtime.observer.on_verdict(verdict)
+            runtime.observer.notify(CheckEnded(verdict))
             yield verdict
 
 

@@ -19,6 +19,7 @@ from incremental_assets.core.errors import SelectionError, TermsChanged
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.observers import Observer
+from incremental_assets.core.occurrences import CheckEnded, Occurrence
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.preflight import check_terms
@@ -37,9 +38,10 @@ class Verdicts(Observer):
     def __init__(self) -> None:
         self.last: dict[TableId, Verdict] = {}
 
-    def on_verdict(self, verdict: Verdict) -> None:
+    def notify(self, occurrence: Occurrence) -> None:
         """One assignment, which is safe from any thread."""
-        self.last[verdict.table] = verdict
+        if isinstance(occurrence, CheckEnded):
+            self.last[occurrence.verdict.table] = occurrence.verdict
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:

@@ -18,6 +18,7 @@ from incremental_assets.core.errors import IncrementalAssetsError, Refused, Sele
 from incremental_assets.core.maintenance.rollback import roll_back, would_refuse
 from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.occurrences import SyncEnded
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
@@ -49,7 +50,7 @@ def _rolled_back(runtime: Runtime, spec: TableSpec, to_run: str, run_id: str) ->
         report = roll_back(spec, to_run, run_id, runtime.ports(spec.id.source))
     except IncrementalAssetsError as error:
         report = SyncReport.failed(spec, Request(run_id, Mode.ROLLBACK), error)
-    runtime.observer.on_report(report)
+    runtime.observer.notify(SyncEnded(report))
     return report
 
 

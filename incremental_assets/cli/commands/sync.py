@@ -36,6 +36,7 @@ from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.failure import record_failure
 from incremental_assets.core.syncing.idle import IdleTable, finish
+from incremental_assets.core.syncing.looking import observe
 from incremental_assets.core.syncing.sync_many import sync_many
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class Seen:
 def look(specs: Sequence[TableSpec], positions: Mapping[TableId, Checkpoint], request: Request, ports: Ports) -> Seen:
     """Asked of the source all at once, decided as the sync itself will decide."""
     looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
-    observations = ports.probe.observe(looks)
+    observations = observe(ports.probe, looks, ports.observer, request.run_id)
     probe = CachedProbe(ports.probe, looks, observations)
     if request.mode is not Mode.SYNC:
         windows = [Window(spec.start, None) for spec in specs]

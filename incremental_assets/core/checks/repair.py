@@ -16,6 +16,7 @@ from incremental_assets.core.model.cures import check, full_refresh
 from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.occurrences import SyncEnded
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.preflight import check_terms
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
@@ -94,7 +95,7 @@ def attempt_repair(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports
     request = Request(run_id, Mode.REPAIR)
     done = or_failed(lambda: repair_table(spec, grid, run_id, ports), spec, request, ports)
     repaired = Repaired(done) if isinstance(done, SyncReport) else done
-    ports.observer.on_report(repaired.report)
+    ports.observer.notify(SyncEnded(repaired.report))
     return repaired
 
 

@@ -41,6 +41,7 @@ from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.occurrences import CheckEnded, PhaseBegun
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.foreign_changes import seen_in
@@ -121,7 +122,7 @@ def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Po
     by_id = {spec.id: spec for spec in specs}
     for found in chain(fresh, read):
         verdict = with_cure(of_paused(found, pauses.of(found.table)), by_id[found.table])
-        ports.observer.on_verdict(verdict)
+        ports.observer.notify(CheckEnded(verdict))
         yield verdict
 
 
@@ -147,7 +148,7 @@ def _asked(spec: TableSpec, terms_of: TermsOf, scope: Scope) -> tuple[Check, ...
 
 
 def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:
-    ports.observer.on_phase(spec.id, str(check))
+    ports.observer.notify(PhaseBegun(spec.id, str(check)))
     try:
         return retry_once(partial(_ask, check, spec, terms, ports, scope), spec.id, ports)
     except IncrementalAssetsError as error:

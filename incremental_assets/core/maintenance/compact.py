@@ -25,6 +25,7 @@ from incremental_assets.core.model.compaction import (
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.occurrences import CompactionEnded
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less
 
@@ -41,7 +42,7 @@ def compact_all(
     Those that tasks compact go together, a round of them at a time, so that they share a job.
     """
     for done in _compacted(specs, run_id, ports, seconds):
-        ports.observer.on_compaction(done)
+        ports.observer.notify(CompactionEnded(done))
         yield done
 
 

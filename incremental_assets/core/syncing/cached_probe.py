@@ -20,10 +20,13 @@ class CachedProbe:
 
     def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
         """The cached answers, if they cover all of these looks."""
-        known = [self._seen[look.spec.id] for look in looks if look.spec.id in self._seen]
-        if [before for before, _ in known] != list(looks):
+        if not self.knows(looks):
             return self._probe.observe(looks)
-        return tuple(observation for _, observation in known)
+        return tuple(self._seen[look.spec.id][1] for look in looks)
+
+    def knows(self, looks: Sequence[ObserveRequest]) -> bool:
+        """Whether it answers these looks without asking the source."""
+        return all(self._seen.get(look.spec.id, (None, None))[0] == look for look in looks)
 
     @property
     def rows(self) -> SourceRows | None:

@@ -16,6 +16,7 @@ from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, 
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import LakeReader, Lease, Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less, stands
+from incremental_assets.core.syncing.looking import observe
 from incremental_assets.core.syncing.recovery import agree, as_the_lake_knows, check_ours
 
 
@@ -24,7 +25,7 @@ def decide(
 ) -> tuple[SyncPlan | NothingToDo, Target | None]:
     """The plan, and the target that it was made for; the lake is not read if nothing changed and the copy is as it was."""
     spec = _as_met(spec, request, position)
-    (observation,) = ports.probe.observe((ObserveRequest(spec, position.state),))
+    (observation,) = observe(ports.probe, (ObserveRequest(spec, position.state),), ports.observer, request.run_id)
     decision = _planned(spec, request, position, None, observation)
     if isinstance(decision, NothingToDo) and not decision.renames and stands(spec, position, ports.reader):
         return decision, None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.occurrences import SyncEnded
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.planning.plan import NothingToDo, Request
 from incremental_assets.core.planning.report import SyncReport
@@ -69,7 +70,7 @@ def finish(tables: Sequence[IdleTable], request: Request, ports: Ports) -> tuple
         else:
             reports[table] = SyncReport.failed(specs[table], request, busy)
     for report in reports.values():
-        ports.observer.on_report(report)
+        ports.observer.notify(SyncEnded(report))
     return tuple(reports.values())
 
 

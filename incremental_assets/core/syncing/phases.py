@@ -7,21 +7,22 @@ from dataclasses import replace
 
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.observers import Observer
+from incremental_assets.core.occurrences import PhaseBegun
 from incremental_assets.core.planning.report import SyncReport
 
 
 class Phases:
     """Plan, read, apply: reported to the observer when they begin, timed until the next one does."""
 
-    def __init__(self, table: TableId, observer: Observer) -> None:
-        self._table, self._observer = table, observer
+    def __init__(self, table: TableId, run_id: str, observer: Observer) -> None:
+        self._table, self._run_id, self._observer = table, run_id, observer
         self._begun = time.monotonic()
         self._marks: list[tuple[str, float]] = []
 
     def enter(self, phase: str) -> None:
         """The next phase begins now."""
         self._marks.append((phase, time.monotonic()))
-        self._observer.on_phase(self._table, phase)
+        self._observer.notify(PhaseBegun(self._table, phase, self._run_id))
 
     @property
     def seconds(self) -> float:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from incremental_assets.core.errors import EngineLost, IncrementalAssetsError, Overtaken, SourceFull
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.occurrences import Retried
 from incremental_assets.core.ports import Ports
 
 Answer = TypeVar("Answer")
@@ -20,7 +21,7 @@ def retry_once(work: Callable[[], Answer], table: TableId, ports: Ports) -> Answ
     try:
         return _or_engine_lost(work, ports)
     except (EngineLost, Overtaken, SourceFull) as error:
-        ports.observer.on_retry(table, error)
+        ports.observer.notify(Retried(table, error))
         return work()
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.occurrences import Committed, LeaseTaken
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns, check_shrink
@@ -26,11 +27,12 @@ from incremental_assets.core.syncing.renaming import rename_columns
 def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
     """Bring one table up to date. Raises the errors of `core.errors`; what had landed stays landed."""
     this_process.refuse(spec.id)
-    phases = Phases(spec.id, ports.observer)
+    phases = Phases(spec.id, request.run_id, ports.observer)
     with (
         ports.checkpoints.lease(spec.id, request.run_id) as held,
         recorded_on_failure(spec, request, held, phases) as lease,
     ):
+        ports.observer.notify(LeaseTaken(spec.id, request.run_id, phases.seconds))
         phases.enter("plan")
         position = recover(spec, request, lease, ports)
         caught_up = catch_up(spec, request, ports.historian)
@@ -66,6 +68,8 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     phases.enter("apply")
     unmoved = batch.rows == 0 and target is not None and target.landed and not plan.overwrites
     commit = None if unmoved else ports.writer.apply(plan, batch, state)
+    if commit:
+        ports.observer.notify(Committed(spec.id, plan.request.run_id, commit_ids.seq, commit.version, commit.by_spark))
     left = AsLeft(commit.table_id, commit.version, commit_ids.seq) if commit else target.as_left if target else None
     rows, version = commit.rows if commit else RowCounts(), left.version if left else None
     warnings = (*batch.warnings, *(commit.warnings if commit else ()))

@@ -14,6 +14,7 @@ from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.occurrences import SyncEnded
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
@@ -21,6 +22,7 @@ from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.attempt import or_failed
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.filling import sync_and_fill
+from incremental_assets.core.syncing.looking import observe
 
 RequestFor = Callable[[TableSpec], Request]
 Report = TypeVar("Report")
@@ -50,7 +52,7 @@ def as_they_land(
     small = [spec for spec in ordered if parallel > 1 and spec.shape.bytes < _SMALL]
     large, many = ordered[: len(ordered) - len(small)], parallel * _SMALL_FOR_ONE
     at_once = [*large[:parallel], *small[:many]]
-    seen = _looked(at_once, ports)
+    seen = _looked(at_once, ports, request_for(at_once[0]).run_id) if at_once else ports
     there = {spec.id for spec in at_once}
 
     def begun(spec: TableSpec) -> Callable[[], SyncReport]:
@@ -62,14 +64,14 @@ def as_they_land(
     yield from in_lanes(members, this_process.see_out)
 
 
-def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
+def _looked(specs: Sequence[TableSpec], ports: Ports, run_id: str) -> Ports:
     """The ports with the answers of one look at all of these tables. Where it fails, and for a table that it says too little of, each sync looks itself."""
     if len(specs) < _WORTH_A_LOOK:
         return ports
     try:
         positions = ports.checkpoints.positions()
         looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
-        observed = list(zip(looks, ports.probe.observe(looks), strict=True))
+        observed = list(zip(looks, observe(ports.probe, looks, ports.observer, run_id), strict=True))
     except IncrementalAssetsError:
         return ports
     answered = [(look, seen) for look, seen in observed if seen.suffices]
@@ -98,5 +100,5 @@ def listening(reports: Generator[Report]) -> Iterator[Iterator[Report]]:
 def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
     """`sync_and_fill`, always with a report."""
     report = or_failed(lambda: sync_and_fill(spec, request, ports), spec, request, ports)
-    ports.observer.on_report(report)
+    ports.observer.notify(SyncEnded(report))
     return report

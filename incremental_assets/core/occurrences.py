@@ -1,0 +1,81 @@
+"""What happens while tables are synced, checked and maintained, as one type per kind: all that an exporter of metrics or traces needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incremental_assets.core.model.compaction import Compacted, NotCompacted
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.verdict import Verdict
+from incremental_assets.core.planning.report import SyncReport
+
+
+@dataclass(frozen=True, slots=True)
+class SourceObserved:
+    """A look at the source, for so many seconds; `error` where it did not answer. Without a run's id it was the sensor's."""
+
+    tables: tuple[TableId, ...]
+    run_id: str
+    seconds: float
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTaken:
+    """A run may write a table now, for which it has waited so many seconds. One that is held by another ends in a report."""
+
+    table: TableId
+    run_id: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBegun:
+    """A table enters a phase of its sync (plan, read, apply, landed), or a check of it begins; the phase before has ended. Checks have no run's id."""
+
+    table: TableId
+    phase: str
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Rows and position are in the lake, as this version. `by_spark`: why Spark's own writer did it, empty where tasks did."""
+
+    table: TableId
+    run_id: str
+    seq: int
+    version: int
+    by_spark: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncEnded:
+    """A sync has ended, well or not."""
+
+    report: SyncReport
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEnded:
+    """A check has its answer."""
+
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionEnded:
+    """The files of a copy were compacted, or could not be."""
+
+    done: Compacted | NotCompacted
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """Work on a table starts again because of this error."""
+
+    table: TableId
+    error: Exception
+
+
+Occurrence = SourceObserved | LeaseTaken | PhaseBegun | Committed | SyncEnded | CheckEnded | CompactionEnded | Retried
