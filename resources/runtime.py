@@ -11,7 +11,7 @@ from incremental_assets.core.concurrency.background import in_background
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.quarantine import NONE_UNFIT, NOTHING_HELD, held_in_store
-from incremental_assets.core.observers import Observers
+from incremental_assets.core.observing.observers import Observers
 from incremental_assets.core.ports import Ports
 from incremental_assets.resources.checkpoints import open_checkpoints
 from incremental_assets.resources.contracts import with_sound_contracts

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dagster import DagsterInstance
 
 from incremental_assets.cli.dagster_runs import dagster_instance
-from incremental_assets.core.observers import Observer
-from incremental_assets.core.occurrences import CheckEnded, Occurrence
+from incremental_assets.core.observing.observers import Observer
+from incremental_assets.core.observing.occurrences import CheckEnded, Occurrence
 from incremental_assets.defs.verdicts import evaluation
 
 

@@ -17,8 +17,8 @@ from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SetupError, SourceBusy
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
-from incremental_assets.core.observers import Observer
-from incremental_assets.core.occurrences import Occurrence, SyncEnded
+from incremental_assets.core.observing.observers import Observer
+from incremental_assets.core.observing.occurrences import Occurrence, SyncEnded
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.preview.pending import Pending

@@ -32,7 +32,7 @@ from incremental_assets.core.model.history import History, HistoryRows
 from incremental_assets.core.model.partition import CURRENT
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
-from incremental_assets.core.occurrences import SyncEnded
+from incremental_assets.core.observing.occurrences import SyncEnded
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports

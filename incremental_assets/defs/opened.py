@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 from incremental_assets.core.config.resolve import Resolved
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.observers import Observer
+from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.ports import Checkpoints, Ports, Probe
 
 RESOURCE = "runtime"

@@ -20,7 +20,7 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.partition import Grid, keys_within
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.occurrences import CheckEnded
+from incremental_assets.core.observing.occurrences import CheckEnded
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Ports
 from incremental_assets.defs import metadata

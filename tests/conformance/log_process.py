@@ -11,7 +11,7 @@ from pathlib import Path
 
 from incremental_assets import load
 from incremental_assets.core.model.history import SUFFIX
-from incremental_assets.core.observers import Observers
+from incremental_assets.core.observing.observers import Observers
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.resources.runtime import Runtime

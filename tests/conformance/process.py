@@ -27,8 +27,8 @@ from incremental_assets.core.maintenance.compact import compact_all
 from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.model.history import SUFFIX
-from incremental_assets.core.observers import Observer, Observers
-from incremental_assets.core.occurrences import Occurrence, SyncEnded
+from incremental_assets.core.observing.observers import Observer, Observers
+from incremental_assets.core.observing.occurrences import Occurrence, SyncEnded
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.sync_many import sync_many

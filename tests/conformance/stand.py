@@ -31,7 +31,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.observers import Observers
+from incremental_assets.core.observing.observers import Observers
 from incremental_assets.core.planning.events import Event
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport

@@ -7,8 +7,8 @@ import uuid
 from pathlib import Path
 
 from incremental_assets import load
-from incremental_assets.core.observers import Observer, Observers
-from incremental_assets.core.occurrences import Occurrence, SyncEnded
+from incremental_assets.core.observing.observers import Observer, Observers
+from incremental_assets.core.observing.occurrences import Occurrence, SyncEnded
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.resources.runtime import Runtime

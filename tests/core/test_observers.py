@@ -13,8 +13,15 @@ from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.errors import EngineLost, SourceUnreachable
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy
-from incremental_assets.core.observers import Observer, Observers
-from incremental_assets.core.occurrences import Committed, LeaseTaken, Occurrence, PhaseBegun, SourceObserved, SyncEnded
+from incremental_assets.core.observing.observers import Observer, Observers
+from incremental_assets.core.observing.occurrences import (
+    Committed,
+    LeaseTaken,
+    Occurrence,
+    PhaseBegun,
+    SourceObserved,
+    SyncEnded,
+)
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Probe
@@ -47,7 +54,7 @@ def test_an_observer_that_fails_stops_neither_the_sync_nor_the_others(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     heard = Recorder()
-    with caplog.at_level(logging.ERROR, "incremental_assets.core.observers"):
+    with caplog.at_level(logging.ERROR, "incremental_assets.core.observing.observers"):
         report = attempt(UPSERT, Request("run"), replace(world.ports(), observer=Observers(Broken(), heard)))
     assert report.status is Status.LANDED
     assert len(world.rows(ORDERS)) == len(world.database.rows(ORDERS)) > 0

@@ -12,8 +12,8 @@ import pytest
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.table import TableId, TableSpec
-from incremental_assets.core.observers import Observer
-from incremental_assets.core.occurrences import Occurrence, PhaseBegun
+from incremental_assets.core.observing.observers import Observer
+from incremental_assets.core.observing.occurrences import Occurrence, PhaseBegun
 from incremental_assets.core.planning.plan import Request, SyncPlan
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import GoneRows, Snapshot

@@ -5,8 +5,15 @@ from __future__ import annotations
 from incremental_assets.core.model.compaction import Compacted, NotCompacted
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verdict import Verdict
-from incremental_assets.core.observers import Observer
-from incremental_assets.core.occurrences import CheckEnded, CompactionEnded, Occurrence, PhaseBegun, Retried, SyncEnded
+from incremental_assets.core.observing.observers import Observer
+from incremental_assets.core.observing.occurrences import (
+    CheckEnded,
+    CompactionEnded,
+    Occurrence,
+    PhaseBegun,
+    Retried,
+    SyncEnded,
+)
 from incremental_assets.core.planning.report import SyncReport
 
 

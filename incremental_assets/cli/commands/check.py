@@ -20,7 +20,7 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
-from incremental_assets.core.occurrences import CheckEnded
+from incremental_assets.core.observing.occurrences import CheckEnded
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:

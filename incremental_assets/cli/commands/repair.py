@@ -18,8 +18,8 @@ from incremental_assets.core.checks.repair import in_words
 from incremental_assets.core.errors import SelectionError, TermsChanged
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
-from incremental_assets.core.observers import Observer
-from incremental_assets.core.occurrences import CheckEnded, Occurrence
+from incremental_assets.core.observing.observers import Observer
+from incremental_assets.core.observing.occurrences import CheckEnded, Occurrence
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.preflight import check_terms

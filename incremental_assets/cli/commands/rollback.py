@@ -18,7 +18,7 @@ from incremental_assets.core.errors import IncrementalAssetsError, Refused, Sele
 from incremental_assets.core.maintenance.rollback import roll_back, would_refuse
 from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.occurrences import SyncEnded
+from incremental_assets.core.observing.occurrences import SyncEnded
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport

@@ -16,7 +16,7 @@ from incremental_assets.core.model.cures import check, full_refresh
 from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window, merge
-from incremental_assets.core.occurrences import SyncEnded
+from incremental_assets.core.observing.occurrences import SyncEnded
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.preflight import check_terms
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport

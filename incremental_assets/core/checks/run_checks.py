@@ -41,7 +41,7 @@ from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.occurrences import CheckEnded, PhaseBegun
+from incremental_assets.core.observing.occurrences import CheckEnded, PhaseBegun
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.foreign_changes import seen_in

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from incremental_assets.core.errors import EngineLost, SourceRefused
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.observers import Observer
+from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.ports.checkpoints import Checkpoints
 from incremental_assets.core.ports.lake import (
     Lake,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.occurrences import SyncEnded
+from incremental_assets.core.observing.occurrences import SyncEnded
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.planning.plan import NothingToDo, Request
 from incremental_assets.core.planning.report import SyncReport

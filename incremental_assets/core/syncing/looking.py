@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.observers import Observer
-from incremental_assets.core.occurrences import SourceObserved
+from incremental_assets.core.observing.observers import Observer
+from incremental_assets.core.observing.occurrences import SourceObserved
 from incremental_assets.core.ports import Probe
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 

@@ -6,8 +6,8 @@ import time
 from dataclasses import replace
 
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.observers import Observer
-from incremental_assets.core.occurrences import PhaseBegun
+from incremental_assets.core.observing.observers import Observer
+from incremental_assets.core.observing.occurrences import PhaseBegun
 from incremental_assets.core.planning.report import SyncReport
 
 

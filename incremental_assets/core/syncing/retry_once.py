@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from incremental_assets.core.errors import EngineLost, IncrementalAssetsError, Overtaken, SourceFull
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.occurrences import Retried
+from incremental_assets.core.observing.occurrences import Retried
 from incremental_assets.core.ports import Ports
 
 Answer = TypeVar("Answer")

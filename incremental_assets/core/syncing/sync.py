@@ -7,7 +7,7 @@ from dataclasses import replace
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.occurrences import Committed, LeaseTaken
+from incremental_assets.core.observing.occurrences import Committed, LeaseTaken
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns, check_shrink

@@ -14,7 +14,7 @@ from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.occurrences import SyncEnded
+from incremental_assets.core.observing.occurrences import SyncEnded
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from incremental_assets.core.occurrences import Occurrence
+from incremental_assets.core.observing.occurrences import Occurrence
 
 _log = logging.getLogger(__name__)
 
