@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from incremental_assets.adapters.logs.postgresql import completing, fitness, reading
-from incremental_assets.adapters.logs.postgresql.joining import Snapshot
+from incremental_assets.adapters.logs import completing
+from incremental_assets.adapters.logs.joining import Snapshot
+from incremental_assets.adapters.logs.postgresql import fitness, reading
 from tests.adapters.logs.shelved import Open
 from tests.conformance import test_log_rows as rows
 from tests.conformance import test_log_server as server

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from incremental_assets.adapters.logs.postgresql.logged import Logged
-from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
 from incremental_assets.adapters.logs.postgresql.source_log import SourceLog
+from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.position import LogPosition
 from incremental_assets.core.planning.report import SyncReport
 from tests.conformance.stand import Stand

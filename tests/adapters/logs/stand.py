@@ -17,12 +17,14 @@ from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.connect import driver_arguments
 from incremental_assets.adapters.databases.postgresql.greeting import greet
 from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
-from incremental_assets.adapters.logs.postgresql.decode import Changes, Decoder, Followed, types_in
+from incremental_assets.adapters.logs.following import Followed
+from incremental_assets.adapters.logs.postgresql.decode import Decoder, types_in
 from incremental_assets.adapters.logs.postgresql.kinds import kinds_of
 from incremental_assets.adapters.logs.postgresql.peek import peek
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Spool
 from incremental_assets.adapters.logs.postgresql.transactions import Transactions
+from incremental_assets.adapters.logs.segments.writing import Changes
 from incremental_assets.core.captures.log.lsn import lsn_of
 from incremental_assets.demo.postgres import EmbeddedPostgres
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.adapters.logs.postgresql.batch import BASE, Batch, latest, versions
-from incremental_assets.adapters.logs.postgresql.changes import (
+from incremental_assets.adapters.logs.batch import BASE, Batch, latest, versions
+from incremental_assets.adapters.logs.changes import (
     CHANGE,
     CODES,
     ORDINAL,
@@ -22,7 +22,7 @@ from incremental_assets.adapters.logs.postgresql.changes import (
     unsent_column,
     unsent_places,
 )
-from incremental_assets.adapters.logs.postgresql.decode import Followed
+from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.spark.own_names import OPERATION, REJECT_COLUMN
 from tests.adapters.logs.stand import LogStand
 from tests.adapters.logs.test_changes import LONG

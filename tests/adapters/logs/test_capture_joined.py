@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.logs.postgresql import gathering, source_log
-from incremental_assets.adapters.logs.postgresql.source_log import Begun, Joined, SourceLog
+from incremental_assets.adapters.logs import gathering
+from incremental_assets.adapters.logs.log_of_source import Joined
+from incremental_assets.adapters.logs.postgresql import source_log
+from incremental_assets.adapters.logs.postgresql.source_log import Begun, SourceLog
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open

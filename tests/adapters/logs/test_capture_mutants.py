@@ -13,23 +13,22 @@ import pytest
 
 from incremental_assets.adapters.delta import lake_history, live
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
-from incremental_assets.adapters.logs.postgresql import (
+from incremental_assets.adapters.logs import (
     changed_keys,
     completing,
     every_change,
     gathering,
-    logged,
     row_versions,
-    source_log,
     start_anew,
     versions_file,
 )
-from incremental_assets.adapters.logs.postgresql.changed_keys import ChangedKeys
-from incremental_assets.adapters.logs.postgresql.following import Record
-from incremental_assets.adapters.logs.postgresql.gathering import Gathered
-from incremental_assets.adapters.logs.postgresql.joining import Snapshot
-from incremental_assets.adapters.logs.postgresql.segments import shelf
-from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Piece
+from incremental_assets.adapters.logs.changed_keys import ChangedKeys
+from incremental_assets.adapters.logs.following import Record
+from incremental_assets.adapters.logs.gathering import Gathered
+from incremental_assets.adapters.logs.joining import Snapshot
+from incremental_assets.adapters.logs.postgresql import logged, source_log
+from incremental_assets.adapters.logs.segments import shelf
+from incremental_assets.adapters.logs.segments.manifest import Manifest, Membership, Piece
 from incremental_assets.adapters.spark.own_names import SINCE
 from incremental_assets.core.captures.log import capture
 from incremental_assets.core.checks import reconcile
@@ -76,7 +75,7 @@ def _to_the_end(patch: Patch) -> None:
         standing = shelf.standing()
         return Gathered(gathered(shelf, plan).changes, standing.position if standing else 0)
 
-    patch.setattr("incremental_assets.adapters.logs.postgresql.logged.gathered", to_the_end)
+    patch.setattr("incremental_assets.adapters.logs.logged_source.gathered", to_the_end)
 
 
 def _whatever_ends_behind(self: shelf.Shelf, position: int) -> list[Manifest]:
@@ -85,7 +84,7 @@ def _whatever_ends_behind(self: shelf.Shelf, position: int) -> list[Manifest]:
 
 def _of_nobody(patch: Patch) -> None:
     """Which tables are published when a log begins anew is not looked at."""
-    patch.setattr(start_anew.Membership, "of", classmethod(lambda cls, found: cls(found.joined, {})))
+    patch.setattr(source_log, "membership_of", lambda found: Membership(found.joined, {}))
 
 
 def _begin_with_the_first(patch: Patch) -> None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incremental_assets.adapters.logs.postgresql.changes import LSN, XID
-from incremental_assets.adapters.logs.postgresql.segments.manifest import name_of
-from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
+from incremental_assets.adapters.logs.changes import LSN, XID
+from incremental_assets.adapters.logs.segments.manifest import name_of
+from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.planning.plan import Mode
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open

@@ -7,8 +7,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from incremental_assets.adapters.logs.postgresql.changes import LSN, ORDINAL, XID
-from incremental_assets.adapters.logs.postgresql.decode import Decoder, Followed
+from incremental_assets.adapters.logs.changes import LSN, ORDINAL, XID
+from incremental_assets.adapters.logs.following import Followed
+from incremental_assets.adapters.logs.postgresql.decode import Decoder
 from incremental_assets.adapters.logs.postgresql.spool import Spool
 from incremental_assets.adapters.logs.postgresql.transactions import Transactions
 from incremental_assets.core.errors import SourceRefused

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from incremental_assets.adapters.logs.postgresql import gathering
+from incremental_assets.adapters.logs import gathering
 from incremental_assets.core.checks.differing_rows import differing_rows
 from incremental_assets.core.checks.drift import Drift
 from incremental_assets.core.checks.reconcile import reconcile

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.logs.postgresql import gathering
+from incremental_assets.adapters.logs import gathering
 from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.planning.plan import Mode
 from tests.adapters.logs.shelved import LoggedShop, Open

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.delta.history import by_tasks
-from incremental_assets.adapters.logs.postgresql import gathering
+from incremental_assets.adapters.logs import gathering
 from incremental_assets.adapters.logs.postgresql.source_log import Begun, SourceLog
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode

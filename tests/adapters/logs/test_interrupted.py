@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from incremental_assets.adapters.logs.postgresql.alone import alone
+from incremental_assets.adapters.logs.alone import alone
 from incremental_assets.adapters.logs.postgresql.session import opened
 from incremental_assets.adapters.logs.postgresql.walsender import _wait
 from incremental_assets.core.concurrency.interruption import this_process

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.adapters.logs.postgresql.batch import latest
-from incremental_assets.adapters.logs.postgresql.decode import Followed
-from incremental_assets.adapters.logs.postgresql.joining import TAKEN, Snapshot, not_shown
+from incremental_assets.adapters.logs.batch import latest
+from incremental_assets.adapters.logs.following import Followed
+from incremental_assets.adapters.logs.joining import Snapshot, not_shown
+from incremental_assets.adapters.logs.postgresql.source_log import TAKEN
 from incremental_assets.adapters.spark.own_names import OPERATION
 from tests.adapters.logs.stand import LogStand
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_table
-from incremental_assets.adapters.logs.postgresql.look import Look, Member, Publication, Server, SlotState, holders, look
+from incremental_assets.adapters.logs.postgresql.look import Look, Member, Publication, SlotState, holders, look
 from incremental_assets.adapters.logs.postgresql.relation import Identity
 from incremental_assets.adapters.logs.postgresql.slot import Slot
+from incremental_assets.adapters.logs.segments.manifest import Server
 from incremental_assets.core.errors import IncrementalAssetsError, SourceExchanged, SourceRefused, SourceUnreachable
 from tests.adapters.logs.stand import LogStand
 

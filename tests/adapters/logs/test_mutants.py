@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from incremental_assets.adapters.logs import batch
+from incremental_assets.adapters.logs.batch import _Lines
+from incremental_assets.adapters.logs.joining import Snapshot
 from incremental_assets.adapters.logs.postgresql import (
-    batch,
     changed_rows,
     fitness,
     kinds,
@@ -21,12 +23,10 @@ from incremental_assets.adapters.logs.postgresql import (
     transactions,
     values,
 )
-from incremental_assets.adapters.logs.postgresql.batch import _Lines
-from incremental_assets.adapters.logs.postgresql.joining import Snapshot
-from incremental_assets.adapters.logs.postgresql.segments import files, shelf
-from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest
 from incremental_assets.adapters.logs.postgresql.transactions import Transactions
 from incremental_assets.adapters.logs.postgresql.tuples import Places
+from incremental_assets.adapters.logs.segments import files, shelf
+from incremental_assets.adapters.logs.segments.manifest import Manifest
 from incremental_assets.core.errors import IncrementalAssetsError
 from tests.adapters.logs import test_batch, test_changes, test_joining, test_look, test_reading, test_types
 from tests.adapters.logs.stand import LogStand

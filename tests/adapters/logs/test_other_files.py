@@ -8,11 +8,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from incremental_assets.adapters.logs.postgresql.alone import alone
-from incremental_assets.adapters.logs.postgresql.following import record_in
-from incremental_assets.adapters.logs.postgresql.segments.manifest import FILE, name_of
-from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
+from incremental_assets.adapters.logs.alone import alone
+from incremental_assets.adapters.logs.following import record_in
 from incremental_assets.adapters.logs.postgresql.session import opened, without_limit
+from incremental_assets.adapters.logs.segments.manifest import FILE, name_of
+from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.errors import LakeRefused
 from tests.adapters.logs.stand import LogStand
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from incremental_assets.adapters.logs.postgresql.decode import Followed
+from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.postgresql.peek import peek
 from incremental_assets.adapters.logs.postgresql.reading import Log, Range, read_on
-from incremental_assets.adapters.logs.postgresql.segments.manifest import FILE
-from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
-from incremental_assets.adapters.logs.postgresql.segments.writing import UNFINISHED, Segment
+from incremental_assets.adapters.logs.segments.manifest import FILE
+from incremental_assets.adapters.logs.segments.shelf import Shelf
+from incremental_assets.adapters.logs.segments.writing import UNFINISHED, Segment
 from incremental_assets.core.errors import LakeRefused, SourceExchanged, SourceRefused, SourceUnreachable
 from tests.adapters.logs.stand import LogStand, told
 from tests.disks import small_disk

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from incremental_assets.adapters.logs.postgresql.row_versions import row_versions
+from incremental_assets.adapters.logs.row_versions import row_versions
 from incremental_assets.adapters.spark.own_names import IS_GONE
 from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape, TableSpec
 from incremental_assets.core.strategies.strategy import Strategy

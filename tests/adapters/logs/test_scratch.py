@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from incremental_assets.adapters.logs.postgresql.scratch import scratch_file
+from incremental_assets.adapters.logs.scratch import scratch_file
 
 HOLDS = """
 import os, signal, sys
 from pathlib import Path
-from incremental_assets.adapters.logs.postgresql.scratch import scratch_file
+from incremental_assets.adapters.logs.scratch import scratch_file
 with scratch_file(Path(sys.argv[1])) as path:
     path.write_bytes(b"rows")
     print(path.name, flush=True)

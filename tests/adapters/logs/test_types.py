@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from incremental_assets.adapters.databases.postgresql.rows.reader import JdbcReader
-from incremental_assets.adapters.logs.postgresql.changes import CHANGE
-from incremental_assets.adapters.logs.postgresql.decode import Followed
+from incremental_assets.adapters.logs.changes import CHANGE
+from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.postgresql.values import NotBinary
 from incremental_assets.adapters.spark.own_names import RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.table import Strategy, TableSpec

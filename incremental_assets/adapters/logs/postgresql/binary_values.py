@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from incremental_assets.adapters.logs.changes import Offsets
 from incremental_assets.adapters.logs.postgresql.decimals import decimals, is_special
 from incremental_assets.adapters.logs.postgresql.octets import numbers, of_bytes, pieces
-from incremental_assets.adapters.logs.postgresql.spool import Octets, Offsets
+from incremental_assets.adapters.logs.postgresql.spool import Octets
 from incremental_assets.adapters.logs.postgresql.tuples import Places
 from incremental_assets.adapters.spark.arrow_types import required_type
 

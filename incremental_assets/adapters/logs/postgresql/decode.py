@@ -7,46 +7,27 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from incremental_assets.adapters.logs.changes import Offsets
+from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.postgresql import changed_rows
 from incremental_assets.adapters.logs.postgresql.fitness import keyless, unfit
 from incremental_assets.adapters.logs.postgresql.kinds import TypeId, layout_of
 from incremental_assets.adapters.logs.postgresql.octets import numbers
 from incremental_assets.adapters.logs.postgresql.relation import Kind, Layout, Relation
-from incremental_assets.adapters.logs.postgresql.spool import Block, Offsets, Spool
+from incremental_assets.adapters.logs.postgresql.spool import Block, Spool
 from incremental_assets.adapters.logs.postgresql.transactions import (
     KNOWN,
     RELATION,
     ROWS,
     TRUNCATE,
-    Committed,
     Stamps,
     Transactions,
 )
+from incremental_assets.adapters.logs.segments.writing import Changes, Committed
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.errors import SchemaChanged, SourceRefused, StageBroken
-
-
-@dataclass(frozen=True, slots=True)
-class Followed:
-    """A table whose changes are wanted, by its number in the source. `key`: by what its rows are identified in the copy; empty where all changes are kept."""
-
-    oid: int
-    key: tuple[str, ...] = ()
-    left_out: frozenset[str] = frozenset()
-    """Columns that are not read."""
-    old_rows: bool = False
-    """Whether rows that are gone are wanted with all that the log has of them, and not by their key alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Changes of one table, in the order of their commits; columns as in `changes`, then the layout's."""
-
-    layout: Layout
-    rows: pa.Table
 
 
 @dataclass(frozen=True, slots=True)

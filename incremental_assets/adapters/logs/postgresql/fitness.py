@@ -8,10 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incremental_assets.adapters.databases.postgresql.sql import identifier, literal
-from incremental_assets.adapters.logs.postgresql.changes import CODES, Change, change_codes
-from incremental_assets.adapters.logs.postgresql.look import Look, Member, Publication, Server, SlotState
+from incremental_assets.adapters.logs.changes import CODES, Change, change_codes
+from incremental_assets.adapters.logs.postgresql.look import Look, Member, Publication, SlotState
 from incremental_assets.adapters.logs.postgresql.relation import Identity, Layout
 from incremental_assets.adapters.logs.postgresql.slot import Slot
+from incremental_assets.adapters.logs.segments.manifest import Server
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.errors import SourceExchanged, SourceRefused, SourceUnreachable

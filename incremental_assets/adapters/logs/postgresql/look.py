@@ -14,6 +14,7 @@ from typing import Any
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.logs.postgresql.relation import Identity
 from incremental_assets.adapters.logs.postgresql.slot import Slot
+from incremental_assets.adapters.logs.segments.manifest import Server
 from incremental_assets.core.captures.log.lsn import lsn_of
 from incremental_assets.core.model.table import TableId
 
@@ -69,14 +70,6 @@ SELECT h.kind, h.what, h.since FROM (
     UNION ALL SELECT 'prepared transaction', p.gid, p.prepared, age(p.transaction) FROM pg_prepared_xacts AS p
 ) AS h ORDER BY h.age DESC LIMIT 3
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """Which log it is: the number that the cluster was made with, and its timeline."""
-
-    system: str
-    timeline: str
 
 
 @dataclass(frozen=True, slots=True)

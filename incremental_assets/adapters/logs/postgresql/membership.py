@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from incremental_assets.adapters.logs.postgresql.look import Publication
+from incremental_assets.adapters.logs.segments.manifest import Membership
 from incremental_assets.core.model.cures import LOAD_AGAIN
 
 _AGAIN = f"so that its changes of that time are in no log; load it again with {LOAD_AGAIN}"
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """Who belonged to the publication at a look: by a table's number, what changes when it is removed and added again."""
-
-    publication: str
-    tables: Mapping[int, str]
-
-    @classmethod
-    def of(cls, found: Publication) -> Membership:
-        """As a look has found it."""
-        return cls(found.joined, {member.oid: member.joined for member in found.members})
+def membership_of(found: Publication) -> Membership:
+    """As a look has found it."""
+    return Membership(found.joined, {member.oid: member.joined for member in found.members})
 
 
 def gaps(before: Membership | None, now: Membership) -> dict[int, str]:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from incremental_assets.adapters.logs.postgresql.spool import Octets, Offsets
+from incremental_assets.adapters.logs.changes import Offsets
+from incremental_assets.adapters.logs.postgresql.spool import Octets
 
 
 def numbers(data: Octets, at: Offsets, kind: str) -> npt.NDArray[Any]:

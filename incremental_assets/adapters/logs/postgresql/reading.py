@@ -8,20 +8,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
-from incremental_assets.adapters.logs.postgresql.decode import Decoder, Followed, types_in
+from incremental_assets.adapters.logs.following import Followed
+from incremental_assets.adapters.logs.postgresql.decode import Decoder, types_in
 from incremental_assets.adapters.logs.postgresql.fitness import check_log
 from incremental_assets.adapters.logs.postgresql.kinds import kinds_of
 from incremental_assets.adapters.logs.postgresql.look import Look, Publication, SlotState, look
-from incremental_assets.adapters.logs.postgresql.membership import Membership, gaps
-from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Standing
-from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
-from incremental_assets.adapters.logs.postgresql.segments.writing import Segment
+from incremental_assets.adapters.logs.postgresql.membership import gaps, membership_of
 from incremental_assets.adapters.logs.postgresql.session import without_limit
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Spool
 from incremental_assets.adapters.logs.postgresql.transactions import Transactions
 from incremental_assets.adapters.logs.postgresql.transport import Transport
 from incremental_assets.adapters.logs.postgresql.values import NotBinary
+from incremental_assets.adapters.logs.segments.manifest import Manifest, Membership, Standing
+from incremental_assets.adapters.logs.segments.shelf import Shelf
+from incremental_assets.adapters.logs.segments.writing import Segment
 from incremental_assets.core.captures.log.lsn import lsn_text
 
 Moment = Callable[[str], None]
@@ -56,7 +57,7 @@ def start(asked: Asked, log: Log) -> Standing:
     found = look(asked, log.slot)
     check_log(found, log.slot, None, None)
     slot, publication = _both(found)
-    standing = Standing(1, slot.confirmed, found.server, Membership.of(publication))
+    standing = Standing(1, slot.confirmed, found.server, membership_of(publication))
     log.shelf.stand(standing)
     return standing
 
@@ -67,7 +68,7 @@ def read_on(asked: Asked, log: Log, followed: Mapping[int, Followed], moment: Mo
     found = look(asked, log.slot)
     check_log(found, log.slot, before.position, before.server)
     slot, publication = _both(found)
-    membership = Membership.of(publication)
+    membership = membership_of(publication)
     missing = gaps(before.membership, membership)
     if not found.has_moved(before.position) and not missing:
         if slot.confirmed < before.position:

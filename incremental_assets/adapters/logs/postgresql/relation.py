@@ -81,6 +81,16 @@ class Layout:
     kinds: tuple[Kind, ...]
 
     @property
+    def number(self) -> int:
+        """What the source numbers the table by."""
+        return self.relation.oid
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its schema and its name."""
+        return self.relation.schema, self.relation.name
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Of the columns that are read, in the table's order."""
         return tuple(self.relation.attributes[place].name for place in self.places)

@@ -6,33 +6,37 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import Asked
-from incremental_assets.adapters.logs.postgresql.alone import alone
-from incremental_assets.adapters.logs.postgresql.disk import RESTORE, written_to
+from incremental_assets.adapters.logs.alone import alone
+from incremental_assets.adapters.logs.changes import Offsets
+from incremental_assets.adapters.logs.disk import RESTORE, written_to
+from incremental_assets.adapters.logs.following import Following, Record, forget, record, record_in
+from incremental_assets.adapters.logs.joining import Snapshot
+from incremental_assets.adapters.logs.log_of_source import KEEP, Joined
 from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_partitioned, check_table
-from incremental_assets.adapters.logs.postgresql.following import Following, Record, forget, record, record_in
-from incremental_assets.adapters.logs.postgresql.joining import TAKEN, Snapshot
-from incremental_assets.adapters.logs.postgresql.look import Holder, Look, Member, holders, look
+from incremental_assets.adapters.logs.postgresql.look import Look, Member, holders, look
+from incremental_assets.adapters.logs.postgresql.membership import membership_of
 from incremental_assets.adapters.logs.postgresql.missing import missing_sql
 from incremental_assets.adapters.logs.postgresql.reading import Log, Moment, Range, read_on
-from incremental_assets.adapters.logs.postgresql.segments.manifest import Standing
-from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
 from incremental_assets.adapters.logs.postgresql.session import opened
 from incremental_assets.adapters.logs.postgresql.slot import Slot
-from incremental_assets.adapters.logs.postgresql.spool import Offsets
-from incremental_assets.adapters.logs.postgresql.start_anew import start_anew
+from incremental_assets.adapters.logs.postgresql.standing import standing_of
 from incremental_assets.adapters.logs.postgresql.switching import Switching
 from incremental_assets.adapters.logs.postgresql.walsender import Walsender
+from incremental_assets.adapters.logs.segments.manifest import Standing
+from incremental_assets.adapters.logs.segments.shelf import Shelf
+from incremental_assets.adapters.logs.start_anew import start_anew
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.captures.log.lsn import lsn_of, lsn_text
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.captures.log.position import Join
+from incremental_assets.core.captures.log.standing import LogStanding
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.config.database_settings import LogTerms
 from incremental_assets.core.errors import (
@@ -46,11 +50,11 @@ from incremental_assets.core.model.change_columns import as_in_source
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.table import TableSpec
 
-KEEP = timedelta(days=7)
-"""Segments that all tables have landed stay for as long: a copy may be taken back to an earlier run, and go on from there."""
 _POLL_SECONDS = 0.2
 _TURN_SECONDS = 900.0
 """A backlog of hours is decoded within that, and tables that ask meanwhile wait."""
+TAKEN = "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
+"""What tells a snapshot, and up to where the log is written by then."""
 _WRITTEN = "SELECT pg_current_wal_insert_lsn()::text"
 _EMPTY = "SELECT o::bigint FROM unnest($1::oid[]) AS o WHERE pg_relation_size(o) = 0"
 _FLUSHED = "SELECT pg_current_wal_flush_lsn()::text"
@@ -63,13 +67,6 @@ class Begun:
     position: int
     following: Following
     passed: Offsets
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """`join`: the snapshot as it counts from the position on; None where the log has passed it already."""
-
-    join: Join | None
 
 
 @dataclass(frozen=True)
@@ -152,7 +149,7 @@ class SourceLog:
             if not shown.is_after(begun.following.next_xid) or shown.hides(begun.passed):
                 return None
             self._wait_until_durable(asked, shown)
-            return Joined(None if shown.is_passed(begun.position) else Join(visible, shown.looked_at))
+            return Joined(begun.position, None if shown.is_passed(begun.position) else Join(visible, shown.looked_at))
 
     def shown(self) -> Snapshot:
         """Which transactions the source shows now: every later snapshot shows them too."""
@@ -170,10 +167,18 @@ class SourceLog:
         with self._asked() as asked:
             return frozenset(oid for (oid,) in asked.execute(_EMPTY, (list(parts),)))
 
-    def holders(self) -> tuple[Holder, ...]:
-        """What is open in the source for the longest time."""
+    def held_up(self) -> str:
+        """Why no snapshot can be joined, as part of a sentence, with what is open in the source for the longest time."""
         with self._asked() as asked:
-            return holders(asked)
+            named = "; ".join(f"{each.kind} of {each.what} since {each.since:%H:%M:%S}Z" for each in holders(asked))
+        return (
+            "a transaction that was open when the table was published still is, or a commit waits for a standby "
+            f"({named or 'none is open now'}); try again when it has ended"
+        )
+
+    def standing(self) -> LogStanding:
+        """Where the log stands."""
+        return standing_of(self.address, self.terms, self.folder)
 
     def read_on(self, spec: TableSpec, oid: int, landed: int) -> Range:
         """Decode what the slot holds into segments, for all tables that are followed; this one has landed up to there. Raises as `reading.read_on` does."""
@@ -214,11 +219,11 @@ class SourceLog:
         except LakeRefused:
             standing = None
         if standing is None:
-            return start_anew(self.shelf, known, found, (self.shelf.last_number(), 0))
+            return start_anew(self.shelf, known, _standing(self.shelf.last_number() + 1, found), 0)
         # Without a record what was read had no changes of the tables that it named.
         if known.tables and self._is_whole() and _refusal(found, self.slot, standing) is None:
             return known
-        return start_anew(self.shelf, known, found, (standing.number, standing.position))
+        return start_anew(self.shelf, known, _standing(standing.number + 1, found), standing.position)
 
     def check_whole(self) -> None:
         """Raises LakeRefused where the last segment that was there is no more."""
@@ -311,6 +316,13 @@ def _refusal(found: Look, slot: Slot, standing: Standing | None) -> IncrementalA
     except (SourceRefused, SourceExchanged) as error:
         return error
     return None
+
+
+def _standing(number: int, found: Look) -> Standing:
+    """From where the slot is."""
+    if found.slot is None or found.publication is None:
+        raise ValueError("a log was looked at that has not been checked")
+    return Standing(number, found.slot.confirmed, found.server, membership_of(found.publication))
 
 
 def _joined(found: Look, member: Member | None) -> str:

@@ -17,14 +17,14 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from incremental_assets.adapters.logs.postgresql.disk import written_to
+from incremental_assets.adapters.logs.changes import Offsets
+from incremental_assets.adapters.logs.disk import written_to
 
 BLOCK_MESSAGES = 65_536
 BLOCK_BYTES = 64 * 2**20
 """A block ends with either; one message of more bytes is a block of its own."""
 _BUFFER_BYTES = 2**20
 
-Offsets = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]
 
 

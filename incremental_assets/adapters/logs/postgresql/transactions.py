@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from incremental_assets.adapters.logs.changes import Offsets
 from incremental_assets.adapters.logs.postgresql.binary_values import EPOCH_MICROS
 from incremental_assets.adapters.logs.postgresql.octets import numbers
-from incremental_assets.adapters.logs.postgresql.spool import Block, Offsets
+from incremental_assets.adapters.logs.postgresql.spool import Block
+from incremental_assets.adapters.logs.segments.writing import Committed
 from incremental_assets.core.errors import StageBroken
 
 BEGIN, COMMIT, RELATION, TYPE, ORIGIN, INSERT, UPDATE, DELETE, TRUNCATE, MESSAGE = (
@@ -32,16 +34,6 @@ class Stamps:
     ordinal: Offsets
     is_new: npt.NDArray[np.bool_]
     """Whether that commit lies at or behind the position."""
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """Transactions that end in a block and change something: as columns."""
-
-    xid: Offsets
-    commit_lsn: Offsets
-    committed_at: Offsets
-    changes: Offsets
 
 
 @dataclass

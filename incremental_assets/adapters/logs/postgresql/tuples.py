@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from incremental_assets.adapters.logs.changes import Offsets
 from incremental_assets.adapters.logs.postgresql.octets import numbers
-from incremental_assets.adapters.logs.postgresql.spool import Octets, Offsets
+from incremental_assets.adapters.logs.postgresql.spool import Octets
 from incremental_assets.core.errors import StageBroken
 
 NULL, UNSENT, BINARY, TEXT = (ord(letter) for letter in "nubt")

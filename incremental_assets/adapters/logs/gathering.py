@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.logs.postgresql.changes import LSN
-from incremental_assets.adapters.logs.postgresql.joining import Snapshot, not_shown
-from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Piece
-from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
+from incremental_assets.adapters.logs.changes import LSN
+from incremental_assets.adapters.logs.joining import Snapshot, not_shown
+from incremental_assets.adapters.logs.segments.manifest import Manifest, Piece
+from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.captures.log.position import Join, LogPosition
 from incremental_assets.core.captures.log.reading import of_log

@@ -9,11 +9,24 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from incremental_assets.adapters.logs.postgresql.look import Server
-from incremental_assets.adapters.logs.postgresql.membership import Membership
-
 VERSION = 1
 FILE = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Which log it is: what the server was made with, and the turn that its log has taken since."""
+
+    system: str
+    timeline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Whose changes the log had at a look: by a table's number, what changes when they were missing for a while."""
+
+    publication: str
+    tables: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)

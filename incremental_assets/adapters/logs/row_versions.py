@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.logs.postgresql.batch import versions
-from incremental_assets.adapters.logs.postgresql.changes import (
+from incremental_assets.adapters.logs.batch import versions
+from incremental_assets.adapters.logs.changes import (
     CODES,
     COMMITTED_AT,
     LSN,
@@ -18,7 +18,7 @@ from incremental_assets.adapters.logs.postgresql.changes import (
     Change,
     change_codes,
 )
-from incremental_assets.adapters.logs.postgresql.completing import CopyRows, filled
+from incremental_assets.adapters.logs.completing import CopyRows, filled
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import (
     IS_GONE,

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from incremental_assets.adapters.logs.postgresql.disk import IN_SEGMENTS, written_to
+from incremental_assets.adapters.logs.disk import IN_SEGMENTS, written_to
 from incremental_assets.adapters.permissions import own_folder
 
 _SUFFIX = ".parquet"

@@ -24,6 +24,8 @@ COMMITTED_AT = own("committed_at")
 UNSENT = own("unsent")
 """A bit for each of the source's columns, the first one's the highest of the first byte: set where the log does not have the value, as the change left it as it was; NULL where all were sent."""
 
+Offsets = npt.NDArray[np.int64]
+
 OWN = pa.schema(
     [
         pa.field(CHANGE, pa.dictionary(pa.int8(), pa.string())),

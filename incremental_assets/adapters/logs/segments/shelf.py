@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from incremental_assets.adapters.logs.postgresql.disk import RESTORE, read_from, written_to
-from incremental_assets.adapters.logs.postgresql.segments.files import read_file, read_groups
-from incremental_assets.adapters.logs.postgresql.segments.manifest import (
+from incremental_assets.adapters.logs.disk import RESTORE, read_from, written_to
+from incremental_assets.adapters.logs.segments.files import read_file, read_groups
+from incremental_assets.adapters.logs.segments.manifest import (
     FILE,
     Manifest,
     Standing,
@@ -22,7 +22,7 @@ from incremental_assets.adapters.logs.postgresql.segments.manifest import (
     standing_from,
     standing_text,
 )
-from incremental_assets.adapters.logs.postgresql.segments.writing import Segment
+from incremental_assets.adapters.logs.segments.writing import Segment
 from incremental_assets.adapters.new_file import new_file, sync_folder
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.captures.log.lsn import lsn_text

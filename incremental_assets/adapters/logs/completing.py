@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.logs.postgresql.batch import BASE, Batch
-from incremental_assets.adapters.logs.postgresql.changes import UNSENT, unsent_places
+from incremental_assets.adapters.logs.batch import BASE, Batch
+from incremental_assets.adapters.logs.changes import UNSENT, unsent_places
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, READ_FLAGS, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.errors import Refused

@@ -6,16 +6,16 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 
-from incremental_assets.adapters.logs.postgresql.decode import Changes
-from incremental_assets.adapters.logs.postgresql.relation import Layout
-from incremental_assets.adapters.logs.postgresql.segments.files import TableFile
-from incremental_assets.adapters.logs.postgresql.segments.manifest import FILE, Manifest, Piece, ReadColumn, Written
-from incremental_assets.adapters.logs.postgresql.transactions import Committed
+from incremental_assets.adapters.logs.changes import Offsets
+from incremental_assets.adapters.logs.segments.files import TableFile
+from incremental_assets.adapters.logs.segments.manifest import FILE, Manifest, Piece, ReadColumn, Written
 from incremental_assets.adapters.new_file import new_file, sync_folder
 from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.core.model.table import Column
 
 UNFINISHED = "unfinished"
 TRANSACTIONS = "transactions.parquet"
@@ -30,6 +30,40 @@ _TRANSACTIONS = pa.schema(
         pa.field("changes", pa.int64()),
     ]
 )
+
+
+class Layout(Protocol):
+    """A table as it was when some rows of it were written."""
+
+    @property
+    def number(self) -> int:
+        """What the source numbers the table by."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its schema and its name."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Those that are read, as a snapshot's catalogue has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes of one table, in the order of their commits; columns as in `logs.changes`, then the layout's."""
+
+    layout: Layout
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Transactions that end in a block and change something: as columns."""
+
+    xid: Offsets
+    commit_lsn: Offsets
+    committed_at: Offsets
+    changes: Offsets
 
 
 @dataclass
@@ -93,17 +127,16 @@ class Segment:
         shutil.rmtree(self.unfinished, ignore_errors=True)
 
     def _part(self, changes: Changes) -> _Part:
-        latest = self._latest.get(changes.layout.relation.oid)
+        latest = self._latest.get(changes.layout.number)
         if latest is not None and latest.layout == changes.layout:
             return latest
-        name = f"{changes.layout.relation.oid}-{len(self.parts)}.parquet"
+        name = f"{changes.layout.number}-{len(self.parts)}.parquet"
         part = _Part(changes.layout, TableFile(self.unfinished / name, changes.rows.schema))
-        self._latest[changes.layout.relation.oid] = part
+        self._latest[changes.layout.number] = part
         self.parts.append(part)
         return part
 
 
 def _piece(layout: Layout, file: Written) -> Piece:
-    pairs = zip(layout.names, layout.kinds, strict=True)
-    columns = tuple(ReadColumn(name, kind.source_type, kind.spark_type) for name, kind in pairs)
-    return Piece(layout.relation.oid, layout.relation.schema, layout.relation.name, columns, file)
+    columns = tuple(ReadColumn(each.name, each.source_type, each.spark_type) for each in layout.columns)
+    return Piece(layout.number, *layout.place, columns, file)

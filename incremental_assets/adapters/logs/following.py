@@ -7,12 +7,23 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from incremental_assets.adapters.logs.postgresql.decode import Followed
-from incremental_assets.adapters.logs.postgresql.disk import RESTORE, read_from, written_to
+from incremental_assets.adapters.logs.disk import RESTORE, read_from, written_to
 from incremental_assets.adapters.new_file import new_file, sync_folder
 from incremental_assets.core.errors import LakeRefused
 
 _FILE = "followed.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A table whose changes are wanted, by its number in the source. `key`: by what its rows are identified in the copy; empty where all changes are kept."""
+
+    oid: int
+    key: tuple[str, ...] = ()
+    left_out: frozenset[str] = frozenset()
+    """Columns that are not read."""
+    old_rows: bool = False
+    """Whether rows that are gone are wanted with all that the log has of them, and not by their key alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,25 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from incremental_assets.adapters.logs.postgresql.following import Record
-from incremental_assets.adapters.logs.postgresql.look import Look
-from incremental_assets.adapters.logs.postgresql.membership import Membership
-from incremental_assets.adapters.logs.postgresql.segments.manifest import Manifest, Standing
-from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
+from incremental_assets.adapters.logs.following import Record
+from incremental_assets.adapters.logs.segments.manifest import Manifest, Standing
+from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.model.cures import LOAD_AGAIN
 
 
-def start_anew(shelf: Shelf, known: Record, found: Look, before: tuple[int, int]) -> Record:
-    """From where the slot is; `before`: the number and the position of what was read last. Nothing of an earlier segment is needed from then on."""
-    if found.slot is None or found.publication is None:
-        raise ValueError("a log was looked at that has not been checked")
-    (number, left), begin = before, found.slot.confirmed
+def start_anew(shelf: Shelf, known: Record, after: Standing, left: int) -> Record:
+    """From a position on; `left`: the one up to which was read before. Nothing of an earlier segment is needed from then on."""
+    begin = after.position
     why = (
-        f"the log was left at {lsn_text(left)} and goes on at {lsn_text(begin)}, from a new replication slot or as segments were lost: what changed in between is in "
+        f"the log was left at {lsn_text(left)} and goes on at {lsn_text(begin)}, from another place in the source or as segments were lost: what changed in between is in "
         f"none; load it again with {LOAD_AGAIN}"
     )
-    after = Standing(number + 1, begin, found.server, Membership.of(found.publication))
     names = shelf.names()
     with shelf.segment() as segment:
         transactions, pieces = segment.files()

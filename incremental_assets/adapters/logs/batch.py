@@ -13,17 +13,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.logs.postgresql.changes import (
+from incremental_assets.adapters.logs.changes import (
     CODES,
     ORDINAL,
     OWN,
     UNSENT,
     Change,
+    Offsets,
     change_codes,
     unsent_column,
     unsent_places,
 )
-from incremental_assets.adapters.logs.postgresql.spool import Offsets
 from incremental_assets.adapters.spark.own_names import OPERATION, REJECT_COLUMN, own
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Operation

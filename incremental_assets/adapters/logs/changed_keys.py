@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.row_texts import row_hash
-from incremental_assets.adapters.logs.postgresql.changes import CODES, XID, Change, change_codes
-from incremental_assets.adapters.logs.postgresql.gathering import changed_behind
-from incremental_assets.adapters.logs.postgresql.joining import Snapshot
-from incremental_assets.adapters.logs.postgresql.segments.shelf import Shelf
-from incremental_assets.adapters.logs.postgresql.source_log import SourceLog
-from incremental_assets.adapters.logs.postgresql.spool import Offsets
+from incremental_assets.adapters.logs.changes import CODES, XID, Change, Offsets, change_codes
+from incremental_assets.adapters.logs.gathering import changed_behind
+from incremental_assets.adapters.logs.joining import Snapshot
+from incremental_assets.adapters.logs.log_of_source import Source
+from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.position import LogPosition
 from incremental_assets.core.model.table import Column, TableSpec
 
@@ -30,7 +29,7 @@ class ChangedKeys:
     Such a commit waits for a standby: the log has it, and so has the copy, and a snapshot of the source may lack it.
     """
 
-    log: SourceLog
+    log: Source
     spec: TableSpec
     at: LogPosition
     shown: Snapshot

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.logs.postgresql.disk import RESTORE
-from incremental_assets.adapters.logs.postgresql.segments.manifest import Written
+from incremental_assets.adapters.logs.disk import RESTORE
+from incremental_assets.adapters.logs.segments.manifest import Written
 from incremental_assets.adapters.new_file import new_file
 from incremental_assets.core.errors import LakeRefused
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.logs.postgresql.completing import CopyRows
-from incremental_assets.adapters.logs.postgresql.disk import IN_SEGMENTS, written_to
-from incremental_assets.adapters.logs.postgresql.gathering import landed_last
-from incremental_assets.adapters.logs.postgresql.row_versions import row_versions
-from incremental_assets.adapters.logs.postgresql.source_log import SourceLog
+from incremental_assets.adapters.logs.completing import CopyRows
+from incremental_assets.adapters.logs.disk import IN_SEGMENTS, written_to
+from incremental_assets.adapters.logs.gathering import landed_last
+from incremental_assets.adapters.logs.log_of_source import Source
+from incremental_assets.adapters.logs.row_versions import row_versions
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.captures.log.position import LogPosition
@@ -22,7 +22,7 @@ from incremental_assets.core.model.table import TableSpec
 
 
 @contextmanager
-def versions_file(log: SourceLog, spec: TableSpec, at: LogPosition, copy: CopyRows) -> Iterator[str]:
+def versions_file(log: Source, spec: TableSpec, at: LogPosition, copy: CopyRows) -> Iterator[str]:
     """Its path for as long as the block lasts; `copy` has what the rows were before. Raises LakeRefused where a segment is no more."""
     try:
         changes = _landed_last(log, spec, at)
@@ -46,7 +46,7 @@ def versions_file(log: SourceLog, spec: TableSpec, at: LogPosition, copy: CopyRo
         path.unlink(missing_ok=True)
 
 
-def _landed_last(log: SourceLog, spec: TableSpec, at: LogPosition) -> pa.Table:
+def _landed_last(log: Source, spec: TableSpec, at: LogPosition) -> pa.Table:
     log.check_whole()
     changes = landed_last(log.shelf, spec, at)
     if changes is None:

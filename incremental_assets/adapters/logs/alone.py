@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from incremental_assets.adapters.logs.postgresql.disk import written_to
+from incremental_assets.adapters.logs.disk import written_to
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import LakeRefused, SourceUnreachable

@@ -14,12 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from incremental_assets.adapters.logs.postgresql.changes import XID
-from incremental_assets.adapters.logs.postgresql.spool import Offsets
+from incremental_assets.adapters.logs.changes import XID, Offsets
 from incremental_assets.core.captures.log.lsn import lsn_of
-
-TAKEN = "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
-"""What the transaction that holds the snapshot is asked first."""
 
 _WRAP = 1 << 32
 
@@ -36,7 +32,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, snapshot: str, written: str) -> Snapshot:
-        """From the row that `TAKEN` gives."""
+        """From its text, and up to where the log was written by then."""
         xmin, xmax, listed = snapshot.split(":")
         return cls(int(xmin), int(xmax), frozenset(int(each) for each in listed.split(",") if each), lsn_of(written))
 
