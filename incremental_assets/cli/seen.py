@@ -21,11 +21,13 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.moment import Moment
+from incremental_assets.core.model.objective import NO_OBJECTIVES
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.operations.budgets import Budget, budgets
 from incremental_assets.core.operations.standing import Standing
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.renames import renamed_too_late
@@ -61,6 +63,8 @@ class Seen:
     """What cannot land, whatever the contract; None where only a session could tell."""
     pause: Pause | None = None
     """Why a person has paused it."""
+    budgets: tuple[Budget, ...] = ()
+    """Of each of its objectives."""
     log: LogSeen | None = None
     """What the source's log says of it; None where it is not read from there, and where nobody looked."""
 
@@ -93,6 +97,8 @@ def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
     deletes = {spec.id: deletes_due(spec, states[spec.id]) for spec in found.specs}
     shown = sorted(specs.keys() | errors.keys())
     terms = {table: terms_of(runtime.configuration.source(table.source), table) for table in shown}
+    slos = {table: each.slo for table, each in terms.items() if each.slo != NO_OBJECTIVES}
+    kept = runtime.checkpoints.kept(slos)
     return [
         Seen(
             standing=standings.get(table, Standing(table)),
@@ -112,6 +118,7 @@ def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
             held=held.get(table),
             unfit=unfit.get(table),
             pause=pauses.of(table),
+            budgets=budgets(terms[table].slo, kept[table]) if table in kept else (),
             log=logs.get(table),
         )
         for table in shown

@@ -29,10 +29,12 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
 from incremental_assets.core.maintenance.replay import left_behind
 from incremental_assets.core.model.history import History, HistoryRows
+from incremental_assets.core.model.objective import NO_OBJECTIVES
 from incremental_assets.core.model.partition import CURRENT
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.observing.occurrences import SyncEnded
+from incremental_assets.core.operations.budgets import Budget, budgets
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
@@ -66,6 +68,8 @@ class _Told:
     failures: list[str] = field(default_factory=list)
     verified: dict[TableId, Verified] = field(default_factory=dict)
     """What checks had found when the first table landed; of all tables, as it is one query."""
+    budgets: dict[TableId, tuple[Budget, ...]] = field(default_factory=dict)
+    """The same of what is left of the budgets of their objectives."""
 
 
 def sync_assets(view: View) -> list[AssetsDefinition]:
@@ -117,6 +121,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
                         context.log.info(_line(report))
                         if not landed:
                             told.verified.update(ports.checkpoints.verified())
+                            told.budgets.update(_budgets(view, specs, ports))
                     if _is_empty(context, report, spec, ports):
                         context.log.info("%s: there are no rows, and so no partitions to announce", report.table)
                     else:
@@ -152,6 +157,12 @@ def _looked_up(
         record_failure(failed, runtime.checkpoints)
         runtime.observer.notify(SyncEnded(failed))
     return chosen, missing
+
+
+def _budgets(view: View, tables: Iterable[TableId], ports: Ports) -> dict[TableId, tuple[Budget, ...]]:
+    """Of those that have objectives."""
+    slos = {table: slo for table in tables if (slo := terms_of(view.config, table).slo) != NO_OBJECTIVES}
+    return {table: budgets(slos[table], kept) for table, kept in ports.checkpoints.kept(slos).items()}
 
 
 def _mode(context: AssetExecutionContext) -> Mode:
@@ -194,7 +205,8 @@ def _results(
         state = ports.checkpoints.position(spec.id).state
         due = next_look(spec, state)
         verified = known.through if (known := told.verified.get(spec.id)) else None
-        left = metadata.Left(ports.reader.rows(spec), held, ports.quarantine.unfit(spec), due, verified)
+        budgets = told.budgets.get(spec.id, ())
+        left = metadata.Left(ports.reader.rows(spec), held, ports.quarantine.unfit(spec), due, verified, budgets)
         entries = metadata.of_report(report, spec, left)
         yield from _materialized(context, asset_key(report.table), entries, told)
     elif report.status is Status.IDLE:

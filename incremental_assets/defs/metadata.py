@@ -28,6 +28,7 @@ from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FRO
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
+from incremental_assets.core.operations.budgets import Budget
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.defs.names import asset_key, source_key
 
@@ -147,6 +148,7 @@ class Left:
     next_look: datetime | None = None
     verified: str | None = None
     """Up to where a reconciliation has found it equal to its source."""
+    budgets: tuple[Budget, ...] = ()
 
 
 _UNKNOWN = Left()
@@ -159,6 +161,7 @@ def of_report(report: SyncReport, spec: TableSpec, left: Left = _UNKNOWN) -> Met
         "guarantee": report.promise or None,
         "guarantee_reason": report.guarantee_reason or None,
         "verified_through": left.verified,
+        **{f"budget_left_{each.slo}": each.left and round(each.left, 4) for each in left.budgets},
         "window": str(report.window) if report.window else None,
         "previous_watermark": _text(report.previous_watermark),
         "new_watermark": _text(report.new_watermark),

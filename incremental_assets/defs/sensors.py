@@ -152,7 +152,8 @@ def _looked(
     if seen.look is not None:
         unknown = (spec.id for spec in resolved.specs if spec.id not in defined)
         not_seen = {*(each.table for each in stopped), *unknown, *still}
-        _keep(runtime, view, replace(seen.look, behind=seen.look.behind | not_seen))
+        within = {known.id: slo.within for known in view.tables if (slo := known.terms.slo.freshness)}
+        _keep(runtime, view, replace(seen.look, behind=seen.look.behind | not_seen, within=within))
     for said in shown:
         context.log.info("%s", said)
     if requests:

@@ -10,6 +10,7 @@ import pytest
 
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import Column, Fidelity
 from incremental_assets.core.planning.events import Event, EventKind
 from tests.cli.conftest import CONFIG, Call, Outside
@@ -143,6 +144,42 @@ def test_a_first_load_that_was_killed_is_interrupted_in_status_and_lags_by_nothi
     assert "interrupted" in row
     assert "never" not in row
     assert call("status", "--json").tables["public.orders"]["unfinished"] == "interrupted"
+
+
+SLO = "        slo: {freshness: 95% within 5m, success: 99.9%}\n"
+WITHIN = {ORDERS: timedelta(minutes=5)}
+
+
+def test_the_budgets_of_objectives_are_shown_with_what_is_left_and_how_fast_they_burn(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    config.write_text(CONFIG + SLO)
+    assert "budgets" not in call("status").out
+    checkpoints = SqlCheckpoints(f"sqlite:///{config.parent}/checkpoints.db")
+    for minutes in (120, 90, 0):  # in step at first, and behind ever since
+        behind = frozenset() if minutes == 120 else frozenset({ORDERS})
+        checkpoints.record_look("shop", Look(behind, minutes * 60.0, within=WITHIN))
+    checkpoints.close()
+
+    fresh, success = call("status", "--json").tables["public.orders"]["budgets"]
+    said = call("status")
+
+    assert (fresh["slo"], fresh["objective"], fresh["burns"]) == ("freshness", "95% within 5m", "page")
+    assert fresh["kept"] == pytest.approx(5 / 120, abs=0.01)
+    assert fresh["burn_rates"]["5m"] == pytest.approx(20)
+    assert datetime.fromisoformat(fresh["recorded_since"]) < datetime.now(UTC) - timedelta(minutes=119)
+    assert (success["objective"], success["budget_left"], success["burns"]) == ("99.9%", None, None)
+    assert (
+        "shop.public.orders: freshness 95% within 5m: its budget is used up, and burns up to 20 times as fast as it may"
+        in said.out.splitlines()
+    )
+    (row,) = (line for line in said.out.splitlines() if line.startswith("shop.public.orders "))
+    assert row.endswith("0% left")
+
+
+def test_a_table_without_objectives_has_no_budgets(call: Call) -> None:
+    assert call("status", "--json").tables["public.orders"]["budgets"] == []
+    assert "budget" not in call("status").out
 
 
 def test_a_table_that_has_not_been_synced_shows_no_lag(call: Call, outside: Outside) -> None:

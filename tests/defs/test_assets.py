@@ -11,9 +11,11 @@ from dagster import AssetKey, DagsterInstance, ExecuteInProcessResult
 
 from incremental_assets.core.errors import CommitMissing, SourceUnreachable
 from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.kept import During, Ends, Kept
 from incremental_assets.core.model.quarantine import UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.operations.burn_rates import MONTH
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.planning.target import Commit
@@ -257,6 +259,19 @@ def test_partitions_with_a_gap_between_them_are_read_window_by_window(studio: St
 
     assert [row["customer"] for row in studio.world.rows(ORDERS)] == ["2023-10", "2024-01"]
     assert told(result)["rows_inserted"] == 2
+
+
+def test_what_is_left_of_the_budgets_is_in_the_metadata_of_a_sync(tmp_path: Path, instance: DagsterInstance) -> None:
+    studio = opened(tmp_path, instance, TERMS + "      slo: {freshness: 95% within 5m, success: 99.9%}\n")
+    monday(studio.world.database)
+    now = datetime(2026, 11, 28, 12, tzinfo=UTC)
+    late = During(now - timedelta(days=3), now - timedelta(days=3, hours=-18))
+    ends = {MONTH: Ends(1_999, 1)}
+    studio.world.memory.kept[ORDERS] = Kept(now, now - timedelta(days=90), (late,), ends)
+
+    metadata = told(studio.run("2024-01-01", mode="sync"))
+
+    assert (metadata["budget_left_freshness"], metadata["budget_left_success"]) == (0.5, 0.5)
 
 
 def test_everything_that_a_run_knows_is_in_its_metadata(studio: Studio) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 from dagster import DagsterInstance
 
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.look import Look
-from tests.defs.studio import Studio, opened
+from tests.defs.studio import TERMS, Studio, opened
 from tests.defs.watch import Watch, settle
 from tests.scenario import COUNTRIES, ORDERS, monday, order
 
@@ -60,3 +61,12 @@ def test_a_source_that_is_away_is_kept_as_such(tmp_path: Path, instance: Dagster
     Watch(studio).tick()
 
     assert kept(studio) is None
+
+
+def test_a_look_brings_the_objectives_by_which_lateness_is_recorded(tmp_path: Path, instance: DagsterInstance) -> None:
+    studio = opened(tmp_path, instance, TERMS + "      slo: {freshness: 95% within 5m}\n")
+    Watch(studio).tick()
+
+    look = kept(studio)
+    assert look is not None
+    assert look.within == {ORDERS: timedelta(minutes=5)}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import Busy, LeaseLost, Paused
 from incremental_assets.core.model.cures import resume
+from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pause, Pauses
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
@@ -41,6 +43,7 @@ class Memory:
     verified: dict[TableId, Verified] = field(default_factory=dict)
     looks: dict[str, Look | None] = field(default_factory=dict)
     pauses: list[Pause] = field(default_factory=list)
+    kept: dict[TableId, Kept] = field(default_factory=dict)
     clock: float = 0.0
     gone: set[str] = field(default_factory=set)
 
@@ -129,6 +132,10 @@ class FakeCheckpoints:
     def record_look(self, source: str, look: Look | None) -> None:
         """The last one counts."""
         self.memory.looks[source] = look
+
+    def kept(self, slos: Mapping[TableId, Objectives]) -> dict[TableId, Kept]:
+        """What a test says of them."""
+        return {table: self.memory.kept[table] for table in slos if table in self.memory.kept}
 
     def last_event(self, table: TableId) -> int:
         """Events are numbered over all tables."""

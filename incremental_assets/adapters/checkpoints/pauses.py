@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Label, and_, delete, exists, or_, select
 
 from incremental_assets.adapters.checkpoints.database import Database
-from incremental_assets.adapters.checkpoints.tables import heartbeats, pauses, same_table
+from incremental_assets.adapters.checkpoints.tables import deeds, heartbeats, pauses, same_table
+from incremental_assets.core.model.deed import Act
+from incremental_assets.core.model.kept import During
 from incremental_assets.core.model.pause import Pause, Pauses
 from incremental_assets.core.model.table import TableId
 
@@ -38,6 +41,25 @@ def resume(connection: Connection, what: str | TableId) -> Pause | None:
     before = connection.execute(select(pauses).where(_is(what))).first()
     connection.execute(delete(pauses).where(_is(what)))
     return _pause(before) if before else None
+
+
+def paused_during(connection: Connection, table: TableId, until: datetime) -> list[During]:
+    """When a table was paused, or its source was, as people's deeds say."""
+    of = deeds.c
+    found: list[During] = []
+    for what in (table.source, table):
+        mine = and_(*(of[name] == value for name, value in names_of(what).items()))
+        asked = select(of.at, of.act).where(mine, of.act.in_([Act.PAUSE, Act.RESUME])).order_by(of.deed_id)
+        begun: datetime | None = None
+        for row in connection.execute(asked):
+            if row.act == Act.PAUSE:
+                begun = begun or row.at
+            elif begun is not None:
+                found.append(During(begun, row.at))
+                begun = None
+        if begun is not None:
+            found.append(During(begun, until))
+    return found
 
 
 def names_of(what: str | TableId) -> dict[str, str]:

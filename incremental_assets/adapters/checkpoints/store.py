@@ -7,7 +7,7 @@ recorded; syncs, failures and resets stay forever.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,6 +33,7 @@ from incremental_assets.adapters.checkpoints.installation import installation_of
 from incremental_assets.adapters.checkpoints.leases import Leases, Pace
 from incremental_assets.adapters.checkpoints.ledger import Ledger
 from incremental_assets.adapters.checkpoints.looks import all_looks, record_look
+from incremental_assets.adapters.checkpoints.objectives import kept_of, record_late
 from incremental_assets.adapters.checkpoints.pauses import all_pauses, pause, resume
 from incremental_assets.adapters.checkpoints.positions import (
     all_positions,
@@ -48,7 +49,9 @@ from incremental_assets.adapters.checkpoints.verifications import after_landing,
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.deed import Act, Deed
 from incremental_assets.core.model.installation import Installation
+from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look, Looked
+from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pause, Pauses
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
@@ -144,7 +147,17 @@ class SqlCheckpoints:
     def record_look(self, source: str, look: Look | None) -> None:
         """Keep what a look at a source came to, in place of the one before; None: the source did not answer."""
         with self._database.transaction(writes=True) as connection:
+            before = all_looks(connection).get(source, Looked())
             record_look(connection, self._database, source, look)
+            if look is not None:
+                record_late(connection, source, before, look)
+
+    def kept(self, slos: Mapping[TableId, Objectives]) -> dict[TableId, Kept]:
+        """How each of these tables was kept in the last month."""
+        if not slos or not self._database.exists:
+            return {}
+        with self._database.transaction() as connection:
+            return kept_of(connection, self._database, slos)
 
     def last_event(self, table: TableId) -> int:
         """The number of its last event; 0 if there is none."""

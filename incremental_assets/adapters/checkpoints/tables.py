@@ -178,6 +178,26 @@ deeds = Table(
     Column("run_id", Text, nullable=False),
 )
 
+objectives = Table(
+    "objectives",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("schema_name", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    # From when on it is recorded when the copy was late.
+    Column("since", Instant, nullable=False),
+)
+
+late = Table(
+    "late",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("schema_name", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    Column("begins", Instant, primary_key=True),
+    Column("ends", Instant, nullable=False),
+)
+
 installation = Table(
     "installation", metadata, Column("only", Integer, primary_key=True), Column("id", Text, nullable=False)
 )

@@ -17,17 +17,21 @@ from incremental_assets.cli.selection import remembered, selected, with_problems
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.config.resolve import unconfigured
 from incremental_assets.core.model.cures import check, resume
+from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.operations.budgets import Budget
+from incremental_assets.core.operations.rules import Urgency
 from incremental_assets.core.operations.standing import Standing, Unfinished
 from incremental_assets.core.words import age, agreeing, counted
 
 _NAMED = 3
 """Tables that one line names."""
+_COLUMNS = ("table", "strategy", "watermark", "lag", "last run", "status", "guarantee", "verified", "lease")
 
 
 def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
@@ -81,6 +85,7 @@ def _entry(seen: Seen) -> dict[str, Any]:
         "last_status": str(report.status) if report else None,
         "unfinished": standing.unfinished,
         "paused": seen.pause and _pause_entry(seen.pause),
+        "budgets": [_budget_entry(each) for each in seen.budgets],
         "guarantee": str(report.guarantee) if report and report.guarantee else None,
         "guarantee_reason": (report.guarantee_reason or None) if report else None,
         "within_seconds": report.within.total_seconds() if report and report.within else None,
@@ -119,6 +124,18 @@ def _pause_entry(pause: Pause) -> dict[str, Any]:
     }
 
 
+def _budget_entry(budget: Budget) -> dict[str, Any]:
+    return {
+        "slo": budget.slo,
+        "objective": budget.objective,
+        "recorded_since": budget.since and budget.since.isoformat(),
+        "kept": budget.kept,
+        "budget_left": budget.left,
+        "burn_rates": {format_duration(window): rate for window, rate in budget.rates.items()},
+        "burns": budget.burns,
+    }
+
+
 def _held_entry(held: HeldRows) -> dict[str, Any]:
     return {
         "rows": held.rows,
@@ -149,11 +166,12 @@ def _oldest(bound: Moment | None) -> dict[str, Any] | None:
 
 
 def _shown(tables: Sequence[Seen]) -> list[Shown]:
+    with_budgets = any(each.budgets for each in tables)
     shown: list[Shown] = [
         Grid(
-            columns=("table", "strategy", "watermark", "lag", "last run", "status", "guarantee", "verified", "lease"),
-            rows=tuple(_row(each) for each in tables),
-            right=frozenset({"lag"}),
+            columns=(*_COLUMNS, "budget") if with_budgets else _COLUMNS,
+            rows=tuple((*_row(each), _left(each.budgets)) if with_budgets else _row(each) for each in tables),
+            right=frozenset({"lag", "budget"}),
             spare=("guarantee", "verified", "strategy", "lease"),
         )
     ]
@@ -184,6 +202,12 @@ def _shown(tables: Sequence[Seen]) -> list[Shown]:
         Note(f"{each.table}: {_drifted(verified)}; {check(each.table)} names them", "bad")
         for each in tables
         if (verified := each.standing.verified) and verified.drift
+    ]
+    shown += [
+        Note(f"{each.table}: {budget.sentence}", "bad" if budget.burns is Urgency.PAGE else "warn")
+        for each in tables
+        for budget in each.budgets
+        if budget.burns or (budget.left is not None and budget.left <= 0)
     ]
     shown += [Note(sentence, "warn") for each in tables for sentence in each.warnings]
     shown += [Note(f"{each.table}: {each.held.sentence}", "warn") for each in tables if each.held and each.held.rows]
@@ -276,6 +300,17 @@ def _verified(verified: Verified | None) -> Cell | str:
     if verified is None:
         return ""
     return Cell(f"{counted(verified.drift, 'row')} drifted", "bad") if verified.drift else short(verified.through)
+
+
+def _left(budgets: Sequence[Budget]) -> Cell | str:
+    """The least that is left of any."""
+    known = [each for each in budgets if each.left is not None]
+    if not known:
+        return ""
+    least = min(known, key=lambda each: each.left or 0)
+    urgent = {each.burns for each in known}
+    tone = "bad" if Urgency.PAGE in urgent else "warn" if Urgency.TICKET in urgent else ""
+    return Cell(f"{max(least.left or 0, 0):.0%} left", tone)
 
 
 def _drifted(verified: Verified) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from incremental_assets.core.model.table import TableId
 
@@ -21,6 +21,8 @@ class Look:
     """Since when a transaction holds watermarks back, on the source's clock."""
     kept_bytes: int | None = None
     """How much of its log the source keeps for us; None where none is read."""
+    within: Mapping[TableId, timedelta] = field(default_factory=dict)
+    """Of tables with an objective of freshness, how long ago they may have been in step."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,3 +26,5 @@ TICKETS = (
 )
 """10 % in a day, or in three."""
 WINDOWS = sorted({window for each in (*PAGES, *TICKETS) for window in (each.long, each.short)})
+MONTH = timedelta(days=30)
+"""What a budget is of."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from incremental_assets.core.errors import Busy
+from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pauses
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
@@ -50,6 +52,9 @@ class Checkpoints(Protocol):
 
     def record_look(self, source: str, look: Look | None) -> None:
         """Keep what a look at a source came to, in place of the one before; None: the source did not answer."""
+
+    def kept(self, slos: Mapping[TableId, Objectives]) -> dict[TableId, Kept]:
+        """How each of these tables was kept in the last month, as far as it is recorded; nothing where there is no database."""
 
     def last_event(self, table: TableId) -> int:
         """The number of its last event; 0 if there is none."""
