@@ -22,7 +22,7 @@ help: ## show these targets
 setup: ## environment, dependencies and jars (every other target does this first)
 	@.ci/set-up.sh
 
-demo: setup ## sync a real database into Delta twice and prove it equal (SCALE=1 for more data; ARGS="--source mariadb", mysql, sqlite or log; ARGS="--lake s3")
+demo: setup ## sync a real database into Delta twice and prove it equal (SCALE=1 for more data; ARGS="--source mariadb", mysql, sqlite, log or files; ARGS="--lake s3")
 	@$(if $(findstring mariadb,$(ARGS)),.ci/mariadb.sh)$(if $(findstring mysql,$(ARGS)),.ci/mysql.sh)$(if $(findstring s3,$(ARGS)),.ci/seaweedfs.sh)
 	@$(BIN)/incremental-assets demo $(DEMO_ARGS)
 

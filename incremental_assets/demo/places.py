@@ -12,9 +12,12 @@ PLACES: Mapping[str, str] = {
     "mysql": ".demo-mysql",
     "sqlite": ".demo-sqlite",
     "log": ".demo-log",
+    "files": ".demo-files",
     "s3": ".demo-s3",
 }
-"""The name of the shop's folder, by its dialect; `log` is PostgreSQL as it is read from its log, `s3` PostgreSQL with a lake in a store."""
+"""The name of the shop's folder, by its dialect; `log` is PostgreSQL as it is read from its log, `files` drops files, `s3` PostgreSQL with a lake in a store."""
+INCOMING = "incoming"
+"""In the shop's folder, where it drops files."""
 BUCKET = "shop"
 """Of the lake, as `s3.yaml` names it."""
 LAKES = ("s3",)

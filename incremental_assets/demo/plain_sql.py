@@ -44,6 +44,7 @@ MORNING = (
     "UPDATE orders SET o_orderpriority = '1-URGENT' WHERE {o_orderkey} = 16",
     "UPDATE lineitem SET l_shipinstruct = 'TAKE BACK RETURN' WHERE l_linenumber = 1 AND {l_orderkey} = 16",
 )
+CANCELLED = "{o_orderkey} = 14"
 LATE_UPDATE = "UPDATE orders SET o_comment = 'stamped early, committed late' WHERE {o_orderkey} = 0"
 NEW_ORDERS = """
     INSERT INTO orders (o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_orderpriority, o_clerk, o_shippriority, o_comment)
@@ -131,17 +132,13 @@ def write_late(connection: Connection, seed: int) -> tuple[TableDay, ...]:
     return TableDay("orders", inserted=placed, updated=updated), TableDay("lineitem", inserted=lines)
 
 
-def live_a_day(connection: Connection, seed: int, future: datetime) -> DayReport:
-    """The others: inserts, updates, deletes, one row that is stamped in the future and one of a size that cannot be."""
+def live_a_day(connection: Connection, seed: int, future: datetime, cancelled: str = CANCELLED) -> DayReport:
+    """The others: inserts, updates, deletes, one row that is stamped in the future and one of a size that cannot be. `cancelled`: which orders are."""
     updated = {table: run(connection, statement, seed) for table, statement in UPDATES.items()}
     ((spoilt_part,),) = connection.rows(_bucketed(connection, SPOILT_PART), (seed,))
     updated["part"] += connection.run(SPOIL_PART, (spoilt_part,))
-    keys = [
-        key
-        for (key,) in connection.rows(
-            _bucketed(connection, "SELECT o_orderkey FROM orders WHERE {o_orderkey} = 14"), (seed,)
-        )
-    ]
+    chosen = _bucketed(connection, f"SELECT o_orderkey FROM orders WHERE {cancelled}")  # noqa: S608 - our own words
+    keys = [key for (key,) in connection.rows(chosen, (seed,))]
     connection.run("BEGIN")
     # By their keys: a DELETE that looks at every row would wait for those of the late transaction.
     deleted = {

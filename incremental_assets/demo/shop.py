@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from incremental_assets.demo.day import DayReport, TableDay
 from incremental_assets.demo.places import PLACES
@@ -59,6 +59,14 @@ class Shop(Protocol):
 
     def fix(self, day: DayReport) -> None:
         """The row that broke its contract is as it was."""
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A shop whose source nobody can ask how many rows there are: it counts them itself."""
+
+    def counted(self, table: str) -> tuple[int, int]:
+        """Rows, and the sum of their hashes: of each the first 60 bits of the MD5 of its values' texts, joined by commas."""
 
 
 def shop_of(name: str, folder: Path) -> Shop:

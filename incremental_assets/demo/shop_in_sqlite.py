@@ -26,28 +26,33 @@ _TRIGGER = """
 """
 
 
-class _Connection:
+class Connection:
     """Implements `plain_sql.Connection`."""
 
     def __init__(self, file: Path) -> None:
-        self._driver = sqlite3.connect(file, isolation_level=None, timeout=30)
-        self._driver.execute("PRAGMA journal_mode = WAL")
-        self._driver.create_function("bucket", 2, _bucket, deterministic=True)
+        self.driver = sqlite3.connect(file, isolation_level=None, timeout=30)
+        self.driver.execute("PRAGMA journal_mode = WAL")
+        self.driver.create_function("bucket", 2, _bucket, deterministic=True)
 
-    def __enter__(self) -> _Connection:
+    def __enter__(self) -> Connection:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._driver.close()
+        self.driver.close()
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> int:
-        return self._driver.execute(statement, tuple(values)).rowcount
+        return self.driver.execute(statement, tuple(values)).rowcount
 
     def run_many(self, statement: str, values: Iterable[Sequence[Any]]) -> int:
-        return self._driver.executemany(statement, values).rowcount
+        return self.driver.executemany(statement, values).rowcount
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._driver.execute(query, tuple(values)).fetchall()
+        return self.driver.execute(query, tuple(values)).fetchall()
+
+    def now(self) -> str:
+        """As rows are stamped that change now."""
+        ((now,),) = self.rows(f"SELECT {_NOW}")
+        return str(now)
 
     def bucket(self, key: str) -> str:
         return f"bucket({key}, ?)"
@@ -91,7 +96,7 @@ class Shop:
         """The scale, kept in thousandths as `PRAGMA user_version`, which commits with the data; None where it is 0."""
         if not self._file.is_file():
             return None
-        with _Connection(self._file) as connection:
+        with Connection(self._file) as connection:
             ((thousandths,),) = connection.rows("PRAGMA user_version")
         return Decimal(thousandths) / 1000 if thousandths else None
 
@@ -99,7 +104,7 @@ class Shop:
         """All in one transaction."""
         if self.loaded_scale() == scale:
             return False
-        with _Connection(self._file) as connection:
+        with Connection(self._file) as connection:
             connection.run("BEGIN IMMEDIATE")
             made = plain_sql.make_tables(connection, _STAMP, self._file.parent, partial(_load, connection), scale)
             for name, rows in made:
@@ -117,17 +122,17 @@ class Shop:
 
     def open(self, seed: int) -> None:
         """The first changes of the day."""
-        with _Connection(self._file) as connection:
+        with Connection(self._file) as connection:
             plain_sql.open_shop(connection, seed)
 
     def live_a_day(self, seed: int) -> DayReport:
         """The others."""
-        with _Connection(self._file) as connection:
+        with Connection(self._file) as connection:
             return plain_sql.live_a_day(connection, seed, FUTURE)
 
     def fix(self, day: DayReport) -> None:
         """The part's size."""
-        with _Connection(self._file) as connection:
+        with Connection(self._file) as connection:
             plain_sql.fix_part(connection, day)
 
 
@@ -135,7 +140,7 @@ def _bucket(key: int, seed: int) -> int:
     return zlib.crc32(f"{key}:{seed}".encode()) & 1023
 
 
-def _load(connection: _Connection, table: str, file: Path) -> int:
+def _load(connection: Connection, table: str, file: Path) -> int:
     with file.open(encoding="utf-8", newline="") as content:
         rows = csv.reader(content)
         columns = next(rows)

@@ -85,3 +85,15 @@ def test_the_log_tells_of_a_day_with_its_deletes_and_of_another_one(clone: Path)
         assert {name for name, table in by_name.items() if table["rows"]["deleted"]} == {"orders", "lineitem"}
         assert {table["guarantee"] for table in tables} == {"settled"}
         assert 0 < sum(table["rows"]["read"] for table in tables) < 1_000
+
+
+def test_files_land_once_whenever_they_come_for_two_days(clone: Path) -> None:
+    for options in ((), ("--keep",)):
+        tables = demo(clone, "files", *options)["tables"]
+        assert all(table["proof"]["equal"] for table in tables)
+        by_name = {table["table"].partition(".")[2]: table for table in tables}
+        assert {name for name, table in by_name.items() if table["rows"]["deleted"]} == {"orders", "lineitem"}
+        assert {name: table["held"] for name, table in by_name.items() if table["held"]} == {"part": 1}
+        assert by_name["customer"]["proof"]["faulty_keys_of_history"] == 0
+        assert {table["guarantee"] for table in tables} == {"settled"}
+        assert 0 < sum(table["rows"]["read"] for table in tables) < 10_000

@@ -114,14 +114,13 @@ class Steps:
 
 def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) -> Story:
     seed = site.days() + 1
-    # A table's first load by the log waits for transactions that are open, so that it comes before the late one begins.
-    loaded = _sync(runtime, site, steps, "load") if site.source.reads_log else ()
+    loaded = _first_load(runtime, site, steps)
     with shop.late(seed) as late:
         # The shop opens after the late transaction's stamp: the first sync reads past it, as a watermark by max() would.
         shop.open(seed)
         first = _sync(runtime, site, steps, "first sync")
-        # A copy by the log is the table as of a place in it, at which the late transaction had not committed.
-        before = _prove(runtime, site, first) if site.source.reads_log else ()
+        # A copy by the log is the table as of a place in it, at which the late transaction had not committed; one of files has all that were there.
+        before = _proven_before(runtime, site, shop, first, steps) if loaded else ()
         day = shop.live_a_day(seed)
         arrived = late.commit()
     site.remember(seed)
@@ -136,18 +135,42 @@ def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) 
         shop.fix(day)
         repaired = _sync(runtime, site, steps, "what broke its contract was fixed", [str(table) for table in held])
     steps.begin("counting on both sides")
-    proven = _prove(runtime, site, first, second)
+    proven = _prove(runtime, site, shop, first, second)
     left = sum(rows.rows for rows in _held(runtime, specs).values())
     steps.done(f"rows and hashes counted by {shop.database} and by Spark")
     return Story(loaded, first, second, held, repaired, left, day, arrived, before, proven, time.monotonic() - begun)
 
 
-def _prove(runtime: Runtime, site: Site, *syncs: tuple[SyncReport, ...]) -> tuple[demo_proof.Proven, ...]:
+def _first_load(runtime: Runtime, site: Site, steps: Steps) -> tuple[SyncReport, ...]:
+    """What comes before the day where it is no part of its first sync."""
+    if site.source.reads_log:
+        # It waits for transactions that are open, and the late one is going to be.
+        return _sync(runtime, site, steps, "load")
+    loaded: tuple[SyncReport, ...] = ()
+    while site.drops_files:
+        # One sync does not read any number of files.
+        found = _sync(runtime, site, steps, "load")
+        loaded += found
+        if not any(each.rows.read for each in found):
+            break
+    return loaded
+
+
+def _proven_before(
+    runtime: Runtime, site: Site, shop: Shop, first: tuple[SyncReport, ...], steps: Steps
+) -> tuple[demo_proof.Proven, ...]:
+    steps.begin("counting on both sides")
+    proven = _prove(runtime, site, shop, first)
+    steps.done(f"rows and hashes counted by {shop.database} and by Spark")
+    return proven
+
+
+def _prove(runtime: Runtime, site: Site, shop: Shop, *syncs: tuple[SyncReport, ...]) -> tuple[demo_proof.Proven, ...]:
     """Of the tables that landed with each of these."""
     specs = selected(runtime, (f"{site.source.name}.*",)).specs
     landed = [spec for spec in specs if all(_of(spec.id, each).error is None for each in syncs)]
     # Spark, which looks through the versions of a history, has no connector to a store here.
-    return tuple(demo_proof.prove(runtime, site.source.name, landed, histories=not site.in_store))
+    return tuple(demo_proof.prove(runtime, shop, site.source.name, landed, histories=not site.in_store))
 
 
 def _held(runtime: Runtime, specs: Sequence[TableSpec]) -> dict[TableId, HeldRows]:

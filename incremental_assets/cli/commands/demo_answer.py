@@ -73,7 +73,10 @@ def answer(story: Story, site: Site, shop: Shop, config: Path) -> Answer:
         Note(""),
     ]
     shown += [Note(report.error or f"{report.table}: {report.status}", "bad") for report in broken]
-    shown += _notes_of_log(story) if site.source.reads_log else _second_sync_notes(story, shop)
+    if site.drops_files:
+        shown += _notes_of_files(story)
+    else:
+        shown += _notes_of_log(story) if site.source.reads_log else _second_sync_notes(story, shop)
     if is_equal and not broken:
         shown.append(Note(f"{len(story.proven)} tables proven equal in {story.seconds:.0f} s", "good"))
     else:
@@ -84,9 +87,7 @@ def answer(story: Story, site: Site, shop: Shop, config: Path) -> Answer:
 
 def _second_sync_notes(story: Story, shop: Shop) -> list[Shown]:
     late = sum(report.rows.late for report in story.second)
-    deleted = ", ".join(
-        f"{each.table.name} ({counted(each.rows.deleted, 'row')})" for each in story.second if each.rows.deleted
-    )
+    deleted = _deleted(story)
     read, held = sum(report.rows.read for report in story.second), sum(each.source.rows for each in story.proven)
     notes: list[Shown] = [
         Note(
@@ -104,26 +105,61 @@ def _second_sync_notes(story: Story, shop: Shop) -> list[Shown]:
                 f"Deletes are followed by comparing keys: what the shop had deleted left the copy of {deleted}, in the commits of the second sync."
             )
         )
-    notes += [
+    return [*notes, *_notes_of_held(story), *_notes_of_versions(story)]
+
+
+def _notes_of_held(story: Story) -> list[Shown]:
+    return [
         Note(f"{table}: {rows.sentence}. Fixed in the source, it landed with the next sync: {story.left} held now.")
         for table, rows in story.held.items()
     ]
-    notes += [
+
+
+def _notes_of_versions(story: Story) -> list[Shown]:
+    return [
         Note(
             f"{each.table.history} keeps {counted(each.history.rows, 'version')} of its rows: {each.history.ended:,} ended in the second sync."
         )
         for each in story.second
         if each.history and each.history.rows
     ]
-    return notes
+
+
+def _notes_of_files(story: Story) -> list[Shown]:
+    read, held = sum(report.rows.read for report in story.second), sum(each.source.rows for each in story.proven)
+    late = sum(each.inserted + each.updated for each in story.late)
+    deleted = _deleted(story)
+    return [
+        Note(
+            f"The second sync read {read:,} rows of the files that had come or changed, for tables of {held:,} rows. {late:,} of them were in files that came last and looked older than all others: "
+            "whoever looks for files by their time loses them."
+        ),
+        Note(
+            f"Supplier {story.day.future_supplier} is stamped in the year {story.day.future:%Y}: it landed, and kept nothing back."
+        ),
+        Note(
+            f"A file of orders and one of their lines were replaced by others without the orders that had been cancelled, which left the copy of {deleted or 'no table'}."
+        ),
+        *_notes_of_equal_before(story, "Both sides were equal after the first sync, too, before those files came."),
+        *_notes_of_held(story),
+        *_notes_of_versions(story),
+    ]
+
+
+def _notes_of_equal_before(story: Story, sentence: str) -> list[Shown]:
+    return [Note(sentence)] if story.before and all(each.is_equal for each in story.before) else []
+
+
+def _deleted(story: Story) -> str:
+    return ", ".join(
+        f"{each.table.name} ({counted(each.rows.deleted, 'row')})" for each in story.second if each.rows.deleted
+    )
 
 
 def _notes_of_log(story: Story) -> list[Shown]:
     read, held = sum(report.rows.read for report in story.second), sum(each.source.rows for each in story.proven)
     late = sum(each.inserted + each.updated for each in story.late)
-    gone = ", ".join(
-        f"{each.table.name} ({counted(each.rows.deleted, 'row')})" for each in story.second if each.rows.deleted
-    )
+    gone = _deleted(story)
     return [
         Note(
             f"The second sync read {read:,} changes of the log, of tables of {held:,} rows, and no table. {late:,} rows of them were written before the first sync "
@@ -132,10 +168,8 @@ def _notes_of_log(story: Story) -> list[Shown]:
         Note(
             f"What the shop had deleted left the copy of {gone or 'no table'}, as the log tells of it: no keys were compared."
         ),
-        *(
-            [Note("Both sides were equal after the first sync, too, while that transaction was open.")]
-            if story.before and all(each.is_equal for each in story.before)
-            else []
+        *_notes_of_equal_before(
+            story, "Both sides were equal after the first sync, too, while that transaction was open."
         ),
         *(
             Note(

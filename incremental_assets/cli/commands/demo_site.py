@@ -14,9 +14,10 @@ from pathlib import Path
 from incremental_assets.adapters.permissions import own_file, own_folder
 from incremental_assets.core.config.database_settings import DatabaseSettings, database_of
 from incremental_assets.core.config.dialects import BUILT_IN, facts_of
-from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig, StoreConfig
+from incremental_assets.core.config.files_settings import FilesSettings
+from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig, SourceSettings, StoreConfig
 from incremental_assets.core.errors import Busy, IncrementalAssetsError, Refused, SelectionError
-from incremental_assets.demo.places import BUCKET, LAKES, PLACES, shop_in
+from incremental_assets.demo.places import BUCKET, INCOMING, LAKES, PLACES, shop_in
 from incremental_assets.demo.shop import Shop, shop_of
 
 MARK = ".made-by-demo"
@@ -70,6 +71,11 @@ class Site:
             elif "://" not in configuration.lake:
                 return cls(source, folder, Path(configuration.lake), checkpoints)
         return None
+
+    @property
+    def drops_files(self) -> bool:
+        """Whether its source is a folder of files."""
+        return isinstance(self.source.settings, FilesSettings)
 
     @property
     def _name(self) -> str:
@@ -151,11 +157,19 @@ def _is_of(store: StoreConfig | None, folder: Path) -> bool:
 
 
 def _folder_of(source: SourceConfig) -> Path | None:
-    if source.dialect not in BUILT_IN:
-        return None
-    settings = database_of(source)
-    folder = _of_file(settings) if facts_of(source.dialect).is_file else _of_references(settings)
+    folder = _of_dropped(source.settings) if source.dialect not in BUILT_IN else _of_database(source)
     return folder if folder is not None and shop_in(folder, source.dialect) else None
+
+
+def _of_dropped(source: SourceSettings | None) -> Path | None:
+    if not isinstance(source, FilesSettings) or Path(source.folder).name != INCOMING:
+        return None
+    return Path(source.folder).parent
+
+
+def _of_database(source: SourceConfig) -> Path | None:
+    settings = database_of(source)
+    return _of_file(settings) if facts_of(source.dialect).is_file else _of_references(settings)
 
 
 def _of_file(source: DatabaseSettings) -> Path | None:
