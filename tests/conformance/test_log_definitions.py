@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import psycopg
 import pytest
 
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.planning.plan import Mode
-from tests.adapters.logs.shelved import Open
+from tests.adapters.logs.shelved import LoggedShop, Open
 from tests.conformance.scenario import of_log
+from tests.waiting import until
 
 ALTERED = {
     "a column is added": "ALTER TABLE orders ADD COLUMN more int DEFAULT 7",
@@ -166,6 +170,62 @@ def test_another_table_under_the_name(open_shop: Open, *, renamed: bool) -> None
     shop.assert_equal()
 
 
+def _attached_for_a_while(shop: LoggedShop) -> tuple[Guarantee, ...]:
+    shop.execute(
+        "CREATE TABLE orders_2 (LIKE orders INCLUDING ALL)",
+        "INSERT INTO orders_2 VALUES (201, 'before')",
+        "ALTER TABLE orders ATTACH PARTITION orders_2 FOR VALUES FROM (200) TO (300)",
+        "UPDATE orders SET status = 'meanwhile' WHERE id = 201",
+        "INSERT INTO orders VALUES (202, 'meanwhile')",
+        "ALTER TABLE orders DETACH PARTITION orders_2",
+    )
+    return ()
+
+
+def _emptied_while_it_was_detached(shop: LoggedShop) -> tuple[Guarantee, ...]:
+    """Whose file is the one of before, and has no row."""
+    shop.execute("ALTER TABLE orders DETACH PARTITION orders_1", "DELETE FROM orders_1")
+    shop.outside("VACUUM orders_1")
+    shop.execute("ALTER TABLE orders ATTACH PARTITION orders_1 FOR VALUES FROM (100) TO (200)")
+    return ()
+
+
+def _attached_twice_and_emptied_between(shop: LoggedShop) -> tuple[Guarantee, ...]:
+    _attached_for_a_while(shop)
+    shop.execute("DELETE FROM orders_2")
+    shop.outside("VACUUM orders_2")
+    shop.execute("ALTER TABLE orders ATTACH PARTITION orders_2 FOR VALUES FROM (200) TO (300)")
+    return ()
+
+
+def _detached_beside_an_older_transaction(shop: LoggedShop, syncs: int) -> tuple[Guarantee, ...]:
+    """It commits after as many syncs, the first of which sees that the partition has left."""
+    dsn = shop.stand.shop.postgres.dsn(shop.stand.shop.database)
+    with psycopg.connect(dsn) as older, ThreadPoolExecutor(1) as aside:
+        older.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        older.execute("INSERT INTO orders VALUES (150, 'older')")
+        detached = aside.submit(shop.outside, "ALTER TABLE orders DETACH PARTITION orders_1 CONCURRENTLY")
+        until(lambda: shop.stand.shop.rows("SELECT inhdetachpending FROM pg_inherits WHERE inhdetachpending"))
+        older.execute("INSERT INTO orders VALUES (151, 'older')")
+        said = tuple(shop.land().guarantee for _ in range(syncs))
+        older.commit()
+        detached.result()
+    return said
+
+
+STRAYED = {
+    "attached, written and detached": _attached_for_a_while,
+    "detached, emptied by DELETE and VACUUM, and attached": _emptied_while_it_was_detached,
+    "attached and written, and then the same": _attached_twice_and_emptied_between,
+    **{
+        f"DETACH PARTITION CONCURRENTLY, while an older transaction writes it, which commits after {syncs} syncs": partial(
+            _detached_beside_an_older_transaction, syncs=syncs
+        )
+        for syncs in range(3)
+    },
+}
+
+
 AWAY = {
     "dropped": ("DROP TABLE orders_1",),
     "detached": ("ALTER TABLE orders DETACH PARTITION orders_1",),
@@ -204,3 +264,30 @@ def test_a_partition_is_written_and_leaves(open_shop: Open, away: str) -> None:
     shop.assert_equal()
     versions = shop.stand.copy("orders__history", "id", "status", "_sync_deleted", "_is_current")
     assert not [row for row in versions if row[0] > 100 and row[3]]
+
+
+@of_log(
+    "T74",
+    f"Rows are written to a partition that is none of the table's at either look: {', '.join(STRAYED)}",
+    holds="what the log has of it lands, the run is `best_effort` and says so, and the next one compares: both sides are equal, and the run after that is `settled`",
+)
+@pytest.mark.parametrize("strayed", STRAYED)
+def test_a_partition_is_written_between_two_looks_at_neither_of_which_it_is_there(
+    open_shop: Open, strayed: str
+) -> None:
+    shop = open_shop(
+        "orders (id int PRIMARY KEY, status text) PARTITION BY RANGE (id)",
+        published="WITH (publish_via_partition_root)",
+    )
+    shop.execute(
+        "CREATE TABLE orders_0 PARTITION OF orders FOR VALUES FROM (0) TO (100)",
+        "CREATE TABLE orders_1 PARTITION OF orders FOR VALUES FROM (100) TO (200)",
+        "INSERT INTO orders SELECT n, 'new' FROM (SELECT generate_series(1, 20) UNION VALUES (101), (102)) AS f(n)",
+    )
+    shop.land()
+    said = list(STRAYED[strayed](shop))
+    for _ in range(3):
+        said.append(shop.land().guarantee)
+        if said[-1] is Guarantee.SETTLED:
+            shop.assert_equal()
+    assert (Guarantee.BEST_EFFORT in said, said[-1]) == (True, Guarantee.SETTLED)

@@ -39,8 +39,8 @@ SEEN = LogSeen(flushed=0x100, number=7, server="77/00000001")
 class Shown:
     """What was read up to a position."""
 
-    def __init__(self, end: int, join: Join | None = None) -> None:
-        self.end, self.join = end, join
+    def __init__(self, end: int, join: Join | None = None, *, goes_on: bool = False, strays: int = 0) -> None:
+        self.end, self.join, self.goes_on, self.strays = end, join, goes_on, strays
 
 
 def look(**changes: object) -> LogObservation:
@@ -293,3 +293,40 @@ def test_a_partition_that_leaves_while_a_comparison_is_owed_has_the_log_read_fir
     after = LOG.landed(repaired, Read(0, Shown(0x100)))
     # A repair leaves to the log what changed behind the position, so that it settles nothing.
     assert isinstance(next_of(after), SyncPlan)
+
+
+def test_a_comparison_waits_for_the_end_of_what_the_log_had() -> None:
+    first = next_of(with_parts())
+    assert isinstance(first, SyncPlan)
+    state = LOG.landed(first, Read(2, Shown(0xA0, goes_on=True)))
+    assert state_of(state.to_json()) == state
+    second = next_of(state)
+    assert isinstance(second, SyncPlan)
+    assert (second.reading.finds_differing, second.reading.promise.guarantee, of_log(second).untold) == (
+        False,
+        Guarantee.BEST_EFFORT,
+        "1 partition left",
+    )
+    third = next_of(LOG.landed(second, Read(2, Shown(0x100))))
+    assert isinstance(third, SyncPlan)
+    assert third.reading.finds_differing
+
+
+@pytest.mark.parametrize(
+    ("spec", "later", "compared"),
+    [(SPEC, ", which the next sync compares", True), (replace(SPEC, strategy=Strategy.APPEND), "", False)],
+)
+def test_a_partition_that_only_the_log_names_lowers_the_promise_and_is_compared_where_rows_can_be(
+    spec: TableSpec, later: str, compared: bool
+) -> None:
+    state, seen = with_parts(spec), replace(PARTED, parts=Parts((8, 9)))
+    first = LOG.plan(spec, Request("run", Mode.SYNC), state, CommitIds("app", 1, "batch"), seen)
+    assert isinstance(first, SyncPlan)
+    state = LOG.landed(first, Read(2, Shown(0x100, strays=1)))
+    report, _ = LOG.judged(first, SyncReport.landed(first, None, RowCounts(), 1, ()), state)
+    assert (report.guarantee, report.guarantee_reason) == (
+        Guarantee.BEST_EFFORT,
+        f"1 partition came or left while it was written since the last sync, and the log does not tell of their rows{later}",
+    )
+    second = LOG.plan(spec, Request("run", Mode.SYNC), state, CommitIds("app", 1, "batch"), seen)
+    assert (isinstance(second, SyncPlan) and second.reading.finds_differing) is compared

@@ -14,7 +14,7 @@ from incremental_assets.adapters.logs.segments.manifest import Manifest, Piece
 from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.captures.log.position import Join, LogPosition
-from incremental_assets.core.captures.log.reading import of_log
+from incremental_assets.core.captures.log.reading import LogReading, of_log
 from incremental_assets.core.errors import SchemaChanged, SourceRefused
 from incremental_assets.core.model.change_columns import as_in_source
 from incremental_assets.core.model.cures import full_refresh
@@ -34,6 +34,10 @@ class Gathered:
 
     changes: pa.Table | None
     end: int
+    goes_on: bool = False
+    """Whether there are more, as it is a full batch."""
+    parts: frozenset[int] = frozenset()
+    """The partitions, by their numbers, of which these are changes, and perhaps others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,12 @@ def gathered(shelf: Shelf, plan: SyncPlan) -> Gathered:
             if found[0].column(LSN)[0].as_py() < last:
                 # Where that commit begins all before it are over, so that it is the position between the two.
                 whole = [each.filter(pc.less(each.column(LSN), last)) for each in found]
-                return Gathered(_together(plan.spec, whole), last)
+                parts = _parts(shelf, reading, last)
+                return Gathered(_together(plan.spec, whole), last, goes_on=True, parts=parts)
             _check_size(plan, size)
-    return Gathered(_together(plan.spec, found), max(begin, standing.position if standing else 0))
+    end = max(begin, standing.position if standing else 0)
+    parts = _parts(shelf, reading, end) if found else frozenset()
+    return Gathered(_together(plan.spec, found), end, parts=parts)
 
 
 def landed_last(shelf: Shelf, spec: TableSpec, at: LogPosition) -> pa.Table | None:
@@ -102,6 +109,11 @@ def _rows(shelf: Shelf, spec: TableSpec, asked: _Range) -> Iterator[pa.Table]:
             lacking = behind if snapshot is None else not_shown(behind, snapshot)
             if len(lacking):
                 yield lacking
+
+
+def _parts(shelf: Shelf, reading: LogReading, end: int) -> frozenset[int]:
+    read = (manifest for manifest in shelf.after(reading.begin or 0) if manifest.begin < end)
+    return frozenset(part for manifest in read for part in manifest.parts.get(reading.number, ()))
 
 
 def _check_size(plan: SyncPlan, size: int) -> None:

@@ -33,6 +33,7 @@ from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.captures.database.observation import DatabaseObservation, numbers
 from incremental_assets.core.captures.database.parts import joined
 from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
+from incremental_assets.core.captures.log.parts import strayed
 from incremental_assets.core.captures.log.position import Join, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log
 from incremental_assets.core.captures.log.standing import LogStanding
@@ -146,6 +147,8 @@ class Read:
     opened: Callable[[], Any]
     keys: SourceKeys | None = None
     selected: Selected | None = None
+    goes_on: bool = False
+    strays: int = 0
 
     @property
     def frame(self) -> Any:
@@ -242,13 +245,23 @@ class LoggedSource:
         if found.changes is None:
             yield Read(0, 0, (), found.end, join, self._no_frame)
             return
+        strays = strayed(plan, found.parts)
         rows = self._rows(plan, found.changes)
         with scratch_file(self._log.folder / "scratch") as path:
             with written_to(path.parent, IN_SEGMENTS):
                 pq.write_table(rows, path, compression="zstd", compression_level=1)
             rejected = len(rows) - rows.column(REJECT_REASON).null_count
             part = LogPart(str(path), path.stat().st_size)
-            yield Read(len(rows), rejected, (part,), found.end, join, self._no_frame)
+            yield Read(
+                len(rows),
+                rejected,
+                (part,),
+                found.end,
+                join,
+                self._no_frame,
+                goes_on=found.goes_on,
+                strays=strays,
+            )
 
     def _check_two_sessions(self, plan: SyncPlan) -> None:
         if self._log.address.budget.is_single:

@@ -65,9 +65,11 @@ class LogStand:
     def make_slot(self) -> None:
         self.execute(f"SELECT pg_create_logical_replication_slot('{self.slot_name}', 'pgoutput')")
 
-    def publish(self, table: str, definition: str, *statements: str) -> int:
+    def publish(self, table: str, definition: str, *statements: str, before: tuple[str, ...] = ()) -> int:
         """Make a table and publish it; its number."""
-        self.execute(f"CREATE TABLE {table} ({definition})", *statements, f"ALTER PUBLICATION p ADD TABLE {table}")
+        self.execute(
+            *before, f"CREATE TABLE {table} ({definition})", *statements, f"ALTER PUBLICATION p ADD TABLE {table}"
+        )
         return int(self.value(f"SELECT '{table}'::regclass::oid::bigint"))
 
     def address(self, **changes: Any) -> Address:
@@ -101,11 +103,26 @@ class LogStand:
         self, followed: Mapping[int, Followed], *, binary: bool = True, position: int = 0
     ) -> tuple[list[Changes], dict[int, str]]:
         """All that the slot holds, decoded, and of tables that failed why; nothing is consumed."""
+        found: list[Changes] = []
+        return found, self.decoder(followed, found, binary=binary, position=position).failed
+
+    def decoder(
+        self,
+        followed: Mapping[int, Followed],
+        found: list[Changes] | None = None,
+        *,
+        binary: bool = True,
+        position: int = 0,
+    ) -> Decoder:
+        """That which has gone through all that the slot holds."""
         with self.asked() as asked, Spool(Path(tempfile.gettempdir())) as spool:
             peek(asked, self.slot, self.flushed(), spool, binary=binary)
             decoder = Decoder(Transactions(position), followed, kinds_of(asked, types_in(spool, followed)))
-            found = [each for block in spool.blocks() for each in decoder.decode(block).changes]
-        return found, decoder.failed
+            for block in spool.blocks():
+                changes = decoder.decode(block).changes
+                if found is not None:
+                    found.extend(changes)
+        return decoder
 
     def changes(self, *followed: Followed, binary: bool = True, position: int = 0) -> list[Changes]:
         """Of tables that do not fail."""

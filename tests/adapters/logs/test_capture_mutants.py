@@ -18,6 +18,7 @@ from incremental_assets.adapters.logs import (
     completing,
     every_change,
     gathering,
+    logged_source,
     row_versions,
     start_anew,
     versions_file,
@@ -44,6 +45,7 @@ from tests.adapters.logs import (
     test_every_change,
     test_history,
     test_history_killed,
+    test_partitions,
 )
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 
@@ -76,6 +78,11 @@ def _to_the_end(patch: Patch) -> None:
         return Gathered(gathered(shelf, plan).changes, standing.position if standing else 0)
 
     patch.setattr("incremental_assets.adapters.logs.logged_source.gathered", to_the_end)
+
+
+def _ends(patch: Patch) -> None:
+    gathered = gathering.gathered
+    patch.setattr(logged_source, "gathered", lambda *of: replace(gathered(*of), goes_on=False))
 
 
 def _whatever_ends_behind(self: shelf.Shelf, position: int) -> list[Manifest]:
@@ -161,6 +168,14 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     "a part of a range is the whole of it": (
         _to_the_end,
         lambda shop, patch: test_capture_joined.transactions_of_one_range_that_land_one_by_one(shop(), patch),
+    ),
+    "a full batch is all that the log had": (
+        _ends,
+        lambda shop, patch: test_partitions.landed_before_the_comparison(test_partitions.parted(shop), patch),
+    ),
+    "partitions are those that there are": (
+        lambda patch: patch.setattr(logged_source, "strayed", lambda *_: 0),
+        lambda shop, _: test_partitions.came_and_left(test_partitions.parted(shop)),
     ),
     "segments of any server are one log": (
         lambda patch: patch.setattr(shelf.Shelf, "after", _whatever_ends_behind),
@@ -287,7 +302,7 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
         lambda shop, _: test_check.a_commit_that_the_copy_has_and_the_source_does_not_show(shop()),
     ),
     "a repair takes what the source shows": (
-        lambda patch: patch.setattr(logged, "_without", lambda places, _: places),
+        lambda patch: patch.setattr(logged_source, "_without", lambda places, _: places),
         lambda shop, _: test_check.a_commit_that_the_copy_has_and_the_source_does_not_show(shop()),
     ),
     "what a contract holds has drifted": (

@@ -130,6 +130,31 @@ def test_rows_of_a_partitioned_table_are_those_of_its_root(stand: LogStand) -> N
     ]
 
 
+@FORMATS
+def test_the_log_names_the_partitions_that_were_written_though_they_are_gone(stand: LogStand, binary: bool) -> None:
+    oid = stand.publish(
+        "days",
+        "id int, d date, state mood, PRIMARY KEY (id, d)) PARTITION BY RANGE (d",
+        "CREATE TABLE days_1 PARTITION OF days FOR VALUES FROM ('2024-01-01') TO ('2024-02-01')",
+        "CREATE TABLE days_2 (LIKE days INCLUDING ALL) PARTITION BY RANGE (id)",
+        "CREATE TABLE days_2_1 PARTITION OF days_2 FOR VALUES FROM (0) TO (9)",
+        "ALTER TABLE days ATTACH PARTITION days_2 FOR VALUES FROM ('2024-02-01') TO ('2024-03-01')",
+        before=("CREATE TYPE mood AS ENUM ('good')",),
+    )
+    other = stand.publish("orders", "id int PRIMARY KEY")
+    parts = {int(stand.value(f"SELECT '{name}'::regclass::oid::bigint")) for name in ("days_1", "days_2_1")}
+    stand.execute(
+        "INSERT INTO orders VALUES (1)",
+        "INSERT INTO days VALUES (1, '2024-01-05', 'good'), (2, '2024-02-05', 'good')",
+        "DELETE FROM days WHERE id = 2",
+        "DROP TABLE days_2",
+        "TRUNCATE orders, days",
+    )
+    followed = {each: Followed(each, ("id",)) for each in (oid, other)}
+    found = stand.decoder(followed, binary=binary).parts
+    assert {each: set(named) for each, named in found.without(followed).items()} == {oid: parts}
+
+
 def test_a_column_that_is_left_out_is_not_read(stand: LogStand) -> None:
     oid = stand.publish("people", "id int PRIMARY KEY, secret interval, name text")
     stand.execute("INSERT INTO people VALUES (1, '1 day', 'ada')")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from incremental_assets.adapters.logs import gathering
 from incremental_assets.cli.commands import capture
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.planning.plan import Mode
@@ -109,6 +110,41 @@ def test_rows_that_were_written_to_a_part_before_it_left_leave_with_it(open_shop
     for _ in range(3):
         shop.land(allow_shrink=True)
     shop.assert_equal()
+
+
+def landed_before_the_comparison(shop: LoggedShop, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(gathering, "MOST_CHANGES", 1)
+    numbers = (103, 104, 105, 106)
+    shop.execute(*(f"INSERT INTO orders VALUES ({number}, 'new')" for number in numbers), "TRUNCATE orders_1")
+    promised = []
+    while Guarantee.SETTLED not in promised:
+        promised.append(shop.land(allow_shrink=True).guarantee)
+    shop.land()
+    shop.assert_equal()
+    assert len(promised) > 2
+
+
+@pytest.mark.acceptance
+def test_all_that_the_log_had_of_a_part_lands_before_the_comparison_whatever_a_batch_holds(
+    open_shop: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landed_before_the_comparison(parted(open_shop), monkeypatch)
+
+
+def came_and_left(shop: LoggedShop) -> None:
+    shop.execute(
+        "CREATE TABLE orders_2 PARTITION OF orders FOR VALUES FROM (200) TO (300)",
+        "INSERT INTO orders VALUES (201, 'meanwhile')",
+        "DROP TABLE orders_2",
+    )
+    promised = [shop.land().guarantee for _ in range(3)]
+    shop.assert_equal()
+    assert promised == [Guarantee.BEST_EFFORT, Guarantee.SETTLED, Guarantee.SETTLED]
+
+
+@pytest.mark.acceptance
+def test_rows_of_a_part_that_came_and_left_between_two_looks_leave(open_shop: Open) -> None:
+    came_and_left(parted(open_shop))
 
 
 @pytest.mark.acceptance

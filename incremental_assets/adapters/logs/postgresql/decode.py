@@ -13,6 +13,7 @@ from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.postgresql import changed_rows
 from incremental_assets.adapters.logs.postgresql.fitness import keyless, unfit
 from incremental_assets.adapters.logs.postgresql.kinds import TypeId, layout_of
+from incremental_assets.adapters.logs.postgresql.named_parts import NamedParts
 from incremental_assets.adapters.logs.postgresql.octets import numbers
 from incremental_assets.adapters.logs.postgresql.relation import Kind, Layout, Relation
 from incremental_assets.adapters.logs.postgresql.spool import Block, Spool
@@ -51,12 +52,18 @@ class Decoder:
     """Changes that no copy can hold."""
     failed: dict[int, str] = field(default_factory=dict)
     """Of tables by their number, why their changes cannot be read: those of others go on."""
+    parts: NamedParts = field(init=False)
     _layouts: dict[int, Layout | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Goes through the same range."""
+        self.parts = NamedParts(self.followed)
 
     def decode(self, block: Block) -> Decoded:
         """The changes behind the position. Raises SourceRefused for a message that is not known, StageBroken, NotBinary."""
         kinds = block.data[block.starts]
         self._check(block, kinds)
+        self.parts.follow(block, kinds)
         stamps, committed = self.transactions.follow(block, kinds)
         return Decoded(tuple(self._changes(block, kinds, stamps)), committed)
 

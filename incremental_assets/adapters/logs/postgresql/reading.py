@@ -124,7 +124,8 @@ def _range(asked: Asked, log: Log, ahead: _Ahead, moment: Moment, *, binary: boo
             return Range(ahead.look, after, None, decoder.left_out)
         names, now = log.shelf.names(), datetime.now(UTC)
         follows = names[-1] if names else ""
-        manifest = Manifest(before.position, follows, after, now, _time(last), transactions, pieces, missing)
+        parts = decoder.parts.without(ahead.membership.tables)
+        manifest = Manifest(before.position, follows, after, now, _time(last), transactions, pieces, missing, parts)
         moment("finish")
         segment.finish(manifest)
     return Range(ahead.look, after, manifest, decoder.left_out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -88,6 +88,8 @@ class Manifest:
     pieces: tuple[Piece, ...]
     gaps: Mapping[int, str]
     """Of tables by their number, why changes before this segment's end may be missing from the log."""
+    parts: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Of tables by their number, the partitions whose changes are among theirs, and perhaps others; empty where an earlier release has written it."""
 
     @property
     def end(self) -> int:
@@ -123,6 +125,7 @@ class Manifest:
             transactions=Written(**found["transactions"]),
             pieces=tuple(map(_piece, found["pieces"])),
             gaps={int(oid): why for oid, why in found["gaps"].items()},
+            parts={int(oid): tuple(parts) for oid, parts in found.get("parts", {}).items()},
         )
 
 

@@ -16,7 +16,7 @@ from incremental_assets.core.captures.database.settled_bound import Settled
 from incremental_assets.core.captures.landed import landed
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
-from incremental_assets.core.captures.log.parts import moved_parts
+from incremental_assets.core.captures.log.parts import in_words, moved_parts
 from incremental_assets.core.captures.log.position import NOWHERE, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log, shown_by_log
 from incremental_assets.core.errors import SchemaChanged, SelectionError, SourceExchanged
@@ -60,7 +60,8 @@ class LogCapture(DatabaseCapture):
                 raise found.behind
             _check_same(spec, at, found, layout)
             _check_shown(spec, state)
-            moved, owed = _moved(spec, state, seen), at.untold
+            # An `append` is not compared: what it was said of the last run is over.
+            moved, owed = _moved(spec, state, seen), at.untold if spec.traits.one_row_per_key else ""
             if found.flushed <= begin and not is_repair and not moved and not owed:
                 reason = f"the log has nothing behind {lsn_text(begin)}"
                 return NothingToDo(reason, *_promise(begin, of_shown(spec)), None, None, warnings=found.warnings)
@@ -68,13 +69,14 @@ class LogCapture(DatabaseCapture):
             # What landed before is replaced: rows that are gone since would stay.
             request = replace(request, mode=Mode.FULL_REFRESH)
         unseen = ("" if begin is None else _unseen(spec, state, at, found)) or of_shown(spec)
-        compares = is_repair or (bool(owed) and not moved)
+        # First all of the log that there was: what it has of a partition that has left would come back behind a comparison.
+        compares = is_repair or (bool(owed) and not moved and not at.goes_on)
         upto, told = found.flushed, found.warnings
         if moved and not is_repair:
-            # First the log: what it has of a partition that has left would come behind a comparison, and stay.
             owed = " and ".join(filter(None, (owed, moved))) if spec.traits.one_row_per_key else ""
-            later = ", which the next sync compares" if owed else ""
-            unseen = unseen or f"{moved} since the last sync, and the log does not tell of their rows{later}"
+            unseen = unseen or _not_told(spec, moved)
+        elif owed and not compares:
+            unseen = unseen or _not_told(spec, owed)
         elif owed and not is_repair:
             # The log itself is not read by this sync.
             upto, told = (
@@ -120,16 +122,18 @@ class LogCapture(DatabaseCapture):
             behind=reading.begin,
             lacked=reading.join,
             members=reading.members,
-            untold=reading.untold,
+            goes_on=found.goes_on,
+            untold=reading.untold or in_words(found.strays),
         )
         return landed(plan, position, read)
 
     def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
-        """The log may have gone on between the look and the read; a repair goes nowhere."""
-        end = _position(state).lsn
-        if end is None or plan.reading.promise.guarantee is not Guarantee.SETTLED:
+        """The log may have gone on between the look and the read, and tell of partitions that no look has seen; a repair goes nowhere."""
+        at = _position(state)
+        if at.lsn is None or plan.reading.promise.guarantee is not Guarantee.SETTLED:
             return report, state
-        guarantee, reason = _promise(end)
+        stray = at.untold if not of_log(plan).finds_differing else ""
+        guarantee, reason = _promise(at.lsn, _not_told(plan.spec, stray) if stray else "")
         return replace(report, guarantee=guarantee, guarantee_reason=reason), state
 
     def position(self, document: Mapping[str, Any]) -> LogPosition:
@@ -153,6 +157,11 @@ def _promise(position: int, unseen: str = "") -> tuple[Guarantee, str]:
     if unseen:
         return Guarantee.BEST_EFFORT, unseen
     return Guarantee.SETTLED, f"every transaction that the source's log has up to {lsn_text(position)}"
+
+
+def _not_told(spec: TableSpec, moved: str) -> str:
+    later = ", which the next sync compares" if spec.traits.one_row_per_key else ""
+    return f"{moved} since the last sync, and the log does not tell of their rows{later}"
 
 
 def _position(state: State | None) -> LogPosition:

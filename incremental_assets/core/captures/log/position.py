@@ -42,6 +42,8 @@ class LogPosition(DatabasePosition):
     """The position from which the last changes came here; None: all was loaded."""
     lacked: Join | None = None
     """The snapshot that counted for them."""
+    goes_on: bool = False
+    """Whether more had been read of the log when this landed, as it was a full batch."""
     untold: str = ""
     """What was done to partitions as a whole, as part of a sentence: the log up to here has every change that they had before, and the next sync compares all rows. Empty: nothing."""
 
@@ -73,6 +75,7 @@ class LogPosition(DatabasePosition):
                 "behind": _text(self.behind),
                 "lacked": _document(self.lacked),
                 "members": None if self.members is None else list(self.members),
+                "goes_on": self.goes_on,
                 "untold": self.untold,
             }
         }
@@ -92,6 +95,7 @@ class LogPosition(DatabasePosition):
             behind=_lsn(own.get("behind")),
             lacked=_join(own.get("lacked")),
             members=None if own.get("members") is None else tuple(own["members"]),
+            goes_on=own.get("goes_on", False),
             untold=own.get("untold", ""),
         )
 

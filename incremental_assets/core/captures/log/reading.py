@@ -52,6 +52,14 @@ class LogSnapshot(Protocol):
     def join(self) -> Join | None:
         """The snapshot that still counts from there on."""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether more has been read of the log than this batch has."""
+
+    @property
+    def strays(self) -> int:
+        """How many partitions have changes in it that were none of the table's at a look, before or now."""
+
 
 def of_log(plan: SyncPlan) -> LogReading:
     """The reading of a plan that the capture by log has made."""
