@@ -5,17 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.concurrency.background import in_background
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.quarantine import NONE_UNFIT, NOTHING_HELD, held_in_store
-from incremental_assets.core.observing.observers import Observers
 from incremental_assets.core.ports import Ports
 from incremental_assets.resources.checkpoints import open_checkpoints
 from incremental_assets.resources.contracts import with_sound_contracts
 from incremental_assets.resources.lake import open_lake, open_logged_lake, open_ownership, open_stage
+from incremental_assets.resources.observers import open_observers
 from incremental_assets.resources.references import digest_of, looked_up
 from incremental_assets.resources.session import session_of
 from incremental_assets.resources.source import open_source
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from incremental_assets.core.model.mask import MaskKey
     from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
     from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+    from incremental_assets.core.observing.observers import Observers
     from incremental_assets.core.ports import OpenSource, Probe
     from incremental_assets.resources.spark import SparkResource
 
@@ -54,7 +56,6 @@ class Runtime:
     ) -> None:
         self.configuration, self._writes = configuration, writes
         know_store(configuration)
-        self.observer = Observers()
         self._spark = spark
         self._lock = threading.RLock()
         self._checkpoints: SqlCheckpoints | None = None
@@ -65,6 +66,11 @@ class Runtime:
         self._tasks: Tasks | None = None
         self._remembered: dict[str, tuple[TableShape, ...]] = {}
         self._expected: set[TableId] = set()
+
+    @cached_property
+    def observer(self) -> Observers:
+        """Who hears of what happens; opened here, as a command that only shows something needs none."""
+        return open_observers(self.configuration)
 
     @property
     def spark(self) -> SparkResource:
@@ -261,6 +267,8 @@ class Runtime:
                 self._spark.close()
             if self._begun is not None:
                 self._begun.close()
+        if (observer := self.__dict__.pop("observer", None)) is not None:
+            observer.close()
 
     def _open_tasks(self) -> Tasks:
         """One for all sources, so that work of concurrent syncs becomes one job."""

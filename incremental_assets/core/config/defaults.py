@@ -53,6 +53,7 @@ def configuration(checked: Checked, path: Path) -> Configuration:
         sources=tuple(_source(source, path) for source in checked.sources),
         spark=SparkConfig(settings.spark.remote or "auto", settings.spark.master, settings.spark.keep),
         store=_store(checked, path),
+        observers=settings.observers,
     )
 
 

@@ -12,6 +12,7 @@ from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
     Endpoint,
     Lake,
+    ObserverName,
     PositiveDuration,
     QuietText,
     ScheduleText,
@@ -103,6 +104,13 @@ class SettingsDocument(Strict):
         CheckpointsUrl, Field(description="A SQLAlchemy URL.", examples=["sqlite:///.lake/checkpoints.db"])
     ]
     spark: SparkDocument = SparkDocument()
+    observers: Annotated[
+        tuple[ObserverName, ...],
+        Field(
+            description="Observers of what happens, beside Dagster and the terminal: entry points of packages, by name.",
+            examples=[["opentelemetry"]],
+        ),
+    ] = ()
     stores: Annotated[
         dict[Text, StoreDocument],
         Field(description="Buckets by their names: how this process reaches them. Spark has settings of its own."),

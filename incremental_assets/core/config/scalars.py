@@ -32,6 +32,7 @@ from incremental_assets.core.model.quiet import PATTERN as QUIET_PATTERN
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.table_match import TableMatch
+from incremental_assets.core.observing.registry import checked_observer
 
 
 class Strict(BaseModel):
@@ -278,6 +279,7 @@ Port = Annotated[
     Discriminator(_where),
 ]
 Secret = Annotated[SecretDocument, BeforeValidator(_no_literal)]
+ObserverName = Annotated[Text, AfterValidator(checked_observer)]
 Lake = Annotated[Text, AfterValidator(addresses.checked_lake)]
 Endpoint = Annotated[
     Annotated[Text, AfterValidator(addresses.checked_endpoint), Tag("in place")]

@@ -290,6 +290,8 @@ class Configuration:
     spark: SparkConfig = SparkConfig()
     store: StoreConfig | None = None
     """That of the lake, where `stores` names its bucket."""
+    observers: tuple[str, ...] = ()
+    """The names of entry points that observe what happens."""
 
     @property
     def shares_engine(self) -> bool:

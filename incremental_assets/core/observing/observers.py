@@ -26,13 +26,13 @@ class Observers(Observer):
     """Notifies each of them. A failure is logged, and stops neither the others nor the sync."""
 
     def __init__(self, *observers: Observer) -> None:
-        self._observers = observers
+        self.members = observers
         self._lock = threading.Lock()
 
     def join(self, observer: Observer) -> None:
         """Notify this observer as well, until the end."""
         with self._lock:
-            self._observers = (*self._observers, observer)
+            self.members = (*self.members, observer)
 
     @contextmanager
     def joined_by(self, observer: Observer) -> Iterator[None]:
@@ -42,7 +42,7 @@ class Observers(Observer):
             yield
         finally:
             with self._lock:
-                self._observers = tuple(each for each in self._observers if each is not observer)
+                self.members = tuple(each for each in self.members if each is not observer)
 
     def notify(self, occurrence: Occurrence) -> None:
         self._each(lambda observer: observer.notify(occurrence))
@@ -51,7 +51,7 @@ class Observers(Observer):
         self._each(lambda observer: observer.close())
 
     def _each(self, call: Callable[[Observer], None]) -> None:
-        for each in self._observers:
+        for each in self.members:
             try:
                 call(each)
             except Exception:  # noqa: BLE001 - a failing exporter must not delay rows

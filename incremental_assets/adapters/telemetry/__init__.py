@@ -1,0 +1,1 @@
+"""Exporters of what happens, for those who watch many services in one place."""

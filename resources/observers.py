@@ -1,0 +1,32 @@
+"""Opens the observers of a configuration: those that it names, and traces where the environment says to where."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.errors import SetupError
+from incremental_assets.core.observing.observers import Observers
+from incremental_assets.core.observing.registry import open_observer
+
+if TYPE_CHECKING:
+    from incremental_assets.core.config.settings import Configuration
+
+_log = logging.getLogger(__name__)
+TRACES = "opentelemetry"
+"""The name of our own observer, and the start of the names of the variables by which it is asked for."""
+
+
+def open_observers(configuration: Configuration) -> Observers:
+    """Raises SetupError where one that is named cannot be opened. One that only the environment asks for is left out then, with a warning: it may mean other programs."""
+    found = Observers(*map(open_observer, configuration.observers))
+    if TRACES not in configuration.observers and any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ):
+        from incremental_assets.adapters.telemetry.opening import is_asked_for, open_tracing
+
+        if is_asked_for():
+            try:
+                found.join(open_tracing())
+            except SetupError as error:
+                _log.warning("%s; until then there are no traces", error)
+    return found
