@@ -76,7 +76,9 @@ def test_one_that_cannot_be_opened_stops_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as met:
         open_observers(load(written(tmp_path, "[away]")))
     assert "the observer 'away'" in str(met.value)
-    assert "ConnectionError: no route to the broker; correct what it needs, or remove it from `observers`" in str(met.value)
+    assert "ConnectionError: no route to the broker; correct what it needs, or remove it from `observers`" in str(
+        met.value
+    )
 
 
 def test_a_variable_that_may_mean_other_programs_stops_nothing_where_the_client_is_missing(
