@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from incremental_assets.adapters.permissions import plain_file
-from incremental_assets.core.config.settings import Reference, SourceConfig, StoreConfig
+from incremental_assets.core.config.settings import ChannelConfig, Reference, SourceConfig, StoreConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 from incremental_assets.resources.printed import printed_by
 
@@ -29,6 +29,14 @@ def looked_up_store(store: StoreConfig, file: Path) -> dict[str, str]:
     if problems:
         raise ConfigurationError(tuple(problems))
     return values
+
+
+def looked_up_channel(channel: ChannelConfig, file: Path) -> str:
+    """The address of a channel. Raises ConfigurationError."""
+    values, problems = _values(channel, lambda _: channel.line, file)
+    if problems:
+        raise ConfigurationError(tuple(problems))
+    return values["url"]
 
 
 def _values(settings: object, line_of: Callable[[str], int], file: Path) -> tuple[dict[str, str], list[Problem]]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.notifying.notifier import Notifier
 from incremental_assets.core.concurrency.background import in_background
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.paths import quarantine_path
@@ -16,6 +17,7 @@ from incremental_assets.core.ports import Ports
 from incremental_assets.resources.checkpoints import open_checkpoints
 from incremental_assets.resources.contracts import with_sound_contracts
 from incremental_assets.resources.lake import open_lake, open_logged_lake, open_ownership, open_stage
+from incremental_assets.resources.notifying import notify
 from incremental_assets.resources.observers import open_observers
 from incremental_assets.resources.references import digest_of, looked_up
 from incremental_assets.resources.session import session_of
@@ -70,7 +72,10 @@ class Runtime:
     @cached_property
     def observer(self) -> Observers:
         """Who hears of what happens; opened here, as a command that only shows something needs none."""
-        return open_observers(self.configuration)
+        found = open_observers(self.configuration)
+        if self.configuration.notify and self._writes:
+            found.join(Notifier(lambda: notify(self.configuration, self.checkpoints)))
+        return found
 
     @property
     def spark(self) -> SparkResource:
@@ -253,6 +258,9 @@ class Runtime:
 
     def close(self) -> None:
         """Close what was opened; the Spark session ends with it."""
+        # First, and without the lock: what there still is to say is read from the checkpoint table.
+        if (observer := self.__dict__.pop("observer", None)) is not None:
+            observer.close()
         with self._lock:
             for source in self._sources.values():
                 source.close()
@@ -267,8 +275,6 @@ class Runtime:
                 self._spark.close()
             if self._begun is not None:
                 self._begun.close()
-        if (observer := self.__dict__.pop("observer", None)) is not None:
-            observer.close()
 
     def _open_tasks(self) -> Tasks:
         """One for all sources, so that work of concurrent syncs becomes one job."""

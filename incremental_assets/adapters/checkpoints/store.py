@@ -7,7 +7,7 @@ recorded; syncs, failures and resets stay forever.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,6 +29,7 @@ from incremental_assets.adapters.checkpoints.events import (
     thin_out,
 )
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
+from incremental_assets.adapters.checkpoints.incidents import claim, said, situation_of
 from incremental_assets.adapters.checkpoints.installation import installation_of
 from incremental_assets.adapters.checkpoints.leases import Leases, Pace
 from incremental_assets.adapters.checkpoints.ledger import Ledger
@@ -48,6 +49,7 @@ from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats
 from incremental_assets.adapters.checkpoints.verifications import after_landing, known_of, remember, verified_of
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.deed import Act, Deed
+from incremental_assets.core.model.incident import Incident, News
 from incremental_assets.core.model.installation import Installation
 from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look, Looked
@@ -55,6 +57,7 @@ from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pause, Pauses
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.operations.incidents import Situation
 from incremental_assets.core.operations.standing import Standing
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.ports.checkpoints import Judge
@@ -240,6 +243,23 @@ class SqlCheckpoints:
             return {}
         with self._database.transaction() as connection:
             return all_looks(connection)
+
+    def situation(self) -> Situation | None:
+        """All that incidents are judged by, at one moment; None where there is no database."""
+        if not self._database.exists:
+            return None
+        with self._database.transaction() as connection:
+            return situation_of(connection, self._database)
+
+    def claim(self, channel: str, found: Iterable[Incident], is_paused: Callable[[str, TableId | None], bool]) -> News:
+        """What is to be said to a channel that nobody says already: `said` confirms it, or somebody tries again in two minutes."""
+        with self._database.transaction(writes=True) as connection:
+            return claim(connection, self._database, channel, found, is_paused)
+
+    def said(self, channel: str, news: News) -> None:
+        """It has reached the channel."""
+        with self._database.transaction(writes=True) as connection:
+            said(connection, self._database, channel, news)
 
     def ledger(self) -> Ledger:
         """For those who watch it."""

@@ -198,6 +198,26 @@ late = Table(
     Column("ends", Instant, nullable=False),
 )
 
+incidents = Table(
+    "incidents",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("about", Text, primary_key=True),
+    Column("source", Text, primary_key=True),
+    # Both empty: the whole source.
+    Column("schema_name", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    Column("mark", Text, primary_key=True),
+    Column("sentence", Text, nullable=False),
+    Column("begun_at", Instant, nullable=False),
+    # NULL until the channel has it.
+    Column("said_at", Instant),
+    # NULL while it lasts.
+    Column("ended_at", Instant),
+    # Since when a process is about to say that it began, or that it is over.
+    Column("claimed_at", Instant),
+)
+
 installation = Table(
     "installation", metadata, Column("only", Integer, primary_key=True), Column("id", Text, nullable=False)
 )

@@ -133,6 +133,7 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
         Health.OK,
         f"{configuration.path}: {counted(len(configuration.sources), 'source')}, {counted(tables, 'listed table')}{beside}",
     )
+    yield from of_channels(configuration)
     yield from of_lake(configuration.lake)
     yield from read_by_others(configuration.lake)
     try:
@@ -142,6 +143,21 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
         )
     except IncrementalAssetsError as error:
         yield Finding("checkpoints", "reachable", Health.FAIL, str(error))
+
+
+def of_channels(configuration: Configuration) -> Iterator[Finding]:
+    """Whether what notifies each channel is there. Nothing is sent."""
+    from incremental_assets.resources.notifying import check
+
+    for channel in configuration.notify:
+        try:
+            check(channel, configuration)
+        except IncrementalAssetsError as error:
+            yield Finding("notify", channel.name, Health.FAIL, str(error))
+        else:
+            yield Finding(
+                "notify", channel.name, Health.OK, "its address is of a service that is known; nothing was sent"
+            )
 
 
 def read_by_others(lake: str) -> Iterator[Finding]:

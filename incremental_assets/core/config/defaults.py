@@ -13,6 +13,7 @@ from incremental_assets.core.config.contracts import contract_of
 from incremental_assets.core.config.references import located
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.settings import (
+    ChannelConfig,
     Configuration,
     Defaults,
     Freshness,
@@ -54,6 +55,16 @@ def configuration(checked: Checked, path: Path) -> Configuration:
         spark=SparkConfig(settings.spark.remote or "auto", settings.spark.master, settings.spark.keep),
         store=_store(checked, path),
         observers=settings.observers,
+        notify=tuple(
+            ChannelConfig(
+                name,
+                located(channel.url, path.parent),
+                frozenset(channel.about),
+                channel.stalled,
+                checked.channel_lines.get(name, 0),
+            )
+            for name, channel in settings.notify.items()
+        ),
     )
 
 

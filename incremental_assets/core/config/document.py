@@ -27,6 +27,7 @@ from incremental_assets.core.config.scalars import (
 )
 from incremental_assets.core.config.settings import Parallel
 from incremental_assets.core.config.table_document import DefaultsDocument, TableEntry
+from incremental_assets.core.model.incident import DEFAULT_ABOUT, About
 
 # --- a source -------------------------------------------------------------------------------------
 
@@ -96,6 +97,16 @@ class StoreDocument(Strict):
     secret_access_key: Secret | None = None
 
 
+class ChannelDocument(Strict):
+    """Who is notified, and of what: once when it begins, and once when it is over."""
+
+    url: Annotated[Secret, Field(description="Of the service, as Apprise writes it; a reference, as it holds a token.")]
+    about: Annotated[tuple[About, ...], Field(min_length=1, description="Everything when absent.")] = DEFAULT_ABOUT
+    stalled: Annotated[
+        PositiveDuration | None, Field(description="Also that nothing of a table has landed for as long.")
+    ] = None
+
+
 class SettingsDocument(Strict):
     """The file without its sources."""
 
@@ -114,6 +125,11 @@ class SettingsDocument(Strict):
     stores: Annotated[
         dict[Text, StoreDocument],
         Field(description="Buckets by their names: how this process reaches them. Spark has settings of its own."),
+    ] = Field(default_factory=dict)
+
+    notify: Annotated[
+        dict[SourceName, ChannelDocument],
+        Field(description="Channels by their names: Slack, e-mail, a pager, a webhook."),
     ] = Field(default_factory=dict)
 
 

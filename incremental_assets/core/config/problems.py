@@ -174,6 +174,8 @@ def _models(document: Document, path: Path) -> tuple[type[BaseModel], ...]:
             return (kind_named(dialect_of(sources.get(name) if isinstance(sources, dict) else None)).document,)
         case ("stores", str(), _):
             return (written.StoreDocument,)
+        case ("notify", str(), _):
+            return (written.ChannelDocument,)
         case (*_, int(), _):
             return (table_document.TableDocument, table_document.MatchDocument)
         case (*_, "defaults", "columns", _):

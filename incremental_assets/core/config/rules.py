@@ -39,6 +39,7 @@ from incremental_assets.core.model import partition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import format_span
 from incremental_assets.core.model.history import History
+from incremental_assets.core.model.incident import About
 from incremental_assets.core.model.number_keys import MOST_KEYS
 from incremental_assets.core.model.partition import Every
 from incremental_assets.core.model.paths import is_local
@@ -182,6 +183,16 @@ def store_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
             )
         if (store.access_key_id is None) != (store.secret_access_key is None):
             yield ("stores", bucket), "write both `access_key_id` and `secret_access_key`, or neither"
+
+
+def channel_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
+    """Mistakes in who is notified."""
+    for name, channel in settings.notify.items():
+        if About.STALLED in channel.about and channel.stalled is None:
+            yield (
+                ("notify", name, "about"),
+                "write `stalled: 6h` beside it: for how long nothing may land, or remove `stalled`",
+            )
 
 
 def source_mistakes(source: SourceDocument) -> Iterator[Mistake]:

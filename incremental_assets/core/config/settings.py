@@ -16,6 +16,7 @@ from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import History
+from incremental_assets.core.model.incident import DEFAULT_ABOUT, About
 from incremental_assets.core.model.layout import Target
 from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
@@ -280,6 +281,17 @@ class StoreConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelConfig:
+    """Who is notified, and of what."""
+
+    name: str
+    url: Reference
+    about: frozenset[About] = frozenset(DEFAULT_ABOUT)
+    stalled: timedelta | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """The whole file. `lake` is an absolute path or a URI, `checkpoints` a SQLAlchemy URL with an absolute path in it."""
 
@@ -292,6 +304,7 @@ class Configuration:
     """That of the lake, where `stores` names its bucket."""
     observers: tuple[str, ...] = ()
     """The names of entry points that observe what happens."""
+    notify: tuple[ChannelConfig, ...] = ()
 
     @property
     def shares_engine(self) -> bool:
@@ -300,9 +313,10 @@ class Configuration:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The environment variables that hold passwords of sources, and the keys of the lake's store."""
+        """The environment variables that hold passwords of sources, the keys of the lake's store, and the addresses of channels."""
         keys = (self.store.access_key_id, self.store.secret_access_key) if self.store else ()
-        given = [*(found for source in self.sources for found in source.settings.secrets), *filter(None, keys)]
+        urls = (each.url for each in self.notify)
+        given = [*(found for source in self.sources for found in source.settings.secrets), *filter(None, keys), *urls]
         return tuple(found.name for found in given if found.kind == "env")
 
     @property

@@ -78,6 +78,7 @@ class Checked:
     sources: tuple[CheckedSource, ...]
     store_lines: Mapping[str, int]
     """The line of each bucket."""
+    channel_lines: Mapping[str, int]
     layout: Layout
 
 
@@ -128,7 +129,14 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
         return None
     settings = run.read(_SETTINGS, {key: value for key, value in document.data.items() if key != "sources"}, ()).value
     if settings is not None:
-        run.add((), (*config_rules.spark_mistakes(settings), *config_rules.store_mistakes(settings)))
+        run.add(
+            (),
+            (
+                *config_rules.spark_mistakes(settings),
+                *config_rules.store_mistakes(settings),
+                *config_rules.channel_mistakes(settings),
+            ),
+        )
     sources = _sources(run, document.data.get("sources"))
     if settings is None:
         return None
@@ -150,7 +158,8 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
     placed, around = _placed(sources), {each.name: _around(each.document) for each in sources}
     run.add((), target_rules.mistakes(placed, around))
     lines = {bucket: document.line(("stores", bucket)) for bucket in settings.stores}
-    return Checked(settings, sources, lines, target_rules.layout(placed, around))
+    channels = {name: document.line(("notify", name)) for name in settings.notify}
+    return Checked(settings, sources, lines, channels, target_rules.layout(placed, around))
 
 
 def _placed(sources: Iterable[CheckedSource]) -> tuple[target_rules.Placed, ...]:

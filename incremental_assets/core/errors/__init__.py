@@ -4,7 +4,7 @@ IncrementalAssetsError
 ├── fix the file        ConfigurationError, TooManyPartitions, SelectionError    exit 2
 ├── fix the machine     SetupError, CheckpointsUnreadable                        exit 1
 ├── wait and retry      Busy, SourceBusy, Paused (exit 4), SourceUnreachable,
-│                       SourceFull, CheckpointsUnreachable, StoreUnreachable,
+│                       SourceFull, CheckpointsUnreachable, StoreUnreachable, ChannelDown,
 │                       LeaseLost, EngineLost, SparkEnded                        exit 1
 ├── it was ended        Interrupted                                              exit 130, 143
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
@@ -55,6 +55,7 @@ from incremental_assets.core.errors.to_fix import (
 )
 from incremental_assets.core.errors.to_retry import (
     Busy,
+    ChannelDown,
     CheckpointsUnreachable,
     EngineLost,
     Interrupted,
@@ -69,6 +70,7 @@ from incremental_assets.core.errors.to_retry import (
 
 __all__ = [
     "Busy",
+    "ChannelDown",
     "CheckpointsTooNew",
     "CheckpointsUnreachable",
     "CheckpointsUnreadable",

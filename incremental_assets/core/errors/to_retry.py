@@ -46,6 +46,13 @@ class SourceFull(SourceUnreachable):
     """The database answers, and has no connection left; or other processes hold all that `parallel` allows."""
 
 
+class ChannelDown(IncrementalAssetsError):
+    """A channel of `notify` did not take what there was to say."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name}: {reason}")
+
+
 class CheckpointsUnreachable(IncrementalAssetsError):
     """The checkpoint database does not answer, is locked, or refuses. `where` is its address without a password."""
 

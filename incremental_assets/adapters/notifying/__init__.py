@@ -1,0 +1,1 @@
+"""Channels that are notified of incidents: one message by a library that knows the services, in the background."""
