@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dagster import (
@@ -25,6 +26,7 @@ from dagster import (
 from incremental_assets.core.model.change_columns import CHANGE_NUMBER, COMMIT_AT, COMMIT_LSN, version_columns
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, HistoryRows
+from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
@@ -100,24 +102,29 @@ _VERSION_COLUMNS = {
 }
 
 
-def of_table(table: TableId, uri: str, shape: TableShape | None) -> Metadata:
-    """What is known of a copy before it is made."""
+def of_table(table: TableId, uri: str, shape: TableShape | None, names: ColumnNames) -> Metadata:
+    """What is known of a copy before it is made, by the source's shape and how its columns are named."""
     known: dict[str, Any] = {
         "dagster/table_name": str(table),
         "dagster/storage_kind": "deltalake",
         "dagster/uri": uri,
     }
-    return known | (_columns_of(shape.id, shape.columns, shape.primary_key) if shape else {})
+    if shape is None:
+        return known
+    columns, key = _copied(shape.columns, names), tuple(map(names.of, shape.primary_key))
+    return known | _columns_of(shape.id, columns, key, sources={names.of(name): name for name in shape.names})
 
 
-def of_history_table(table: TableId, own: tuple[str, ...], uri: str, shape: TableShape | None) -> Metadata:
+def of_history_table(
+    table: TableId, own: tuple[str, ...], uri: str, shape: TableShape | None, names: ColumnNames
+) -> Metadata:
     """What is known of the versions of a copy's rows before there are any."""
     known: dict[str, Any] = {
         "dagster/table_name": str(table.history),
         "dagster/storage_kind": "deltalake",
         "dagster/uri": uri,
     }
-    return known | (_columns_of_versions(table, shape.columns, own) if shape else {})
+    return known | (_columns_of_versions(table, _copied(shape.columns, names), own) if shape else {})
 
 
 def of_source(table: TableId, dialect: str, shape: TableShape | None) -> Metadata:
@@ -188,7 +195,7 @@ def of_report(report: SyncReport, spec: TableSpec, left: Left = _UNKNOWN) -> Met
     }
     entries |= {f"seconds_{phase}": round(seconds, 3) for phase, seconds in report.phases}
     own = (*_OWN_COLUMNS, _DELETED_AT) if spec.deletes.marks else _OWN_COLUMNS
-    entries |= _columns_of(spec.id, spec.columns, spec.named_key, own)
+    entries |= _columns_of(spec.id, spec.columns, spec.named_key, own, dict(spec.source_names))
     entries["dagster/row_count"] = left.rows
     if left.unfit is not None:
         entries |= {"rows_unfit": left.unfit.rows, "unfit": left.unfit.sentence or None}
@@ -289,12 +296,22 @@ def _columns_of_versions(table: TableId, columns: tuple[Column, ...], names: tup
     return {"dagster/column_schema": schema, "dagster/column_lineage": TableColumnLineage(lineage)}
 
 
+def _copied(columns: Iterable[Column], names: ColumnNames) -> tuple[Column, ...]:
+    return tuple(replace(column, name=names.of(column.name)) for column in columns)
+
+
 def _columns_of(
-    table: TableId, columns: tuple[Column, ...], key: tuple[str, ...], own: tuple[TableColumn, ...] = _OWN_COLUMNS
+    table: TableId,
+    columns: tuple[Column, ...],
+    key: tuple[str, ...],
+    own: tuple[TableColumn, ...] = _OWN_COLUMNS,
+    sources: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
+    """Each comes from the source's column of that name, or of the one that `sources` tells."""
     lineage = {
         column.name: [
-            TableColumnDep(asset_key=source_key(table), column_name=each.name) for each in column.of or (column,)
+            TableColumnDep(asset_key=source_key(table), column_name=sources.get(each.name, each.name))
+            for each in column.of or (column,)
         ]
         for column in columns
         if not column.of_log

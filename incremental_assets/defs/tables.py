@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dagster import AssetKey, AssetsDefinition, AssetSpec
 
+from incremental_assets.core.config.copied_names import by_source_names
 from incremental_assets.core.config.dialects import kind_of
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import all_terms
@@ -112,7 +113,9 @@ class View:
 
     def spec(self, known: Known) -> AssetSpec:
         """The copy in the lake."""
-        known_of = metadata.of_table(known.id, table_path(self.home.lake, known.id), known.shape)
+        known_of = metadata.of_table(
+            known.id, table_path(self.home.lake, known.id), known.shape, known.terms.column_names
+        )
         return AssetSpec(
             asset_key(known.id),
             description=_description(known),
@@ -128,7 +131,11 @@ class View:
         table, kind = known.id.history, known.terms.history
         seen = "each that was committed" if known.terms.capture else "as syncs saw them"
         known_of = metadata.of_history_table(
-            known.id, version_columns(kind, known.terms.capture), table_path(self.home.lake, table), known.shape
+            known.id,
+            version_columns(kind, known.terms.capture),
+            table_path(self.home.lake, table),
+            known.shape,
+            known.terms.column_names,
         )
         return AssetSpec(
             asset_key(table),
@@ -162,7 +169,10 @@ class View:
 
 def _read_of(terms: TableConfig, shape: TableShape | None) -> TableShape | None:
     """The table with the columns that are read of it."""
-    return shape and shape.without([name for name in shape.names if terms.columns.leaves_out(name)])
+    if shape is None:
+        return None
+    columns = by_source_names(terms, shape).columns
+    return shape.without([name for name in shape.names if columns.leaves_out(name)])
 
 
 def _description(known: Known) -> str:

@@ -362,3 +362,20 @@ def assert_followed(desk: Stand) -> None:
         assert historian.behind(spec) is None
         assert historian.differing_versions(spec) == historian.overlapping_versions(spec) == FaultyKeys(0)
     assert [name for name in names_of(desk, "orders__history") if name in ("note", "remark")] == ["remark"]
+
+
+def test_a_row_that_its_contract_holds_waits_under_the_new_name_of_its_key(opened: Open) -> None:
+    desk = opened(f"{BY_TIME[:-1]}, contract: {{note: {{isin: [old, new]}}}}}}")
+    desk.execute("UPDATE orders SET note = 'odd', at = clock_timestamp() WHERE id = 5")
+    desk.land()
+    desk.execute(*renames(("id", "number")))
+    desk.execute("UPDATE orders SET note = 'new', at = clock_timestamp() WHERE number = 6")
+    desk.land()
+    with desk.runtime() as runtime:
+        held = runtime.ports("shop").quarantine.held(desk.spec("orders"))
+    assert held is not None
+    assert held.rows == 1
+    assert desk.check("orders") == 0
+    desk.execute("UPDATE orders SET note = 'new', at = clock_timestamp() WHERE number = 5")
+    desk.land()
+    desk.assert_equal("orders", "SELECT number, note, rate, at FROM orders")

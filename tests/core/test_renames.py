@@ -106,7 +106,7 @@ def test_names_that_are_exchanged_or_handed_on_are_followed_at_once() -> None:
 def test_the_configuration_tells_what_a_source_cannot() -> None:
     plain = landed(UPSERT)
     now = replace(called(UPSERT, status="state"), renamed=(("status", "state"),))
-    assert renames_of(now, plain) == (Rename("status", "state", configured=True),)
+    assert renames_of(now, plain) == (Rename("status", "state", by="rename"),)
     assert renames_of(now, as_renamed(now, plain)) == ()
 
 

@@ -36,6 +36,7 @@ from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits, from_catalogue
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.as_copied import in_source
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -88,17 +89,17 @@ class SqlProbe:
     def observe(self, looks: Sequence[ObserveRequest]) -> tuple[DatabaseObservation, ...]:
         """One observation per look, all under one bound; of several tables, one that cannot be asked is observed without a fingerprint."""
         with self._session(_only(looks)) as session:
-            return observe.observe(session, [_unmasked(look) for look in looks])
+            return observe.observe(session, [_look(look) for look in looks])
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """For each look the seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
         with self._session(_only(looks)) as session:
-            return observe.lag(session, [_unmasked(look) for look in looks])
+            return observe.lag(session, [_look(look) for look in looks])
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
         """The smallest cursor of each table; None where it is not incremental, has no row with a cursor, or takes too long to answer."""
         with self._session() as session:
-            return observe.lowest(session, [spec.without_masked for spec in specs])
+            return observe.lowest(session, [_asked(spec) for spec in specs])
 
     def row_hash(self) -> RowHash:
         """The cheapest that the source computes."""
@@ -107,7 +108,7 @@ class SqlProbe:
 
     def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> tuple[Measure, ...]:
         """Rows and hash of each window, counted by the source in one statement; without masked columns, as in all that follows."""
-        spec = spec.without_masked
+        spec = _asked(spec)
         with self._session(spec.id) as session:
             if by is RowHash.BYTES and isinstance(session, ByteHashing):
                 return session.measure_bytes(spec, windows)
@@ -118,13 +119,13 @@ class SqlProbe:
         """The table's keys, in a snapshot of their own that is held until the block ends."""
         with self._looking() as session, ExitStack() as held:
             with self._connections.explained(spec.id):
-                found = held.enter_context(session.keys(spec.without_masked))
+                found = held.enter_context(session.keys(_asked(spec)))
             yield ExplainedKeys(found, partial(self._connections.explained, spec.id))
 
     def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
         """The smallest and the largest key by a light query; None where this database has none for it, or the table has no row."""
         with self._session(spec.id) as session:
-            return session.key_ends(spec.without_masked) if isinstance(session, Bounding) else None
+            return session.key_ends(_asked(spec)) if isinstance(session, Bounding) else None
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows | None]:
@@ -134,7 +135,7 @@ class SqlProbe:
                 yield None
                 return
             with self._connections.explained(spec.id):
-                found = held.enter_context(session.placed_rows(spec.without_masked, windows))
+                found = held.enter_context(session.placed_rows(_asked(spec), windows))
             yield ExplainedRows(found, partial(self._connections.explained, spec.id))
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
@@ -145,7 +146,11 @@ class SqlProbe:
     def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
         """How late the rows of each table come; None where nothing tells."""
         with self._session() as session:
-            return session.lateness(specs) if isinstance(session, Timekeeping) else tuple(None for _ in specs)
+            return (
+                session.lateness([in_source(spec) for spec in specs])
+                if isinstance(session, Timekeeping)
+                else tuple(None for _ in specs)
+            )
 
     def logs(self, specs: Sequence[TableSpec]) -> tuple[LogSeen | None, ...]:
         """What the source's log says of each table that is read from it; None for others."""
@@ -178,19 +183,19 @@ class SqlProbe:
     def highest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
         """The largest cursor of each table; None where it has none, or where that takes too long to find."""
         with self._session() as session:
-            found = session.highest({at: spec.without_masked for at, spec in enumerate(specs)}, alone=False)
+            found = session.highest({at: _asked(spec) for at, spec in enumerate(specs)}, alone=False)
         return tuple(found.get(index) for index in range(len(specs)))
 
     def estimates(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """What each read would ask, and what the source expects of it."""
         with self._session() as session:
-            read = [replace(plan, spec=plan.spec.as_read) for plan in plans]
+            read = [replace(plan, spec=in_source(plan.spec.as_read)) for plan in plans]
             return session.estimates(read) if isinstance(session, Estimating) else tuple(CANNOT_TELL for _ in plans)
 
     def peek(self, spec: TableSpec, most: int) -> list[tuple[str | None, ...]] | None:
         """The texts of some rows, by a light query; None where this database is not asked for them."""
         with self._session(spec.id) as session:
-            return session.peek(spec.without_masked, most) if isinstance(session, Peeking) else None
+            return session.peek(_asked(spec), most) if isinstance(session, Peeking) else None
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
@@ -263,8 +268,13 @@ class SqlProbe:
             yield patiently(lambda: opened.enter_context(self._connections.session()), self._budget)
 
 
-def _unmasked(look: ObserveRequest) -> ObserveRequest:
-    return replace(look, spec=look.spec.without_masked) if look.spec.masks else look
+def _asked(spec: TableSpec) -> TableSpec:
+    """The table as far as its source can be asked for what lands, by the source's names."""
+    return in_source(spec.without_masked)
+
+
+def _look(look: ObserveRequest) -> ObserveRequest:
+    return replace(look, spec=_asked(look.spec))
 
 
 def _only(looks: Sequence[ObserveRequest]) -> TableId | None:

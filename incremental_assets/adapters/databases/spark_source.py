@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Reader
 from incremental_assets.adapters.databases.host_clock import since
+from incremental_assets.adapters.databases.named_rows import Names, named_frame, named_parts
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.spark.error_text import words
@@ -18,6 +19,7 @@ from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import IncrementalAssetsError, SourceFull
+from incremental_assets.core.model.as_copied import in_source
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Selected
@@ -64,20 +66,20 @@ class SparkSource:
     def snapshot(self, plan: SyncPlan) -> Iterator[SparkSnapshot]:
         """Open one snapshot, held until the block ends; its frame reads nothing before it is written."""
         check_names(plan.spec)
-        plan = _as_read(plan)
-        with self._taken(plan, self._probe.snapshot(plan)) as snapshot:
+        names, plan = Names.of(plan.spec), _as_read(plan)
+        with self._taken(plan, self._probe.snapshot(plan), names) as snapshot:
             yield snapshot
 
     @contextmanager
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[SparkSnapshot]:
         """One snapshot likewise, of the rows that differ from the copy. Raises SourceRefused."""
         check_names(plan.spec)
-        plan = _as_read(plan)
-        with self._taken(plan, self._probe.compared(plan, seek)) as snapshot:
+        names, plan = Names.of(plan.spec), _as_read(plan)
+        with self._taken(plan, self._probe.compared(plan, seek), names) as snapshot:
             yield snapshot
 
     @contextmanager
-    def _taken(self, plan: SyncPlan, taking: AbstractContextManager[Numbers]) -> Iterator[SparkSnapshot]:
+    def _taken(self, plan: SyncPlan, taking: AbstractContextManager[Numbers], names: Names) -> Iterator[SparkSnapshot]:
         with taking as held, read_explained(self._reader, plan.spec.id), ExitStack() as opened:
             if held.selected is not None:
                 plan = plan.at(held.selected.places)
@@ -89,8 +91,10 @@ class SparkSource:
                 due=held.due,
                 visible=held.visible,
                 fingerprint=held.fingerprint,
-                parts=self._reader.parts(plan, held),
-                opened=cache(lambda: opened.enter_context(self._reader.frame(self._session(), plan, held))),
+                parts=named_parts(self._reader.parts(plan, held), names),
+                opened=cache(
+                    lambda: named_frame(opened.enter_context(self._reader.frame(self._session(), plan, held)), names)
+                ),
                 waited=since(of_database(plan).bound.host),
                 keys=held.keys,
                 selected=held.selected,
@@ -99,7 +103,7 @@ class SparkSource:
 
 def _as_read(plan: SyncPlan) -> SyncPlan:
     """The plan for a table as its source has it: its rows come as they land, which readers see to."""
-    return replace(plan, spec=plan.spec.as_read) if plan.spec.masks else plan
+    return replace(plan, spec=in_source(plan.spec.as_read))
 
 
 @contextmanager

@@ -28,8 +28,9 @@ from incremental_assets.adapters.delta.log.idle_look import last_commit
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, open_log
 from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.quarantine.held import concerned
+from incremental_assets.adapters.delta.quarantine.names import rename_quarantine
 from incremental_assets.adapters.delta.quarantine.unit import Came
-from incremental_assets.adapters.delta.renaming import Named, rename
+from incremental_assets.adapters.delta.renaming import Named, check_renamable, rename
 from incremental_assets.adapters.delta.target_table import opened
 from incremental_assets.adapters.delta.tasks.compaction.gathering import Compacting
 from incremental_assets.adapters.spark.manifest import check_rows, has_manifest
@@ -161,8 +162,16 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             newest = next(log.ours(), None)
             note = CommitMetadata.of_rename(renaming, state, _floor(newest) if newest else log.version)
             note = recorded(log).noted(note)
-            cure = f"rename it back in the source, or read everything again with {full_refresh(spec)}"
-            rename(self._session, spec, Named(path, renaming.renames, note, cure, spec.readers is not Readers.ANY))
+            back = (
+                "rename it back in the source"
+                if any(each.by != "column_names" for each in renaming.renames)
+                else "write `column_names` as it was"
+            )
+            cure = f"{back}, or read everything again with {full_refresh(spec)}"
+            named = Named(path, renaming.renames, note, cure, spec.readers is not Readers.ANY)
+            check_renamable(spec, named)
+            rename_quarantine(self._session, self._lake, spec, renaming)
+            rename(self._session, spec, named)
             after, done = confirmed(spec, path, log.version, names.batch_id)
         return Commit(after.table_id, done.version, RowCounts(), state)
 

@@ -38,28 +38,37 @@ class Named:
     transaction: tuple[str, int] | None = None
 
 
+def check_renamable(spec: TableSpec, of: Named) -> None:
+    """Raises SchemaChanged where `rename` would, and commits nothing."""
+    try:
+        _seen(of)
+    except NotByTasks as why:
+        _check_done(spec, of, why)
+
+
 def rename(session: Callable[[], SparkSession], spec: TableSpec, of: Named) -> None:
     """Files keep a column under its name of before, and a reader finds it there. Raises Overtaken, and SchemaChanged where the table allows no commit of ours."""
     try:
         _directly(spec, of)
     except NotByTasks as why:
-        if not _is_done(of):
-            listed = " and ".join(f"{each.before!r} {each.after!r}" for each in of.renames)
-            raise SchemaChanged(
-                f"{spec.id}: the source now calls the column {listed}, and the table at {of.path} cannot be given that name, as {why}: {of.cure}"
-            ) from why
+        _check_done(spec, of, why)
         leave_to_spark(of.path, why)
         _said_by_spark(session(), of)
 
 
+def _check_done(spec: TableSpec, of: Named, why: NotByTasks) -> None:
+    if not _is_done(of):
+        listed = " and ".join(f"{each.before!r} {each.after!r}" for each in of.renames)
+        told = (
+            "the source now calls" if any(each.by != "column_names" for each in of.renames) else "`column_names` calls"
+        )
+        raise SchemaChanged(
+            f"{spec.id}: {told} the column {listed}, and the table at {of.path} cannot be given that name, as {why}: {of.cure}"
+        ) from why
+
+
 def _directly(spec: TableSpec, of: Named) -> None:
-    seen = log_cache.latest(of.path)
-    if seen is None:
-        raise NotByTasks("there is no table")
-    if why := refused_by_table(seen.state):
-        raise NotByTasks(why)
-    if not of.may_map and seen.state.properties.get(column_mapping.MODE, "none") == "none":
-        raise NotByTasks("it is to be read by any reader, and a new name asks for column mapping")
+    seen = _seen(of)
     actions = column_mapping.renaming(seen.state.metadata, seen.state.protocol, of.renames)
     info = {
         "operation": "RENAME COLUMN",
@@ -71,6 +80,17 @@ def _directly(spec: TableSpec, of: Named) -> None:
         "isBlindAppend": False,
     }
     NextVersion(of.path, seen.state, of.note, info, actions, (), of.transaction).commit(spec)
+
+
+def _seen(of: Named) -> log_cache.Seen:
+    seen = log_cache.latest(of.path)
+    if seen is None:
+        raise NotByTasks("there is no table")
+    if why := refused_by_table(seen.state):
+        raise NotByTasks(why)
+    if not of.may_map and seen.state.properties.get(column_mapping.MODE, "none") == "none":
+        raise NotByTasks("it is to be read by any reader, and a new name asks for column mapping")
+    return seen
 
 
 def _is_done(of: Named) -> bool:

@@ -26,6 +26,7 @@ from incremental_assets.core.config.resolve import resolve_all
 from incremental_assets.core.config.settings import Configuration, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
+from incremental_assets.core.model.as_copied import in_source
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint, EventKind
 from incremental_assets.core.planning.report import SyncReport
@@ -275,7 +276,7 @@ def _of_database(
         return
     yield from of_source(source, facts)
     yield from of_log(specs, logs)
-    for spec, each, lateness in zip(specs, facts.tables, measured, strict=True):
+    for spec, each, lateness in zip(map(in_source, specs), facts.tables, measured, strict=True):
         state = positions.get(spec.id, Checkpoint()).state
         yield from of_table(spec, each, facts, landed=state is not None)
         yield from of_past(spec, state)

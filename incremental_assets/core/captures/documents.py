@@ -38,6 +38,7 @@ def state_of(text: str) -> State:
             terms.get("where", ""),
             terms.get("target", ""),
             terms.get("masks", ""),
+            terms.get("column_names", ""),
         ),
         position=capture.position(document),
         identity=SourceIdentity.from_json(identity) if identity is not None else None,

@@ -24,6 +24,7 @@ from incremental_assets.core.config.scalars import (
 )
 from incremental_assets.core.config.settings import BackfillTerms
 from incremental_assets.core.config.table_document import TimePartitions
+from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.number_keys import MOST_KEYS
 from incremental_assets.core.model.partition import Every
 
@@ -103,6 +104,12 @@ class DatabaseDocument(SourceDocument):
             examples=[["audit.*", "*_backup"]],
         ),
     ] = ()
+    column_names: Annotated[
+        ColumnNames,
+        Field(
+            description="How the columns of copies are named: as in the source, or in small letters, digits and `_`."
+        ),
+    ] = ColumnNames.KEEP
     refresh_every: Annotated[Duration, Field(description="How often full_refresh tables are read again.")] = timedelta(
         days=1
     )

@@ -43,6 +43,7 @@ class DatabaseKind:
             schemas=document.searched,
             unlisted=document.unlisted,
             exclude=document.exclude,
+            column_names=document.column_names,
             refresh_every=document.refresh_every,
             backfill=BackfillTerms(**dict(document.backfill)),
             partitions=document.partitions.grid,

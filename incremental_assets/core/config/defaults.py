@@ -141,6 +141,7 @@ def _table(
         if cursor is None or document.start is None
         else CursorValue.parse(cursor.type.values, document.start),
         target=document.target or source.target,
+        column_names=document.column_names or source.column_names,
         where=None if document.where is None else parse_where(document.where),
         schema_changes=chosen("schema_changes"),
         freshness=_freshness(document, defaults),

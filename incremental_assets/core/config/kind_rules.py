@@ -17,6 +17,7 @@ _OF_DATABASES = (
     "future",
     "start",
     "where",
+    "column_names",
     "partitions",
     "refresh_every",
     "deletes",

@@ -10,6 +10,7 @@ from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.config.table_document import TableDocument
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model.history import History
+from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.strategies import Strategy
 
@@ -52,6 +53,20 @@ def lake_mistakes(table: TableDocument, lake: str) -> Iterator[Mistake]:
         yield (
             ("capture",),
             "the log is read into a lake on a disk of this machine, and this one is in a store; remove `capture`",
+        )
+
+
+def name_mistakes(table: TableDocument, around: ColumnNames) -> Iterator[Mistake]:
+    """The log tells of the columns by the source's names."""
+    if (table.column_names or around) is not ColumnNames.KEEP:
+        at, cure = (
+            ("capture", "write `column_names: keep` here")
+            if table.column_names is None
+            else ("column_names", "remove it")
+        )
+        yield (
+            (at,),
+            f"by the log a copy's columns have the names of the source; {cure}, or write a cursor in place of `capture`",
         )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.config.chosen_columns import chosen_columns
 from incremental_assets.core.config.contracts import typed_contract
+from incremental_assets.core.config.copied_names import by_source_names
 from incremental_assets.core.config.masks import with_masks
 from incremental_assets.core.config.settings import LOG, SourceConfig, TableConfig
 from incremental_assets.core.config.terms import matches_of, takes, unlisted_terms
@@ -23,6 +24,7 @@ from incremental_assets.core.errors import (
     TableMissing,
 )
 from incremental_assets.core.model.alike import alike
+from incremental_assets.core.model.as_copied import as_copied
 from incremental_assets.core.model.change_columns import version_columns, with_changes
 from incremental_assets.core.model.collation_key import collated
 from incremental_assets.core.model.cures import rows_hidden
@@ -146,6 +148,7 @@ def gone(table: TableId) -> TableMissing:
 def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     """One table. Raises ColumnMissing, ConfigurationError, CursorMistyped, NoPrimaryKey, NameRefused, and SourceRefused where table or rows are hidden from the reader."""
     _check_readable(shape)
+    config = by_source_names(config, shape)
     # In `pii` a name that is nobody's would hide nothing.
     for role, names in (("columns", config.columns.named), ("pii", config.pii), ("where", columns_of(config.where))):
         for name in names:
@@ -197,9 +200,10 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         capture=config.capture,
         readers=config.readers,
     )
+    spec = as_copied(with_masks(_logged(collated(spec)), config.columns.masks), config.column_names)
     _check_history(spec)
     check_names(spec)
-    return with_masks(_logged(collated(spec)), config.columns.masks)
+    return spec
 
 
 def _check_one_match(source: SourceConfig, table: TableId) -> None:

@@ -40,6 +40,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import format_span
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.incident import About
+from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.number_keys import MOST_KEYS
 from incremental_assets.core.model.partition import Every
 from incremental_assets.core.model.paths import is_local
@@ -65,6 +66,8 @@ class Around:
     """Whether the source names a key for tokens."""
     scheduled: bool = False
     """Whether the source says when its tables are due."""
+    column_names: ColumnNames = ColumnNames.KEEP
+    """How the source has the columns of copies named."""
 
     @classmethod
     def of(cls, source: SourceDocument | None, capture: str = "") -> Around:
@@ -73,7 +76,8 @@ class Around:
         if source is None:
             return cls("", DefaultsDocument(), grid, capture)
         has_mask_key = isinstance(source, DatabaseDocument) and source.mask_key is not None
-        return cls(source.dialect, source.defaults, grid, capture, has_mask_key, source.schedule is not None)
+        names = source.column_names if isinstance(source, DatabaseDocument) else ColumnNames.KEEP
+        return cls(source.dialect, source.defaults, grid, capture, has_mask_key, source.schedule is not None, names)
 
 
 def strategy_of(table: TableDocument) -> Strategy:
@@ -94,6 +98,7 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
     if table.capture is not None:
         yield from log_rules.mistakes(table, strategy, around.dialect)
         yield from schedule_rules.log_mistakes(table, scheduled=around.scheduled)
+        yield from log_rules.name_mistakes(table, around.column_names)
         return
     yield from where_rules.mistakes(table, around.dialect)
     yield from delete_rules.table_mistakes(table.deletes if own else around.defaults.deletes, strategy, own=own)

@@ -18,6 +18,7 @@ from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.incident import DEFAULT_ABOUT, About
 from incremental_assets.core.model.layout import Target
+from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
@@ -110,6 +111,7 @@ class TableConfig:
     """Which rows are copied; None: all."""
     target: Target | None = None
     """Where its copy lies in the lake; None: as usual."""
+    column_names: ColumnNames = ColumnNames.KEEP
     schema_changes: Literal["evolve", "widen", "freeze", "discard"] = "evolve"
     freshness: Freshness = Freshness()
     slo: Objectives = NO_OBJECTIVES
@@ -231,6 +233,8 @@ class SourceConfig:
     refresh_every: timedelta = timedelta(days=1)
     target: Target | None = None
     """Where copies lie of tables that say nothing of it themselves; None: as usual."""
+    column_names: ColumnNames = ColumnNames.KEEP
+    """How the columns of copies are named, of tables that say nothing of it themselves."""
     check_at: time | None = time(3)
     """When everything is checked, daily in UTC; None is never."""
     backfill: BackfillTerms = BackfillTerms()
@@ -348,6 +352,7 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         refresh_every=source.refresh_every if source.schedule is None else timedelta(),
         schedule=source.schedule,
         target=source.target,
+        column_names=source.column_names,
         schema_changes=defaults.schema_changes,
         slo=replace(defaults.slo, freshness=None),
         owners=defaults.owners,

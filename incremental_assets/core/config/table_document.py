@@ -38,6 +38,7 @@ from incremental_assets.core.model.deletes import DeleteMode, Then
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.mask import Mask
+from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every, TimeGrid
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy
@@ -298,6 +299,9 @@ class TermsDocument(DefaultsDocument):
     ] = None
     target: Annotated[
         TargetText | None, Field(description="Where the copy lies below the lake, in place of what its source says.")
+    ] = None
+    column_names: Annotated[
+        ColumnNames | None, Field(description="How the copy's columns are named, in place of what its source says.")
     ] = None
     partitions: Partitions | None = None
     start: Annotated[StartText | None, Field(description="Rows below it are not read.")] = None

@@ -10,15 +10,15 @@ from incremental_assets.core.model.schema_change import Change, SchemaChange
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """`configured`: whether the configuration says so, and not the source itself."""
+    """`by`: the key of the configuration that says so; empty where the source itself does."""
 
     before: str
     after: str
-    configured: bool = False
+    by: str = ""
 
     def change(self, rule: str) -> SchemaChange:
         """The rename as a recorded schema change, with the two names in the place of types."""
-        return SchemaChange(self.after, Change.RENAMED, self.before, self.after, "rename" if self.configured else rule)
+        return SchemaChange(self.after, Change.RENAMED, self.before, self.after, self.by or rule)
 
     @classmethod
     def from_change(cls, change: SchemaChange) -> Rename | None:

@@ -18,11 +18,11 @@ from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Terms
 from incremental_assets.core.model.unfilled import Unfilled
 
-VERSION = 7
+VERSION = 8
 """2: what a stricter guarantee keeps; fields that a document of version 1 lacks are read as not known. 3: the position is a value of its own.
-4: a document names the capture whose position it holds. 5: the terms have a condition. 6: they have a place in the lake. 7: they have masks."""
-_OF_PLACES, _OF_CONDITIONS, _OF_CAPTURES, _OF_DATABASES = 6, 5, 4, 3
-"""Without masks, without a place of its own, and without a condition, a document is written as before there were any. What a database's capture leaves is written as before there were others, so that an earlier release reads it too."""
+4: a document names the capture whose position it holds. 5: the terms have a condition. 6: they have a place in the lake. 7: they have masks. 8: they have names of columns."""
+_OF_MASKS, _OF_PLACES, _OF_CONDITIONS, _OF_CAPTURES, _OF_DATABASES = 7, 6, 5, 4, 3
+"""Without names of its own, without masks, without a place of its own, and without a condition, a document is written as before there were any. What a database's capture leaves is written as before there were others, so that an earlier release reads it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,10 @@ class State:
 
     @property
     def _version(self) -> int:
-        if self.terms.masks:
+        if self.terms.column_names:
             return VERSION
+        if self.terms.masks:
+            return _OF_MASKS
         if self.terms.target:
             return _OF_PLACES
         if self.terms.where:
@@ -124,6 +126,7 @@ class State:
                 **({"where": self.terms.where} if self.terms.where else {}),
                 **({"target": self.terms.target} if self.terms.target else {}),
                 **({"masks": self.terms.masks} if self.terms.masks else {}),
+                **({"column_names": self.terms.column_names} if self.terms.column_names else {}),
             },
             "identity": self.identity and self.identity.to_json(),
             "clock": self.clock and self.clock.isoformat(),

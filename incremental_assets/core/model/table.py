@@ -13,6 +13,7 @@ from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.mask import Mask, MaskKey
+from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.schedule import Schedule
@@ -315,6 +316,10 @@ class TableSpec:
     capture: str = ""
     """The capture by which changes are found, by its name; empty: as cursor and strategy say."""
     readers: Readers = Readers.VECTORS
+    column_names: ColumnNames = ColumnNames.KEEP
+    """How the copy's columns are named."""
+    source_names: tuple[tuple[str, str], ...] = ()
+    """Columns of the copy that the source calls otherwise: the copy's name, and the source's. See `as_copied.py`."""
 
     @property
     def id(self) -> TableId:
@@ -434,11 +439,12 @@ class TableSpec:
             where="" if self.where is None else str(self.where),
             target=self.target,
             masks=", ".join(map(self._masked, self.masks)),
+            column_names="" if self.column_names is ColumnNames.KEEP else str(self.column_names),
         )
 
     def _masked(self, column: MaskedColumn) -> str:
         by = f" by the key {self.mask_key.id}" if column.mask is Mask.HMAC and self.mask_key else ""
-        return f"{column.name}: {column.mask}{by}"
+        return f"{dict(self.source_names).get(column.name, column.name)}: {column.mask}{by}"
 
     @property
     def _collation(self) -> str | None:
@@ -473,6 +479,8 @@ class Terms:
     """Where in the lake the copy was put, or empty."""
     masks: str = ""
     """The masks of its columns, with what tells their key from others, or empty."""
+    column_names: str = ""
+    """How its columns were named, or empty: as in the source. Another way renames them, and takes nothing from what is true of the rows."""
 
     def same(self, other: Terms) -> bool:
         """Whether rows that landed under the one are true under the other, as far as is known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.model.as_copied import source_name
 from incremental_assets.core.model.row_condition import columns_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -14,7 +15,8 @@ def discarding(spec: TableSpec, state: State | None) -> TableSpec:
     """The table with the columns that landed. Nothing is new to a copy that does not exist, nor what rows are told apart by."""
     if not spec.discards or state is None or not state.columns:
         return spec
-    needed = {*spec.key, *spec.named_key, *spec.cursor_columns, spec.deletes.column, *columns_of(spec.where)}
+    chosen = {name for name in spec.shape.names if source_name(spec, name) in columns_of(spec.where)}
+    needed = {*spec.key, *spec.named_key, *spec.cursor_columns, spec.deletes.column, *chosen}
     # A column that is only renamed is none.
     known = as_renamed(spec, state) or state
     landed = {name.lower() for name, _ in known.columns}

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from incremental_assets.core.errors import SchemaChanged
 from incremental_assets.core.model.cures import full_refresh, rollback
+from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.rename import Rename, name_after
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec, Terms
@@ -26,7 +27,12 @@ def renames_of(spec: TableSpec, state: State | None) -> tuple[Rename, ...]:
     # Of two that lead to one name, the configuration's is meant.
     found = {
         each.after.lower(): each
-        for each in (*_recased(spec, state), *_identified(spec, state, new_names), *_configured(new_names, left))
+        for each in (
+            *_recased(spec, state),
+            *_identified(spec, state, new_names),
+            *_configured(new_names, left),
+            *_named_anew(spec, state),
+        )
     }
     renames = tuple(replace(each, after=names[after]) for after, each in found.items() if after in names)
     return _possible(renames, {name.lower() for name, _ in state.columns})
@@ -42,7 +48,19 @@ def _possible(renames: tuple[Rename, ...], landed: set[str]) -> tuple[Rename, ..
 def _configured(new_names: dict[str, str], left: dict[str, str]) -> Iterator[Rename]:
     for before, after in new_names.items():
         if before in left:
-            yield Rename(left[before], after, configured=True)
+            yield Rename(left[before], after, by="rename")
+
+
+def _named_anew(spec: TableSpec, state: State) -> Iterator[Rename]:
+    """Columns that landed under the names that `column_names` gave them before."""
+    landed, sources = {name for name, _ in state.columns}, dict(spec.source_names)
+    was = ColumnNames(state.terms.column_names or ColumnNames.KEEP)
+    if was is spec.column_names:
+        return
+    for name in spec.shape.names:
+        before = was.of(sources.get(name, name))
+        if before != name and before in landed and name not in landed:
+            yield Rename(before, name, by="column_names")
 
 
 def _recased(spec: TableSpec, state: State) -> Iterator[Rename]:
@@ -67,8 +85,9 @@ def _identified(spec: TableSpec, state: State, new_names: dict[str, str]) -> Ite
 
 def check_renames(spec: TableSpec, state: State | None, renames: tuple[Rename, ...]) -> None:
     """Raises SchemaChanged where the table's columns are to stay as they landed, and where the configuration renames what never landed."""
-    if renames and not spec.evolve:
-        listed = " and ".join(f"{each.before!r} {each.after!r}" for each in renames)
+    by_source = tuple(each for each in renames if each.by != "column_names")
+    if by_source and not spec.evolve:
+        listed = " and ".join(f"{each.before!r} {each.after!r}" for each in by_source)
         raise SchemaChanged(
             f"{spec.id}: the source now calls the column {listed}, and `schema_changes: freeze` keeps the names that landed: "
             f"rename it back, or set `schema_changes: evolve` for this table"

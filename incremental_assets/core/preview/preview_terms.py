@@ -16,6 +16,9 @@ _BREACHES = {
     OnBreach.WARN: "rows that break it land, and are reported",
 }
 
+_NAMED = 5
+"""How many columns are named one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class TermsShown:
@@ -23,6 +26,7 @@ class TermsShown:
 
     where: str = ""
     masks: str = ""
+    columns: str = ""
     deletes: str = ""
     contract: str = ""
     history: str = ""
@@ -33,6 +37,7 @@ class TermsShown:
         named = (
             ("where", self.where),
             ("masks", self.masks),
+            ("columns", self.columns),
             ("deletes", self.deletes),
             ("contract", self.contract),
             ("history", self.history),
@@ -49,7 +54,14 @@ def terms_shown(spec: TableSpec, deletes: str = "") -> TermsShown:
     kept = {History.NONE: "", History.APPEND: "each version that lands", History.SCD2: "each version with its time"}
     history = kept[spec.history] and f"{kept[spec.history]} is kept in {spec.id.history}"
     masks = "; ".join(f"{each.name}: {each.mask.words}" for each in spec.masks)
-    return TermsShown(_where(spec), masks, deletes, contract, history)
+    return TermsShown(_where(spec), masks, _named(spec), deletes, contract, history)
+
+
+def _named(spec: TableSpec) -> str:
+    """The names that the copy gives its columns, of those that the source calls otherwise."""
+    renamed = [f"{column!r} is {name!r}" for name, column in spec.source_names if name in spec.shape.names]
+    more = f", and {len(renamed) - _NAMED} more" if len(renamed) > _NAMED else ""
+    return f"in the copy {', '.join(renamed[:_NAMED])}{more}" if renamed else ""
 
 
 def _where(spec: TableSpec) -> str:

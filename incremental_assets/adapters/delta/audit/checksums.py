@@ -18,6 +18,7 @@ from incremental_assets.adapters.delta.live import live, marks_deletes, standing
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
 from incremental_assets.adapters.spark.own_names import CURSOR, DELETED_AT, HASH, KEY, SEQ, TIMES, WRITTEN, own
+from incremental_assets.core.model.as_copied import in_source
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
@@ -77,7 +78,9 @@ def compare(held: Held, windows: Sequence[Window], reader: Reader, places: KeyPa
     if places is not None:
         rows = rows_within(spec, rows, places)
     lake = rows.select(key_of(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH), _written(spec))
-    source = without_held(held.session, held.quarantine, spec, reader.row_hashes(held.session, spec, windows, places))
+    source = without_held(
+        held.session, held.quarantine, spec, reader.row_hashes(held.session, in_source(spec), windows, places)
+    )
     if WRITTEN not in source.columns:
         source = source.withColumn(WRITTEN, sf.col(KEY))
     counted = sf.count("*").alias(TIMES), sf.min(WRITTEN).alias(WRITTEN)
@@ -96,7 +99,7 @@ def compare(held: Held, windows: Sequence[Window], reader: Reader, places: KeyPa
 
 def outdated(held: Held, windows: Sequence[Window], reader: Reader) -> Outdated:
     """Keys of the source's rows that cannot land, searched for in the whole target: there those rows have older cursors."""
-    keys = reader.unholdable_keys(held.session, held.spec, windows)
+    keys = reader.unholdable_keys(held.session, in_source(held.spec), windows)
     # The whole target is not read for nothing.
     if keys is None or keys.isEmpty():
         return Outdated(0)

@@ -20,6 +20,7 @@ from incremental_assets.adapters.delta.audit.placed import rows_within
 from incremental_assets.adapters.delta.held_frames import without_held
 from incremental_assets.adapters.spark.expressions import column
 from incremental_assets.adapters.spark.own_names import HASH, KEY, ROW, TIMES, own
+from incremental_assets.core.model.as_copied import in_source
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.row_difference import RowDifference
 from incremental_assets.core.model.table import TableSpec
@@ -40,7 +41,7 @@ def differing_rows(
     """
     spec = held.spec
     source = without_held(
-        held.session, held.quarantine, spec, _hashed(reader.row_texts(held.session, spec, windows, places))
+        held.session, held.quarantine, spec, _hashed(reader.row_texts(held.session, in_source(spec), windows, places))
     )
     differing = _differing(source, _rows(held, windows, places), keeps_versions=spec.traits.keeps_versions)
     first = column(KEY).cast("bigint") if placed_by_value(spec) else column(KEY)
@@ -52,7 +53,7 @@ def differing_rows(
     if spec.read_by is None or places is None or not spec.key:
         return tuple(_paired(spec, texts))
     gone = [each for each in texts if not each[1]]
-    now = _of_keys(reader.row_texts(held.session, spec, (EVERYTHING,), places), gone) if gone else {}
+    now = _of_keys(reader.row_texts(held.session, in_source(spec), (EVERYTHING,), places), gone) if gone else {}
     return tuple(
         _paired(spec, ((key, source_rows or now.get(key, []), copy_rows) for key, source_rows, copy_rows in texts), now)
     )
