@@ -276,14 +276,21 @@ def diff(config: Path | None, select: tuple[str, ...], limit: int, csv_file: Pat
 @click.option(
     "--sql", is_flag=True, help="Print the role, grants and indexes that are missing, for an administrator to run."
 )
-def doctor(config: Path | None, select: tuple[str, ...], sql: bool, **_: Any) -> Answer:  # noqa: FBT001
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Write into the configuration what is proposed for it and leaves nothing to choose; the change is shown.",
+)
+def doctor(config: Path | None, select: tuple[str, ...], sql: bool, fix: bool, **_: Any) -> Answer:  # noqa: FBT001
     """Is everything there that a sync needs?
 
     Java, jars, the source, what its user may do, and whether each cursor can be followed; what is missing comes with its cure.
     """
+    if sql and fix:
+        raise click.UsageError("--sql is for an administrator and --fix for the configuration; use one of them")
     from incremental_assets.cli.commands import doctor as command
 
-    return command.run(config, select, sql=sql)
+    return command.run(config, select, sql=sql, fix=fix)
 
 
 @commands.command()

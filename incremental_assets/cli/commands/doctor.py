@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.cli.alike import alike
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
+from incremental_assets.cli.commands.fix import fixed
 from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.lateness import of_lateness
 from incremental_assets.cli.findings.of_log import of_log
@@ -44,14 +45,14 @@ _WORST_FIRST = (Health.FAIL, Health.WARN, Health.OK)
 _TONES = {Health.OK: "good", Health.WARN: "warn", Health.FAIL: "bad"}
 
 
-def run(config: Path | None, patterns: Sequence[str], *, sql: bool) -> Answer:
+def run(config: Path | None, patterns: Sequence[str], *, sql: bool, fix: bool = False) -> Answer:
     """Run the command."""
     configuration = configured(config)
     with opened(configuration) as runtime:
         if sql:
             return _sql(runtime, patterns)
         findings = [*of_machine(), *of_places(configuration, runtime), *_of_sources(runtime, patterns)]
-    return answer(findings)
+    return fixed(configuration.path, findings) if fix else answer(findings)
 
 
 def answer(findings: Sequence[Finding]) -> Answer:

@@ -10,6 +10,7 @@ from incremental_assets.core.captures.database.doubts import of_arrival, of_logi
 from incremental_assets.core.captures.database.stamps import declared, of_stamps
 from incremental_assets.core.checks.doctor import SourceFacts
 from incremental_assets.core.checks.lateness import Lateness, LateRows, advised
+from incremental_assets.core.config.edits import Edit
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.words import age, counted
@@ -40,7 +41,9 @@ def _measured(spec: TableSpec, measured: Lateness, *, exposed: bool, unproven: b
     covered = max(lookback, within) if within is not None else lookback
     if timedelta(seconds=measured.longest) <= covered or not (exposed or within is not None):
         return Finding(str(spec.id), "lateness", Health.OK, detail)
-    advice = advised(measured)
+    advice, edit = advised(measured), None
+    if advice is not None:
+        edit = _edit(spec, format_duration(advice), declares=within is not None, unproven=unproven)
     if advice is None:
         cure = "stamps that old come by imports: read them by a backfill after each, or have rows stamped when they are written"
     elif within is not None:
@@ -52,7 +55,16 @@ def _measured(spec: TableSpec, measured: Lateness, *, exposed: bool, unproven: b
         cure = f"declare `cursor: {{stamped: {{by: application, within: {format_duration(advice)}}}}}` at this table, twice the longest"
     else:
         cure = f"set `lookback: {format_duration(advice)}` at this table, twice the longest"
-    return Finding(str(spec.id), "lateness", Health.WARN, detail, cure)
+    return Finding(str(spec.id), "lateness", Health.WARN, detail, cure, edit)
+
+
+def _edit(spec: TableSpec, advice: str, *, declares: bool, unproven: bool) -> Edit:
+    """What is advised, as a change of the configuration."""
+    if declares:
+        return Edit(spec.id, ("cursor", "stamped", "within"), advice)
+    if unproven:
+        return Edit(spec.id, ("cursor", "stamped"), {"by": "application", "within": advice})
+    return Edit(spec.id, ("lookback",), advice)
 
 
 def _unproven(spec: TableSpec, source: SourceFacts) -> str:

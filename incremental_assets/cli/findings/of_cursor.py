@@ -13,8 +13,15 @@ from incremental_assets.core.captures.database.doubts import (
     of_numbers,
     of_roles,
 )
-from incremental_assets.core.captures.database.stamps import cure_of_stamps, declared, of_stamps, units_cut
+from incremental_assets.core.captures.database.stamps import (
+    cure_of_stamps,
+    declared,
+    of_stamps,
+    units_cut,
+    zone_of_stamps,
+)
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
+from incremental_assets.core.config.edits import Edit
 from incremental_assets.core.model.cures import NO_TEXTS, NO_TEXTS_CURE
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.guarantee import Guarantee
@@ -138,8 +145,10 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
         ),
     )
     guarantee = Guarantee.HOLDBACK if spec.holdback else Guarantee.BEST_EFFORT
+    other = "" if source.experimental else zone_of_stamps(spec, zone, source.clock)
+    edits = {"stamps": Edit(spec.id, ("cursor", "zone"), other)} if other else {}
     return (
-        warn(str(spec.id), topic, f"{finding}; its runs are {guarantee}", cure)
+        warn(str(spec.id), topic, f"{finding}; its runs are {guarantee}", cure, edits.get(topic))
         for topic, finding, cure in found
         if finding
     )

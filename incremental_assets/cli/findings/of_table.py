@@ -12,7 +12,9 @@ from incremental_assets.core.captures.database.stamps import of_past_stamps
 from incremental_assets.core.captures.database.updates import UPSERT_INSTEAD, updates_not_copied
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
+from incremental_assets.core.config.edits import Edit
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
+from incremental_assets.core.errors import CursorMistyped
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
@@ -33,7 +35,9 @@ def wanted_of(table: TableId, terms: TableConfig) -> Wanted:
 def of_trouble(trouble: Trouble) -> Finding:
     """A table that cannot be synced as it is configured, and why, without its name, which is the subject."""
     reason = str(trouble.error).removeprefix(f"{trouble.table}: ")
-    return Finding(str(trouble.table), "configured", Health.FAIL, reason)
+    instead = trouble.error.instead if isinstance(trouble.error, CursorMistyped) else ""
+    edit = Edit(trouble.table, ("cursor", "type"), instead) if instead else None
+    return Finding(str(trouble.table), "configured", Health.FAIL, reason, edit=edit)
 
 
 def of_other_kind(source: SourceConfig, specs: Sequence[TableSpec]) -> Iterator[Finding]:

@@ -385,7 +385,10 @@ def _check_cursor(shape: TableShape, cursor: Cursor, role: str, name: str) -> No
             if role == "cursor"
             else f"a fallback is of the cursor's own type, this one is `{fitting}`"
         )
-    raise CursorMistyped(shape.id, name, str(cursor.type), column.source_type, fits)
+    possible = [fitting] if fitting else [kind for kind in CursorType if _READ_AS[kind] in column.readings]
+    error = CursorMistyped(shape.id, name, str(cursor.type), column.source_type, fits)
+    error.instead = str(possible[0]) if role == "cursor" and len(possible) == 1 else ""
+    raise error
 
 
 def _is_enforced(shape: TableShape, key: tuple[str, ...]) -> bool:

@@ -32,6 +32,9 @@ class ColumnMissing(IncrementalAssetsError):
 class CursorMistyped(IncrementalAssetsError):
     """The cursor's declared type does not fit the column's."""
 
+    instead = ""
+    """The one type that it can be declared as, where there is one."""
+
     def __init__(self, table: object, column: str, declared: str, found: str, fits: str) -> None:
         super().__init__(f"{table}: the cursor {column!r} is declared as {declared} but the column is {found}; {fits}")
 

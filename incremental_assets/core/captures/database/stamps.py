@@ -46,6 +46,15 @@ def of_stamps(spec: TableSpec, zone: str, clock: datetime) -> str:
     return ""
 
 
+def zone_of_stamps(spec: TableSpec, zone: str, clock: datetime) -> str:
+    """The zone in which the source stamps a cursor that is read in another one; empty where nothing shows that."""
+    cursor = _cursor(spec)
+    if cursor is None or cursor.within is not None or not cursor.is_zoneless:
+        return ""
+    zones = {proof.zone for proof, _ in _needed(spec, cursor) if not isinstance(proof, Unproven) and proof.zone}
+    return zones.pop() if len(zones) == 1 and not any(alike(each, zone, clock) for each in zones) else ""
+
+
 def of_past_stamps(spec: TableSpec, state: State | None) -> str:
     """What has happened since the last sync, or was found by one, that keeps the stamps from being what they seem."""
     cursor, seen = _cursor(spec), position_of(state).stamps if state else None
