@@ -22,7 +22,7 @@ from incremental_assets.resources.observers import open_observers
 from incremental_assets.resources.references import digest_of, looked_up
 from incremental_assets.resources.session import session_of
 from incremental_assets.resources.source import open_source
-from incremental_assets.resources.stores import know_store
+from incremental_assets.resources.stores import know_stores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +57,7 @@ class Runtime:
         self, configuration: Configuration, spark: SparkResource | None = None, *, writes: bool = True
     ) -> None:
         self.configuration, self._writes = configuration, writes
-        know_store(configuration)
+        know_stores(configuration)
         self._spark = spark
         self._lock = threading.RLock()
         self._checkpoints: SqlCheckpoints | None = None

@@ -1,27 +1,27 @@
-"""How the store of a lake is reached: told to the one place that opens it, and looked up when it is opened."""
+"""How stores are reached: told to the one place that opens them, and looked up when one is opened."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.resources.references import looked_up_store
 
 if TYPE_CHECKING:
-    from incremental_assets.core.config.settings import Configuration
+    from incremental_assets.core.config.settings import Configuration, StoreConfig
 
 
-def know_store(configuration: Configuration) -> None:
-    """Nothing is opened, and no secret read. A lake of which nothing is configured is reached as the environment says."""
-    if configuration.store is not None:
+def know_stores(configuration: Configuration) -> None:
+    """Nothing is opened, and no secret read. A bucket of which nothing is configured is reached as the environment says."""
+    if configuration.stores:
         from incremental_assets.adapters.lake_store.opened import configure
 
-        configure(configuration.lake, lambda: _options(configuration))
+        for store in configuration.stores:
+            configure(f"s3a://{store.bucket}", partial(_options, store, configuration.path))
 
 
-def _options(configuration: Configuration) -> Mapping[str, str]:
-    store = configuration.store
-    if store is None:
-        return {}
-    found = {"endpoint": store.endpoint, "region": store.region} | looked_up_store(store, configuration.path)
+def _options(store: StoreConfig, file: Path) -> Mapping[str, str]:
+    found = {"endpoint": store.endpoint, "region": store.region} | looked_up_store(store, file)
     return {f"aws_{name}": value for name, value in found.items() if isinstance(value, str)}

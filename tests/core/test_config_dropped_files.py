@@ -108,7 +108,12 @@ def test_its_settings_are_the_folder_and_the_files_of_each_table(tmp_path: Path)
 @pytest.mark.parametrize(
     ("written", "instead", "line", "cure"),
     [
-        ("./incoming", "s3://bucket/in", 6, "files are read from a folder of this machine; mount the store there"),
+        (
+            "./incoming",
+            "gs://bucket/in",
+            6,
+            "files are read from a folder of this machine or of a store that speaks S3",
+        ),
         ("orders/*.csv", "../*.csv", 8, "write a pattern below `folder`, as in orders/*.csv"),
         ("orders/*.csv", "/in/*.csv", 8, "write a pattern below `folder`, as in orders/*.csv"),
         ("orders/*.csv", "**.csv", 8, "`**` stands for any folders and is written alone between slashes"),

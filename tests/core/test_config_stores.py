@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from incremental_assets.core.config.files_settings import FilesSettings
 from incremental_assets.core.config.load import load
 from incremental_assets.core.config.settings import Configuration, Reference, StoreConfig
 from tests.core.mistakes import NOW, only_problem, problems
@@ -88,3 +89,35 @@ def test_s3_is_one_store_by_either_of_its_names(tmp_path: Path) -> None:
     read = loaded(tmp_path, FILE.replace("s3a://", "s3://"))
     assert read.lake == "s3a://bucket/lake"
     assert read.store == loaded(tmp_path, FILE).store
+
+
+DROPPED = """\
+lake: ./lake
+checkpoints: sqlite:///lake/checkpoints.db
+stores:
+  incoming: {region: eu-west-1, access_key_id: {env: IN_KEY}, secret_access_key: {env: IN_SECRET}}
+sources:
+  drop:
+    dialect: files
+    folder: s3://incoming/shop/
+    files:
+      shop.orders: {path: "*.parquet", format: parquet}
+    tables:
+      - {table: shop.orders}
+"""
+
+
+def test_the_bucket_of_a_source_s_folder_has_what_stores_say_of_it(tmp_path: Path) -> None:
+    found = loaded(tmp_path, DROPPED)
+    (store,) = found.stores
+    settings = found.source("drop").settings
+    assert (store.bucket, store.region) == ("incoming", "eu-west-1")
+    assert isinstance(settings, FilesSettings)
+    assert settings.folder == "s3a://incoming/shop"
+    assert found.store is None
+    assert found.secrets == ("IN_KEY", "IN_SECRET")
+
+
+def test_a_source_that_has_a_mistake_makes_no_other_one_of_its_bucket(tmp_path: Path) -> None:
+    problem = only_problem(tmp_path, DROPPED.replace("format: parquet}", "format: orc}  #!"))
+    assert "bucket" not in str(problem)

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from incremental_assets.adapters.files.fitting import fitted_rows, of_texts
-from incremental_assets.adapters.files.opened import Broken
 from incremental_assets.adapters.files.raw import Fault, Rows
+from incremental_assets.adapters.files.refusals import Broken
 from incremental_assets.core.config.files_settings import CsvForm
 
 _BLOCK = 8 << 20

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from incremental_assets.adapters.files.opened import Broken
 from incremental_assets.adapters.files.raw import Fault, Rows
+from incremental_assets.adapters.files.refusals import Broken
 from incremental_assets.adapters.json_values import Unfit, decoder, json_text
 from incremental_assets.adapters.spark.arrow_types import required_type, typed
 from incremental_assets.core.model.coding import Coding

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.files import pattern
+from incremental_assets.adapters.files import object_names, objects, pattern
 from incremental_assets.adapters.files.ledger import PATH, SIZE, TAG, Ledger
 from incremental_assets.core.captures.files.observation import News
 from incremental_assets.core.captures.files.position import FilesPosition
@@ -92,23 +92,21 @@ def listed(folder: str, files: Files, table: TableId, known: Ledger, now: float)
         {
             PATH: pa.array([each.path for each in ready], pa.string()),
             SIZE: pa.array([each.size for each in ready], pa.int64()),
-            TAG: pa.array([tag_of(each.inode, each.written) for each in ready], pa.string()),
+            TAG: pa.array([each.tag for each in ready], pa.string()),
             _SINCE: pa.array([each.touched / _SECOND for each in ready], pa.float64()),
         }
     )
     return Listed(rows, known, len(waiting), min((each.touched / _SECOND for each in waiting), default=None))
 
 
-def tag_of(inode: int, written: int) -> str:
-    """What another file under the same path would have otherwise, beside its size."""
-    return f"{inode}-{written}"
-
-
 def _found(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]:
+    found = object_names.found(folder, files, table) if objects.are_in(folder) else _in_folder(folder, files, table)
+    return (each for each in found if not files.marker or not each.path.endswith(files.marker))
+
+
+def _in_folder(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]:
     try:
-        for each in pattern.found(folder, files.path):
-            if not files.marker or not each.path.endswith(files.marker):
-                yield each
+        yield from pattern.found(folder, files.path)
     except FileNotFoundError:
         raise SourceUnreachable(
             f"{table}: the folder {folder!r} is not there; make it, mount it, or correct `folder`"

@@ -5,28 +5,29 @@ from __future__ import annotations
 import bz2
 import io
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from incremental_assets.adapters.files.listing import tag_of
+from incremental_assets.adapters.files import object_parts, objects
+from incremental_assets.adapters.files.pattern import tag_of
+from incremental_assets.adapters.files.refusals import Broken, Refusals
 from incremental_assets.adapters.permissions import plain_file
-from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.model.cures import sync
 from incremental_assets.core.model.dropped_file import DroppedFile
 from incremental_assets.core.model.table import TableId
 
 _PACKED = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}
 """By the end of a name, in Arrow's words."""
 _BZ2 = ".bz2"
-
-
-class Broken(ValueError):
-    """A file that is none of its format; the text says why."""
+_ASKED_AT_ONCE = 16
+"""Files of a store, of each of which the end is held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +37,46 @@ class Opening:
     folder: str
     table: TableId
 
+    def each(self, files: Iterable[DroppedFile]) -> Iterator[tuple[DroppedFile, AbstractContextManager[BinaryIO]]]:
+        """Each file, to be opened. Of a store, which takes its time for each answer, the next ones are asked for meanwhile.
+
+        Opening and reading raise SourceRefused where a file has gone, may not be read, is another one than was listed or becomes one, and where reading it says that it is Broken; SourceUnreachable.
+        """
+        if not objects.are_in(self.folder):
+            yield from ((file, self._explained(file, partial(self._unaltered, file))) for file in files)
+            return
+        ask = partial(object_parts.opened, self.folder, refusals=Refusals(self.table))
+        with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+            asked: deque[tuple[DroppedFile, Future[BinaryIO]]] = deque()
+            for file in files:
+                asked.append((file, pool.submit(ask, file)))
+                if len(asked) == _ASKED_AT_ONCE:
+                    first, answer = asked.popleft()
+                    yield first, self._explained(first, answer.result)
+            for file, answer in asked:
+                yield file, self._explained(file, answer.result)
+
     @contextmanager
-    def open(self, file: DroppedFile) -> Iterator[BinaryIO]:
-        """Raises SourceRefused where it has gone, may not be read, is another file than was listed or becomes one, and where reading it says that it is Broken."""
+    def _explained(
+        self, file: DroppedFile, to_open: Callable[[], AbstractContextManager[BinaryIO]]
+    ) -> Iterator[BinaryIO]:
+        refusals = Refusals(self.table)
         try:
-            with self._plain(file) as opened:
-                self._check(file, opened)
+            with to_open() as opened:
                 yield opened
-                self._check(file, opened)
         except FileNotFoundError:
-            raise SourceRefused(
-                f"{self.table}: the file {file.path!r} was listed, and has gone before it was read, so that nothing of this list has landed; run {sync(self.table)} again, which goes on without it, "
-                "and have files stay until they have landed"
-            ) from None
+            raise refusals.gone(file) from None
         except OSError as error:
-            raise SourceRefused(
-                f"{self.table}: the file {file.path!r} cannot be read ({error.strerror or error}); give this user access, or have it sent again"
-            ) from None
+            raise refusals.unreadable(file, error.strerror or str(error)) from None
         except (Broken, EOFError) as error:
-            raise SourceRefused(
-                f"{self.table}: the file {file.path!r} is broken ({error}), so that nothing of this list has landed; have it sent again, or moved to where `path` does not find it"
-            ) from None
+            raise refusals.broken(file, error) from None
+
+    @contextmanager
+    def _unaltered(self, file: DroppedFile) -> Iterator[BinaryIO]:
+        with self._plain(file) as opened:
+            self._check(file, opened)
+            yield opened
+            self._check(file, opened)
 
     def _plain(self, file: DroppedFile) -> BinaryIO:
         descriptor = plain_file(Path(self.folder, file.path))
@@ -67,10 +87,7 @@ class Opening:
     def _check(self, file: DroppedFile, opened: BinaryIO) -> None:
         status = os.fstat(opened.fileno())
         if (status.st_size, tag_of(status.st_ino, status.st_mtime_ns)) != (file.size, file.tag):
-            raise SourceRefused(
-                f"{self.table}: the file {file.path!r} was written while it was read, so that nothing of this list has landed; run {sync(self.table)} again once it is complete, "
-                "and write a longer `settle`, or have files renamed into the folder when they are complete"
-            )
+            raise Refusals(self.table).another(file)
 
 
 def unpacked(path: str, opened: BinaryIO) -> Any:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.files.fitting import Misfits, fitted_rows, of_values
-from incremental_assets.adapters.files.opened import Broken
 from incremental_assets.adapters.files.raw import Rows
+from incremental_assets.adapters.files.refusals import Broken
 
 _ROWS = 64 * 1024
 _SIMPLE: Mapping[pa.DataType, str] = {

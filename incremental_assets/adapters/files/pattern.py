@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -20,13 +20,39 @@ class Found(NamedTuple):
     path: str
     """Below the folder."""
     size: int
-    inode: int
-    written: int
-    """When its content was, in nanoseconds."""
+    tag: str
+    """What another file under the same path would have otherwise, beside its size."""
     touched: int
-    """When anything of it was, which nobody sets: also when it came under this name."""
+    """When anything of it was, in nanoseconds, which nobody sets: also when it came under this name."""
     names: frozenset[str]
     """All that lies beside it."""
+
+
+def tag_of(inode: int, written: int) -> str:
+    """Of a file on a disk; `written`: when its content was, in nanoseconds."""
+    return f"{inode}-{written}"
+
+
+def fixed(pattern: str) -> str:
+    """The folders with which every path begins that fits."""
+    folders = pattern.split("/")[:-1]
+    known = (n for n, each in enumerate(folders) if each == ANY_FOLDERS or _MAGIC.search(each))
+    return "/".join(folders[: next(known, len(folders))])
+
+
+def fitting(pattern: str) -> Callable[[str], bool]:
+    """Whether a path fits, as `found` finds it."""
+    segments = [None if each == ANY_FOLDERS else _fitting(each) for each in pattern.split("/")]
+
+    def fits(names: Sequence[str], place: int) -> bool:
+        if place == len(segments):
+            return not names
+        segment = segments[place]
+        if segment is not None:
+            return bool(names) and segment(names[0]) and fits(names[1:], place + 1)
+        return fits(names, place + 1) or (len(names) > 1 and not names[0].startswith(".") and fits(names[1:], place))
+
+    return lambda path: fits(path.split("/"), 0)
 
 
 def found(folder: str, pattern: str) -> Iterator[Found]:
@@ -79,9 +105,8 @@ def _files(here: Path, below: str, fits: Callable[[str], bool]) -> Iterator[Foun
             # It has gone since, or is a link to what is not there.
             continue
         if S_ISREG(status.st_mode):
-            yield Found(
-                prefix + entry.name, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, names
-            )
+            tag = tag_of(status.st_ino, status.st_mtime_ns)
+            yield Found(prefix + entry.name, status.st_size, tag, status.st_ctime_ns, names)
 
 
 def _folders(here: Path, fits: Callable[[str], bool]) -> list[str]:

@@ -75,7 +75,8 @@ class FilesProbe:
         try:
             last = self._listed(table).last(_SAMPLED)
             known = self._told.get(table, {})
-            self._told[table] = {each: known.get(each) or self._columns_of(table, files, each) for each in last}
+            told = self._columns_of(table, files, [each for each in last if each not in known])
+            self._told[table] = {each: known.get(each) or told[each] for each in last}
         except SourceRefused as error:
             return Described({}, why=str(error).removeprefix(f"{table}: "))
         found = together(self._told[table].values())
@@ -86,6 +87,9 @@ class FilesProbe:
             )
         return found
 
-    def _columns_of(self, table: TableId, files: Files, file: DroppedFile) -> Described:
-        with Opening(self.folder, table).open(file) as opened:
-            return columns_of(files, file.path, opened) or Described({})
+    def _columns_of(self, table: TableId, files: Files, new: Sequence[DroppedFile]) -> dict[DroppedFile, Described]:
+        told = {}
+        for file, to_open in Opening(self.folder, table).each(new):
+            with to_open as opened:
+                told[file] = columns_of(files, file.path, opened) or Described({})
+        return told

@@ -107,8 +107,8 @@ class FilesSource:
 
     def _read(self, spec: TableSpec, files: Files, reading: FilesReading) -> Iterator[pa.Table]:
         opening = Opening(self.folder, spec.id)
-        for file in reading.files:
-            with opening.open(file) as opened:
+        for file, to_open in opening.each(reading.files):
+            with to_open as opened:
                 check_columns(spec, files, file.path, columns_of(files, file.path, opened))
                 opened.seek(0)
                 for rows in rows_of(spec, files, file.path, opened):

@@ -41,18 +41,21 @@ _UNKNOWN = "501 Not Implemented"
 """What a store says that knows no condition of a put."""
 
 
+def client(root: str, options: Mapping[str, str]) -> Any:
+    """The client of a bucket, with deadlines and retries of ours."""
+    plain = {"allow_http": True} if options.get("aws_endpoint", "").startswith("http://") else {}
+    from_url: Any = obstore.store.from_url
+    return from_url(root, config=dict(options), client_options={**_CLIENT, **plain}, retry_config=_RETRY)
+
+
 class ObjectStore:
     """Implements `LakeStore` by one bucket. `root`: its address, which begins every key."""
 
     def __init__(self, root: str, options: Mapping[str, str]) -> None:
-        plain = {"allow_http": True} if options.get("aws_endpoint", "").startswith("http://") else {}
         self._root = root
         # Of S3, no log store that Delta has released asks whether a version is there.
         self.promises = Promises(whole=True, paged=True, locks=False, spark_commits=not root.startswith("s3"))
-        from_url: Any = obstore.store.from_url
-        self._store: Any = from_url(
-            root, config=dict(options), client_options={**_CLIENT, **plain}, retry_config=_RETRY
-        )
+        self._store = client(root, options)
         self._lock = Lock()
         self._is_conditional = False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from typing import Any
 
 _END_BYTES = 65_536
 """Of the end that comes with the size: the footer of nearly every file."""
@@ -32,6 +33,16 @@ class Ranges(io.RawIOBase):
         """Asks nothing."""
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         return self._at
+
+    def readall(self) -> bytes:
+        """What is left."""
+        return self.read()
+
+    def readinto(self, buffer: Any) -> int:
+        """As `read`, for who has a buffer."""
+        found = self.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
 
     def read(self, size: int = -1) -> bytes:
         """At most one request."""

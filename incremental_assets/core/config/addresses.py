@@ -52,9 +52,9 @@ def checked_lake(text: str) -> str:
     return text
 
 
-def bucket_of(lake: str) -> str:
-    """The bucket of a lake in S3; empty for a lake elsewhere."""
-    match = _SCHEME.match(lake)
+def bucket_of(address: str) -> str:
+    """The bucket of an address in S3; empty for one elsewhere."""
+    match = _SCHEME.match(address)
     return match["authority"] if match is not None and match["scheme"] in _S3 else ""
 
 
@@ -97,7 +97,7 @@ def checked_master(text: str) -> str:
     return text
 
 
-def resolved_lake(text: str, folder: Path) -> str:
+def resolved_place(text: str, folder: Path) -> str:
     """An absolute path, or the URI without a slash at its end; one of S3 as Hadoop writes it, so that a table has one address."""
     if _SCHEME.match(text) is None:
         return str(absolute(text, folder))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.core.config import table_document
-from incremental_assets.core.config.addresses import bucket_of, resolved_checkpoints, resolved_lake
+from incremental_assets.core.config.addresses import resolved_checkpoints, resolved_place
 from incremental_assets.core.config.contracts import contract_of
 from incremental_assets.core.config.references import located
 from incremental_assets.core.config.rules import strategy_of
@@ -49,11 +49,11 @@ def configuration(checked: Checked, path: Path) -> Configuration:
     settings = checked.settings
     return Configuration(
         path=path,
-        lake=LaidOut(resolved_lake(settings.lake, path.parent), checked.layout),
+        lake=LaidOut(resolved_place(settings.lake, path.parent), checked.layout),
         checkpoints=resolved_checkpoints(settings.checkpoints, path.parent),
         sources=tuple(_source(source, path) for source in checked.sources),
         spark=SparkConfig(settings.spark.remote or "auto", settings.spark.master, settings.spark.keep),
-        store=_store(checked, path),
+        stores=tuple(_store(checked, bucket, path) for bucket in checked.settings.stores),
         observers=settings.observers,
         notify=tuple(
             ChannelConfig(
@@ -68,11 +68,8 @@ def configuration(checked: Checked, path: Path) -> Configuration:
     )
 
 
-def _store(checked: Checked, file: Path) -> StoreConfig | None:
-    bucket = bucket_of(checked.settings.lake)
-    found = checked.settings.stores.get(bucket)
-    if found is None:
-        return None
+def _store(checked: Checked, bucket: str, file: Path) -> StoreConfig:
+    found = checked.settings.stores[bucket]
     return StoreConfig(
         bucket,
         located(found.endpoint, file.parent),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from incremental_assets.core.config.addresses import checked_name
+from incremental_assets.core.config.addresses import bucket_of, checked_name
 from incremental_assets.core.config.document import SourceDocument
 from incremental_assets.core.config.files_settings import FileFormat
 from incremental_assets.core.config.scalars import Column, Duration, Strict, TableName, Text
@@ -16,9 +16,9 @@ from incremental_assets.core.model.dropped_file import Changed
 
 
 def _checked_folder(text: str) -> str:
-    if "://" in text:
+    if "://" in text and not bucket_of(text):
         raise ValueError(
-            "files are read from a folder of this machine; mount the store there, or have its files copied to one"
+            "files are read from a folder of this machine or of a store that speaks S3, as in s3://bucket/folder; mount another one, or have its files copied"
         )
     return checked_name(text)
 
@@ -97,7 +97,10 @@ class FilesDocument(SourceDocument):
     folder: Annotated[
         Text,
         AfterValidator(_checked_folder),
-        Field(description="Where files are dropped; relative to this file.", examples=["./incoming"]),
+        Field(
+            description="Where files are dropped: a folder, relative to this file, or s3://bucket/folder.",
+            examples=["./incoming", "s3://bucket/incoming"],
+        ),
     ]
     files: Annotated[
         dict[TableName, FilesOfTableDocument], Field(min_length=1, description="For each table its files.")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from incremental_assets.core.config.addresses import absolute
+from incremental_assets.core.config.addresses import resolved_place
 from incremental_assets.core.config.files_document import FilesDocument, FilesOfTableDocument
 from incremental_assets.core.config.files_settings import SETTLE, CsvForm, FileFormat, Files, FilesSettings
 from incremental_assets.core.config.rules import Mistake
@@ -34,7 +34,7 @@ class FilesKind:
     def configured(self, document: FilesDocument, source: SourceConfig, folder: Path) -> SourceConfig:
         """With its folder and files."""
         files = tuple(_files(table, each) for table, each in document.files.items())
-        return replace(source, settings=FilesSettings(folder=str(absolute(document.folder, folder)), files=files))
+        return replace(source, settings=FilesSettings(folder=resolved_place(document.folder, folder), files=files))
 
 
 def _files(table: str, document: FilesOfTableDocument) -> Files:

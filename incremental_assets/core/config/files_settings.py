@@ -67,5 +67,5 @@ class FilesSettings(SourceSettings):
     """One folder."""
 
     folder: str
-    """An absolute path."""
+    """An absolute path, or `s3a://bucket/folder`."""
     files: tuple[Files, ...] = ()

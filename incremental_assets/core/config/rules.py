@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import zoneinfo
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -178,13 +178,14 @@ def spark_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
         yield ("spark", "keep"), "only for a lake on a disk of this machine is Spark kept; remove `keep`"
 
 
-def store_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
-    """Mistakes in how buckets are reached."""
+def store_mistakes(settings: SettingsDocument, folders: Iterable[str]) -> Iterator[Mistake]:
+    """Mistakes in how buckets are reached. `folders`: those of sources, as they are written."""
+    buckets = {bucket_of(address) for address in (settings.lake, *folders)}
     for bucket, store in settings.stores.items():
-        if bucket != bucket_of(settings.lake):
+        if bucket not in buckets:
             yield (
                 ("stores", bucket),
-                "no address of this file is in this bucket; write the bucket of the lake (s3a://bucket/…), or remove it",
+                "no address of this file is in this bucket; write the bucket of the lake (s3://bucket/…) or of the `folder` of a source, or remove it",
             )
         if (store.access_key_id is None) != (store.secret_access_key is None):
             yield ("stores", bucket), "write both `access_key_id` and `secret_access_key`, or neither"

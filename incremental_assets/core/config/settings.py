@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
+from incremental_assets.core.config.addresses import bucket_of
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.column_choice import ALL, ColumnChoice
 from incremental_assets.core.model.contract import Contract
@@ -274,7 +275,7 @@ class SparkConfig:
 
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
-    """How the bucket of the lake is reached, beside what the environment says."""
+    """How a bucket is reached, beside what the environment says."""
 
     bucket: str
     endpoint: str | Reference | None = None
@@ -304,11 +305,15 @@ class Configuration:
     checkpoints: str
     sources: tuple[SourceConfig, ...]
     spark: SparkConfig = SparkConfig()
-    store: StoreConfig | None = None
-    """That of the lake, where `stores` names its bucket."""
+    stores: tuple[StoreConfig, ...] = ()
     observers: tuple[str, ...] = ()
     """The names of entry points that observe what happens."""
     notify: tuple[ChannelConfig, ...] = ()
+
+    @property
+    def store(self) -> StoreConfig | None:
+        """That of the lake, where `stores` names its bucket."""
+        return next((each for each in self.stores if each.bucket == bucket_of(self.lake)), None)
 
     @property
     def shares_engine(self) -> bool:
@@ -317,8 +322,8 @@ class Configuration:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The environment variables that hold passwords of sources, the keys of the lake's store, and the addresses of channels."""
-        keys = (self.store.access_key_id, self.store.secret_access_key) if self.store else ()
+        """The environment variables that hold passwords of sources, the keys of stores, and the addresses of channels."""
+        keys = [key for each in self.stores for key in (each.access_key_id, each.secret_access_key)]
         urls = (each.url for each in self.notify)
         given = [*(found for source in self.sources for found in source.settings.secrets), *filter(None, keys), *urls]
         return tuple(found.name for found in given if found.kind == "env")

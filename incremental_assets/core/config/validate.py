@@ -15,7 +15,7 @@ from incremental_assets.core.config import document as written
 from incremental_assets.core.config import log_rules, match_rules, table_document, target_rules
 from incremental_assets.core.config import problems as config_problems
 from incremental_assets.core.config import rules as config_rules
-from incremental_assets.core.config.addresses import ignores_case, resolved_lake
+from incremental_assets.core.config.addresses import ignores_case, resolved_place
 from incremental_assets.core.config.database_document import DatabaseDocument
 from incremental_assets.core.config.dialects import is_brought_by_nobody
 from incremental_assets.core.config.scalars import SOURCE_NAME
@@ -133,7 +133,7 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
             (),
             (
                 *config_rules.spark_mistakes(settings),
-                *config_rules.store_mistakes(settings),
+                *config_rules.store_mistakes(settings, _folders(document.data)),
                 *config_rules.channel_mistakes(settings),
             ),
         )
@@ -153,13 +153,21 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
             }
         ),
     )
-    if ignores_case(resolved_lake(settings.lake, folder)):
+    if ignores_case(resolved_place(settings.lake, folder)):
         _refuse_twins(run, sources)
     placed, around = _placed(sources), {each.name: _around(each.document) for each in sources}
     run.add((), target_rules.mistakes(placed, around))
     lines = {bucket: document.line(("stores", bucket)) for bucket in settings.stores}
     channels = {name: document.line(("notify", name)) for name in settings.notify}
     return Checked(settings, sources, lines, channels, target_rules.layout(placed, around))
+
+
+def _folders(data: Data) -> tuple[str, ...]:
+    """The folders of sources, also of those that have a mistake."""
+    sources = data.get("sources") if isinstance(data, dict) else None
+    found = sources.values() if isinstance(sources, dict) else ()
+    folders = [each.get("folder") for each in found if isinstance(each, dict)]
+    return tuple(each for each in folders if isinstance(each, str))
 
 
 def _placed(sources: Iterable[CheckedSource]) -> tuple[target_rules.Placed, ...]:

@@ -11,7 +11,7 @@ import pytest
 
 from incremental_assets.adapters.files import ledger, listing
 from incremental_assets.adapters.files.ledger import PATH, SIZE, TAG, Ledger
-from incremental_assets.adapters.files.listing import tag_of
+from incremental_assets.adapters.files.pattern import tag_of
 from incremental_assets.adapters.files.ranking import Ranking
 from incremental_assets.core.config.files_settings import Files
 from incremental_assets.core.errors import SourceRefused

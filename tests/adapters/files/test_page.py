@@ -22,7 +22,7 @@ def test_the_files_and_the_configuration_of_the_page_make_the_table_of_the_page(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     (script,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
-    (config,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    config, *_ = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     subprocess.run(["sh", "-c", script], cwd=tmp_path, check=True)
     (tmp_path / "sources.yaml").write_text(config)
     place = Place(tmp_path, spark)

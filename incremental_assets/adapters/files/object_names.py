@@ -1,0 +1,64 @@
+"""The files of a folder in a store, by the keys of its objects. A store has no folders: what one would have is what keys begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from incremental_assets.adapters.files import objects, pattern
+from incremental_assets.adapters.files.objects import Bucket
+from incremental_assets.core.config.files_settings import Files
+from incremental_assets.core.model.table import TableId
+
+_NANO = 1_000_000_000
+
+
+def found(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]:
+    """Each file whose path fits, in any order. Raises SourceRefused, SourceUnreachable, SetupError."""
+    import obstore
+
+    bucket, fits = Bucket.of(folder), pattern.fitting(files.path)
+    seen = _Seen()
+    with objects.listing(table, folder):
+        for page in obstore.list(bucket.client, bucket.key(pattern.fixed(files.path)) or None):
+            for each in page:
+                path = each["path"].removeprefix(bucket.prefix)
+                if files.marker:
+                    seen.beside(path)
+                if fits(path) and (each["size"] or not _is_folder(bucket, each["path"])):
+                    seen.files.append(_file(path, each))
+    return seen.all()
+
+
+@dataclass
+class _Seen:
+    """What lies beside a file may come later in a listing."""
+
+    files: list[pattern.Found] = field(default_factory=list)
+    names: dict[str, set[str]] = field(default_factory=dict)
+
+    def beside(self, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        self.names.setdefault(folder, set()).add(name)
+
+    def all(self) -> Iterator[pattern.Found]:
+        names = {folder: frozenset(each) for folder, each in self.names.items()}
+        for each in self.files:
+            yield each._replace(names=names[each.path.rpartition("/")[0]]) if names else each
+
+
+def _file(path: str, told: Any) -> pattern.Found:
+    touched = int(told["last_modified"].timestamp()) * _NANO
+    return pattern.Found(path, told["size"], objects.tag_of(told), touched, frozenset())
+
+
+def _is_folder(bucket: Bucket, key: str) -> bool:
+    """Whether an empty object is what some programs put for a folder: its key ends with a slash, which a listing does not show."""
+    import obstore
+
+    try:
+        obstore.head(bucket.client, key)
+    except FileNotFoundError:
+        return True
+    return False

@@ -1,0 +1,106 @@
+"""A folder of files in a store of objects, and what its answers mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets.adapters.lake_store.opened import options_of
+from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
+from incremental_assets.core.extras import S3
+from incremental_assets.core.model.table import TableId
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+def are_in(folder: str) -> bool:
+    """Whether a source's folder is in a store."""
+    return "://" in folder
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """`prefix`: what the keys of the folder begin with."""
+
+    client: Any
+    prefix: str
+    folder: str
+
+    @classmethod
+    def of(cls, folder: str) -> Bucket:
+        """Raises SetupError where the client of stores is missing."""
+        S3.require()
+        scheme, _, rest = folder.partition("://")
+        bucket, _, prefix = rest.partition("/")
+        root = f"{scheme}://{bucket}"
+        return cls(_client(root, tuple(sorted(options_of(root).items()))), f"{prefix}/" if prefix else "", folder)
+
+    def key(self, path: str) -> str:
+        """Of a file below the folder."""
+        return f"{self.prefix}{path}"
+
+
+def tag_of(told: Mapping[str, Any]) -> str:
+    """What the store calls this content; where it has no name for it, since when it is there."""
+    at: datetime = told["last_modified"]
+    return str(told["e_tag"] or int(at.timestamp()))
+
+
+@contextmanager
+def listing(table: TableId, folder: str) -> Iterator[None]:
+    """Raises SourceRefused where the store has no such bucket, denies it, or has a key that is no path; SourceUnreachable for all else."""
+    from obstore.exceptions import BaseError, InvalidPathError
+
+    from incremental_assets.adapters.lake_store.explained import first_line, is_denied, lacks_bucket
+
+    unknown = "so that nobody knows which files are there"
+    try:
+        yield
+    except InvalidPathError as error:
+        raise SourceRefused(
+            f"{table}: {folder!r} has an object whose key is no path ({first_line(error)}), {unknown}; have it written under another key"
+        ) from None
+    except (BaseError, OSError) as error:
+        if lacks_bucket(error):
+            raise SourceRefused(
+                f"{table}: {folder!r} is in no bucket that is there; make it, or correct `folder`"
+            ) from None
+        if is_denied(error):
+            raise SourceRefused(
+                f"{table}: {folder!r} cannot be listed ({first_line(error)}), {unknown}; check the credentials in `stores`, and the rights that they have"
+            ) from None
+        raise SourceUnreachable(
+            f"{table}: the store of {folder!r} did not answer ({first_line(error)}); nothing was lost, try again when it does"
+        ) from None
+
+
+@contextmanager
+def reading(table: TableId, path: str, gone: IncrementalAssetsError) -> Iterator[None]:
+    """Raises `gone` where there is no such object, SourceRefused where the store denies it, SourceUnreachable for all else."""
+    from obstore.exceptions import BaseError
+
+    from incremental_assets.adapters.lake_store.explained import first_line, is_denied
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise gone from None
+    except (BaseError, OSError) as error:
+        if is_denied(error):
+            raise SourceRefused(
+                f"{table}: the store denies the file {path!r} ({first_line(error)}); check the credentials in `stores`, and the rights that they have"
+            ) from None
+        raise SourceUnreachable(
+            f"{table}: the store did not answer for the file {path!r} ({first_line(error)}), so that nothing of this list has landed; try again when it does"
+        ) from None
+
+
+@cache
+def _client(root: str, options: tuple[tuple[str, str], ...]) -> Any:
+    from incremental_assets.adapters.lake_store.objects import client
+
+    return client(root, dict(options))
