@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,16 @@ def test_a_policy_lets_the_daemon_and_the_webserver_alone_start_runs() -> None:
 
 def pins(path: Path) -> set[tuple[str, str]]:
     return set(re.findall(r"^([\w.-]+)(?:\[[^\]]*\])?==(\S+)", path.read_text(), re.MULTILINE))
+
+
+def test_the_full_image_has_every_extra_that_a_service_may_need() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    others = {"ui", "demo", "dev", "oracle", "sqlserver"}
+    extras = {name: each for name, each in project["optional-dependencies"].items() if name not in others}
+    wanted = [*project["dependencies"], *(each for extra in extras.values() for each in extra)]
+    needed = {re.match(r"[\w.-]+", each)[0].lower() for each in wanted}  # type: ignore[index]
+    names = {name.lower() for name, _ in pins(FOLDER / "container" / "full.lock")}
+    assert needed - names == {"incremental-assets"}
 
 
 @pytest.mark.parametrize("image", ["full", "ui"])
