@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from incremental_assets.core.config import load as config
 from tests.core.mistakes import FILE, SOURCE, in_source, only_problem, problems
 
 SOURCE_MISTAKES = [
@@ -163,3 +164,11 @@ def test_what_no_path_can_hold_is_refused_where_it_stands(tmp_path: Path, key: s
     text = re.sub(f"^{key}: .*$", lambda _: f'{key}: "{value}" #!', in_source("every: 1m"), flags=re.MULTILINE)
     assert "a NUL, or half of a character, is not text" in str(problems(tmp_path, text)[0])
     assert problems(tmp_path, text)[0].line == 1 + (key == "checkpoints")
+
+
+def test_a_source_that_is_read_from_the_log_has_two_connections(tmp_path: Path) -> None:
+    table = "tables:\n  - {table: public.orders, capture: log}\n"
+    problem = only_problem(tmp_path, in_source(f"parallel: {{connections: 1}}  #!\n{table}"))
+    assert problem.cure.endswith("write `parallel: {connections: 2}` or more")
+    (tmp_path / "sources.yaml").write_text(in_source("parallel: {connections: 1}\n"))
+    assert config.load(tmp_path / "sources.yaml").sources[0].parallel.connections == 1

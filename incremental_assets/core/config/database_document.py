@@ -11,6 +11,7 @@ from incremental_assets.core.config.database_settings import ConnectionOptions, 
 from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.document import SourceDocument
 from incremental_assets.core.config.scalars import (
+    DatabaseName,
     Duration,
     Host,
     Located,
@@ -77,7 +78,17 @@ class DatabaseDocument(SourceDocument):
 
     host: Annotated[Host | None, Field(description="Of a server; a file has none.")] = None
     port: Annotated[Port, Field(description="3306 of MariaDB and MySQL when absent.")] = 5432
-    database: Annotated[Located, Field(description="Its name; of a dialect in files the path, relative to this one.")]
+    database: Annotated[
+        Located | None, Field(description="Its name; of a dialect in files the path, relative to this one.")
+    ] = None
+    databases: Annotated[
+        tuple[DatabaseName, ...] | None,
+        Field(
+            min_length=1,
+            description="In place of `database`: several of one server, each a source of its own, with its name behind that of this one.",
+            examples=[["eu", "us"]],
+        ),
+    ] = None
     user: Located | None = None
     password: Secret | None = None
     mask_key: Annotated[

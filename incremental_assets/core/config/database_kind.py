@@ -57,7 +57,7 @@ def _settings(document: DatabaseDocument, name: str, folder: Path) -> DatabaseSe
         dialect=document.dialect,
         host=host,
         port=located(document.port, folder) if "port" in document.model_fields_set else facts.port,
-        database=_file(document.database, folder) if facts.is_file else located(document.database, folder),
+        database=_named(document, folder),
         user="" if document.user is None else located(document.user, folder),
         password=None if document.password is None else located(document.password, folder),
         mask_key=None if document.mask_key is None else located(document.mask_key, folder),
@@ -66,6 +66,14 @@ def _settings(document: DatabaseDocument, name: str, folder: Path) -> DatabaseSe
         options=ConnectionOptions(**dict(document.options)),
         fetch_size=document.fetch_size,
         log=_log(document.log, name),
+    )
+
+
+def _named(document: DatabaseDocument, folder: Path) -> Any:
+    if document.database is None:
+        raise ValueError("a source of several databases is configured as several sources")
+    return (
+        _file(document.database, folder) if facts_of(document.dialect).is_file else located(document.database, folder)
     )
 
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from incremental_assets.core.config.database_document import DatabaseDocument
 from incremental_assets.core.config.dialects import facts_of, logged
 from incremental_assets.core.config.rules import Mistake, grid_mistakes
-from incremental_assets.core.config.table_document import TableDocument
 from incremental_assets.core.config.terms import leaves_out_all
 from incremental_assets.core.words import counted
 
@@ -16,7 +15,13 @@ from incremental_assets.core.words import counted
 def database_mistakes(source: DatabaseDocument, now: datetime) -> Iterator[Mistake]:
     """What is wrong in a database outside its tables, beside what may be wrong in any source."""
     yield from _place_mistakes(source)
-    if facts_of(source.dialect).schema_is_database and source.schemas is None and not isinstance(source.database, str):
+    yield from _name_mistakes(source)
+    if (
+        facts_of(source.dialect).schema_is_database
+        and source.schemas is None
+        and source.database is not None
+        and not isinstance(source.database, str)
+    ):
         yield (
             ("schemas",),
             f"a schema of {source.dialect} is a database, whose name is not known before the reference is followed; write it as `schemas: [name]`",
@@ -51,6 +56,26 @@ def _place_mistakes(source: DatabaseDocument) -> Iterator[Mistake]:
             yield (name,), f"a file has no {name}; remove the key, `database` says where the file is"
 
 
+def _name_mistakes(source: DatabaseDocument) -> Iterator[Mistake]:
+    """One database, or several of a server."""
+    names = source.databases
+    if names is None:
+        if source.database is None:
+            yield ("database",), "the key `database` is missing; add it"
+        return
+    if source.database is not None:
+        yield ("databases",), "`database` names the one database of this source; remove one of the two"
+    elif facts_of(source.dialect).is_file:
+        yield ("databases",), "a file is a source of its own; write one source for each"
+    elif facts_of(source.dialect).schema_is_database:
+        yield (
+            ("databases",),
+            f"a database of {source.dialect} is a schema here; write `database` and `schemas: [{', '.join(names)}]`",
+        )
+    elif len(set(names)) < len(names):
+        yield ("databases",), "a database may appear once in the list; remove the repetition"
+
+
 def _connection_mistakes(source: DatabaseDocument) -> Iterator[Mistake]:
     """As many as are needed, and no more than there are."""
     most, wanted = source.parallel.connections, source.backfill.connections
@@ -58,9 +83,4 @@ def _connection_mistakes(source: DatabaseDocument) -> Iterator[Mistake]:
         yield (
             ("backfill", "connections"),
             f"a source has at most {counted(most, 'connection')}, by `parallel`; write {most} or less, or raise `parallel: {{connections: …}}`",
-        )
-    if most < 2 and any(isinstance(table, TableDocument) and table.capture is not None for table in source.tables):
-        yield (
-            ("parallel", "connections"),
-            "a load beside the log has its snapshot and the log open at once; write `parallel: {connections: 2}` or more",
         )

@@ -54,7 +54,8 @@ def schema() -> dict[str, Any]:
     sources["patternProperties"] = dict.fromkeys(sources["patternProperties"], _by_dialect(documents))
     # A database that is not a file has to have `host` and `user`.
     is_file = {"properties": {"dialect": {"enum": [*files()]}}}
-    definitions["DatabaseDocument"] |= {"if": is_file, "else": {"required": ["host", "user"]}}
+    either = [{"required": ["database"]}, {"required": ["databases"]}]
+    definitions["DatabaseDocument"] |= {"if": is_file, "else": {"required": ["host", "user"]}, "oneOf": either}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sources.yaml of incremental-assets",

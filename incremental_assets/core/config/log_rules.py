@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from incremental_assets.core.config.database_document import DatabaseDocument, LogDocument
 from incremental_assets.core.config.dialects import facts_of, logged
+from incremental_assets.core.config.document import SourceDocument
 from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.config.table_document import TableDocument
 from incremental_assets.core.config.yaml_source import Path
@@ -45,6 +46,15 @@ def slot_mistakes(sources: Mapping[str, DatabaseDocument]) -> Iterator[Mistake]:
                 (name,),
                 f"the replication slot {slot} is that of {other} already, and each would take changes from the other; write another one: `log: {{slot: …}}`",
             )
+
+
+def connection_mistakes(source: SourceDocument) -> Iterator[Mistake]:
+    """Of a source that is read from a log: a load asks two sessions at once."""
+    if source.parallel.connections < 2:
+        yield (
+            ("parallel", "connections"),
+            "a load beside the log has its snapshot and the log open at once; write `parallel: {connections: 2}` or more",
+        )
 
 
 def lake_mistakes(table: TableDocument, lake: str) -> Iterator[Mistake]:

@@ -264,11 +264,20 @@ def _no_literal(value: object) -> object:
     return value
 
 
+def _database_name(text: str) -> str:
+    if not re.fullmatch("[A-Za-z0-9_]+", text):
+        raise ValueError(
+            "it becomes part of a source's name, of letters, digits and _; write a source of its own for this one"
+        )
+    return text
+
+
 Located = Annotated[
     Annotated[Text, AfterValidator(addresses.checked_name), Tag("in place")]
     | Annotated[ReferenceDocument, Tag("by reference")],
     Discriminator(_where),
 ]
+DatabaseName = Annotated[Text, AfterValidator(_database_name)]
 Host = Annotated[
     Annotated[Text, AfterValidator(addresses.checked_host), Tag("in place")]
     | Annotated[ReferenceDocument, Tag("by reference")],

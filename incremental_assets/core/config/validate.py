@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pathlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -63,6 +64,7 @@ class CheckedSource:
     line: int
     lines: Mapping[str, int]
     """The lines of its keys."""
+    path: Path = ()
 
     @property
     def reads_log(self) -> bool:
@@ -143,6 +145,8 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
     for source in sources:
         for table in source.tables:
             run.add(table.path, log_rules.lake_mistakes(table.document, settings.lake))
+        if source.reads_log:
+            run.add(source.path, log_rules.connection_mistakes(source.document))
     run.add(
         ("sources",),
         log_rules.slot_mistakes(
@@ -198,7 +202,33 @@ def _sources(run: _Pass, data: Data) -> tuple[CheckedSource, ...]:
             run.problems.append(
                 run.document.key_problem(("sources", name), "a source's name is a letter, then letters, digits and _")
             )
-    return tuple(source for name in data if (source := _source(run, name, data[name])) is not None)
+    found = [source for name in data if (source := _source(run, name, data[name])) is not None]
+    sources = tuple(each for source in found for each in _of_databases(source))
+    _refuse_taken(run, sources, data)
+    return sources
+
+
+def _of_databases(source: CheckedSource) -> tuple[CheckedSource, ...]:
+    """One source for each of its databases, where there are several."""
+    names = source.document.databases if isinstance(source.document, DatabaseDocument) else None
+    if names is None:
+        return (source,)
+    return tuple(
+        replace(
+            source,
+            name=f"{source.name}_{name}",
+            document=source.document.model_copy(update={"database": name, "databases": None}),
+        )
+        for name in names
+    )
+
+
+def _refuse_taken(run: _Pass, sources: Iterable[CheckedSource], written: Iterable[str]) -> None:
+    taken = Counter(source.name for source in sources)
+    for name in written:
+        if taken[name] > 1:
+            cure = "a database of another source has this name, behind that of its source; write another name"
+            run.problems.append(run.document.key_problem(("sources", name), cure))
 
 
 def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
@@ -216,6 +246,8 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
     if part.value is not None:
         # A key that is misspelt is not missing as well.
         reported = {*part.broken, *(config_problems.meant(run.document, (*path, key)) for key in part.broken)}
+        # Nor is the one database where several are written wrong.
+        reported |= {"database"} & {each.removesuffix("s") for each in reported}
         mistakes = (*kind.mistakes(part.value, run.now), *config_rules.source_mistakes(part.value))
         run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in reported))
     if not isinstance(entries, list):
@@ -239,6 +271,7 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
         tuple(matches),
         run.document.line(path),
         {key: run.document.line((*path, key)) for key in part.value.model_fields_set},
+        path,
     )
 
 
