@@ -165,6 +165,7 @@ class Shop(Place):
             connection.execute(f"ALTER ROLE reader PASSWORD '{PASSWORD}'")  # type: ignore[arg-type]
             connection.execute("GRANT pg_read_all_stats TO reader")
             connection.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader")
+            connection.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON SEQUENCES TO reader")
         shop.configure(tables, options)
         return shop
 

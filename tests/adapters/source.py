@@ -71,11 +71,14 @@ class Source:
             greet(connection, address)
             yield Asked(connection, address)
 
-    def shape(self, name: str) -> TableShape:
-        return next(shape for shape in self.open().catalogue() if shape.id.name == name)
+    def shape(self, name: str, user: str | None = None) -> TableShape:
+        """As this user sees it; the superuser, if none is named."""
+        return next(shape for shape in self.open(user).catalogue() if shape.id.name == name)
 
     def spec(self, name: str, cursor: Cursor | None = None, **changes: Any) -> TableSpec:
-        return TableSpec(self.shape(name), changes.pop("strategy", Strategy.APPEND), cursor, **changes)
+        return TableSpec(
+            self.shape(name, changes.pop("user", None)), changes.pop("strategy", Strategy.APPEND), cursor, **changes
+        )
 
 
 def observe(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> DatabaseObservation:

@@ -55,6 +55,7 @@ def test_the_printed_sql_mends_what_is_missing(shop: Source) -> None:
         'GRANT pg_read_all_stats TO "plain_reader";',
         'GRANT USAGE ON SCHEMA "sales" TO "plain_reader";',
         'GRANT SELECT ON "sales"."orders" TO "plain_reader";',
+        'GRANT SELECT ON SEQUENCE public.events_id_seq TO "plain_reader";',
         'REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON "public"."events" FROM "plain_reader";',
         'CREATE INDEX CONCURRENTLY ON "sales"."orders" ("updated_at");',
     ]
@@ -303,6 +304,8 @@ def test_without_facts_every_table_of_the_schemas_that_are_taken_whole_is_grante
         'GRANT USAGE ON SCHEMA "sales" TO "plain_reader";',
         'GRANT SELECT ON ALL TABLES IN SCHEMA "public" TO "plain_reader";',
         'GRANT SELECT ON ALL TABLES IN SCHEMA "sales" TO "plain_reader";',
+        'GRANT SELECT ON ALL SEQUENCES IN SCHEMA "public" TO "plain_reader";',
+        'GRANT SELECT ON ALL SEQUENCES IN SCHEMA "sales" TO "plain_reader";',
     ]
     assert not [line for line in printed if line.startswith("GRANT SELECT ON") and '"orders"' in line]
 

@@ -147,7 +147,11 @@ def test_another_database_answers(stand: OpenStand, postgres: EmbeddedPostgres, 
     with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
         admin.execute(f'DROP DATABASE "{database}" WITH (FORCE)')
     postgres.create_database(database)
-    desk.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader", *SCHEMA)
+    desk.execute(
+        "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader",
+        "ALTER DEFAULT PRIVILEGES GRANT SELECT ON SEQUENCES TO reader",
+        *SCHEMA,
+    )
     _move(desk, 7)
 
     for report in desk.sync().values():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.partition import window_of
@@ -106,6 +108,47 @@ def test_a_row_brings_a_number_that_its_sequence_has_not_come_to(world: World, o
     assert {report.guarantee for report in desk.land().values()} == {"settled"}
     for name in ("jobs", "events"):
         desk.assert_equal(name)
+
+
+IMPORTED = {
+    "the user may not see the sequence": ("REVOKE SELECT ON SEQUENCE jobs_id_seq FROM reader",),
+    "the sequence has drawn nothing": (),
+    "the sequence begins behind it": ("SELECT setval('jobs_id_seq', 1001, false)",),
+}
+
+
+@scenario(
+    "T4",
+    f"A table is filled by an import that brings its numbers, up to 1000, and {', '.join(IMPORTED)}; then rows come that draw theirs",
+    holds="without the sequence every run is `best_effort` and names the grant; where it stands below the rows that came they land, and the run says where it is; set right it is settled",
+)
+@played_on("postgresql")
+@pytest.mark.parametrize("imported", IMPORTED)
+def test_an_import_brings_numbers_that_no_sequence_has_drawn(
+    world: World, open_world: OpenWorld, imported: str
+) -> None:
+    desk = open_world(
+        "- {table: {s}.jobs, cursor: {column: id, type: integer}, strategy: append}",
+        f"CREATE TABLE jobs (id {world.words.numbered}, what varchar(9))",
+        "INSERT INTO jobs SELECT 10 * n, 'import' FROM generate_series(1, 100) AS n",
+        *IMPORTED[imported],
+    )
+    said = [desk.land()["jobs"], desk.land()["jobs"]]
+    desk.execute("INSERT INTO jobs (what) VALUES ('drawn')")
+    said += [desk.land()["jobs"], desk.land()["jobs"]]
+    promised = {report.guarantee for report in said}
+    if imported == "the sequence begins behind it":
+        assert promised == {"settled"}
+    else:
+        assert promised == {"best_effort"}
+        named = (
+            "GRANT SELECT ON SEQUENCE public.jobs_id_seq"
+            if "see" in imported
+            else "the sequence public.jobs_id_seq is at"
+        )
+        assert all(named in report.guarantee_reason for report in said)
+    if "see" not in imported:
+        desk.assert_equal("jobs")
 
 
 @scenario(

@@ -42,8 +42,16 @@ def test_a_row_that_has_brought_a_number_holds_the_watermark_where_the_sequence_
         assert within_drawn(spec, FORTY, last, settled) == settled
     waits = replace(settled, value=CursorValue(CursorType.INTEGER, "3"))
     assert within_drawn(spec, FORTY, 7, waits).value == waits.value
-    # Of a sequence that nobody shows, nothing is known.
-    assert within_drawn(drawn(Sequence("public.ids")), FORTY, 7, settled) == settled
+    # Where it has drawn nothing, it is known where it begins.
+    assert within_drawn(drawn(Sequence("public.ids")), FORTY, 0, settled).guarantee is Guarantee.BEST_EFFORT
+
+
+def test_numbers_of_a_sequence_that_the_user_may_not_see_are_a_best_effort_and_name_the_grant() -> None:
+    spec = drawn(Sequence("public.ids", seen=False))
+    assert spec.cursor is not None
+    found = settle(spec, spec.cursor, bound(), FORTY, None)
+    assert found.guarantee is Guarantee.BEST_EFFORT
+    assert "GRANT SELECT ON SEQUENCE public.ids" in found.reason
 
 
 @pytest.mark.parametrize("arrival", list(Arrival))

@@ -248,6 +248,7 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         always=True,
         restarts=False,
         last=7,
+        seen=False,
         trigger="renumbers",
     )
     stamping = Stamping(

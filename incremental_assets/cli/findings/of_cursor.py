@@ -12,6 +12,7 @@ from incremental_assets.core.captures.database.doubts import (
     of_logins,
     of_numbers,
     of_roles,
+    of_unseen_sequence,
 )
 from incremental_assets.core.captures.database.stamps import (
     cure_of_stamps,
@@ -127,6 +128,11 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
             "numbers",
             of_numbers(spec),
             source.cures.numbers,
+        ),
+        (
+            "sequence",
+            "" if of_numbers(spec) else of_unseen_sequence(spec),
+            SQL,
         ),
         (
             "stamps",

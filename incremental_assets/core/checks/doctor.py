@@ -35,6 +35,8 @@ class TableFacts:
     """Cursor columns that no index begins with: every look at the table reads all of it."""
     numbers: tuple[str, ...] = ()
     """Cursor columns that hold numbers and no texts, where the source stores values of any kind in a column of times (SQLite)."""
+    sequences: tuple[str, ...] = ()
+    """Sequences that cursor columns draw from, of which this user may not see how far they have come, as the source quotes them."""
     rows: int = 0
     bytes: int = 0
     """The bytes; 0, like the rows, if the catalogue has no such number, as for a view."""

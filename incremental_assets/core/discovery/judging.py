@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from incremental_assets.core.captures.database.doubts import numbered_apart, of_arrival, of_key, of_numbers, of_shown
+from incremental_assets.core.captures.database.doubts import (
+    numbered_apart,
+    of_arrival,
+    of_key,
+    of_numbers,
+    of_shown,
+    of_unseen_sequence,
+)
 from incremental_assets.core.captures.database.stamps import by_an_application, of_stamps
 from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
@@ -68,7 +75,15 @@ def _doubts(spec: TableSpec) -> tuple[str, ...]:
         return ()
     found = [
         f"its runs are best_effort: {why}"
-        for why in (of_arrival(spec), of_numbers(spec), numbered_apart(spec), _why(spec), of_shown(spec), of_key(spec))
+        for why in (
+            of_arrival(spec),
+            of_numbers(spec),
+            of_unseen_sequence(spec),
+            numbered_apart(spec),
+            _why(spec),
+            of_shown(spec),
+            of_key(spec),
+        )
         if why
     ]
     if spec.read_by.is_zoneless and spec.read_by.zone is None:

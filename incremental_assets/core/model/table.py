@@ -94,7 +94,9 @@ class Sequence:
     restarts: bool = True
     """Whether its numbers may begin again without another definition of the table."""
     last: int | None = field(default=None, compare=False)
-    """The number that it had drawn last when the catalogue was read; None where the source does not show it to this user."""
+    """The number that it had drawn last when the catalogue was read; None where it had drawn none, or the source does not show it to this user."""
+    seen: bool = field(default=True, compare=False)
+    """Whether this user may see how far it has come."""
     trigger: str = ""
     """A trigger that may give a row another number than the one that was drawn; empty where none does."""
 

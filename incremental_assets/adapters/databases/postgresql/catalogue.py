@@ -96,7 +96,7 @@ WITH RECURSIVE branches (root, relid) AS (
     WHERE a.attidentity <> ''
 )
 SELECT f.root, f.attname, {legible("format('%I.%I', n.nspname, c.relname)")}, q.seqincrement, q.seqcache, q.seqcycle, c.relpersistence <> 'u', f.always,
-       CASE WHEN has_sequence_privilege(q.seqrelid, 'SELECT, USAGE') THEN pg_sequence_last_value(q.seqrelid) END, c.oid || ' ' || c.relfilenode, c.relfilenode <> c.oid
+       has_sequence_privilege(q.seqrelid, 'SELECT, USAGE'), CASE WHEN has_sequence_privilege(q.seqrelid, 'SELECT, USAGE') THEN pg_sequence_last_value(q.seqrelid) END, c.oid || ' ' || c.relfilenode, c.relfilenode <> c.oid
 FROM (SELECT root, attname, min(sequence) AS sequence, bool_and(always) AS always FROM sources GROUP BY root, attname
       HAVING bool_and(is_plain) AND count(DISTINCT sequence) = 1 AND count(sequence) = count(*)) AS f
 JOIN pg_sequence AS q ON q.seqrelid = f.sequence JOIN pg_class AS c ON c.oid = f.sequence JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -144,8 +144,8 @@ def read_catalogue(
     oids = [table[0] for table in tables]
     sequences: dict[tuple[int, str], Sequence] = {}
     facts: dict[int, list[Fact]] = {oid: [] for oid in oids}
-    for oid, column, *of, last, file, is_another in asked.execute(_SEQUENCES, (oids, _NEXT_NUMBER)).fetchall():
-        sequences[oid, column] = replace(Sequence(*of), last=last)
+    for oid, column, *of, seen, last, file, is_another in asked.execute(_SEQUENCES, (oids, _NEXT_NUMBER)).fetchall():
+        sequences[oid, column] = replace(Sequence(*of), last=last, seen=seen)
         facts[oid] += [of_sequence(column, file)] if is_another else []
     zones: dict[int, list[RoleZone]] = {oid: [] for oid in oids}
     for oid, role, zone in asked.execute(_ZONES, (oids,)).fetchall():

@@ -31,10 +31,15 @@ from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 
+# One that has drawn nothing yet has no last number. Where it begins its own relation alone says, as `setval(…, false)` and RESTART write it there.
 _DRAWN = """
-SELECT s.name, pg_sequence_last_value(q.seqrelid) FROM unnest($1::text[]) AS s (name) JOIN pg_sequence AS q ON q.seqrelid = to_regclass(s.name)
-WHERE has_sequence_privilege(q.seqrelid, 'SELECT, USAGE')
+SELECT f.name, pg_sequence_last_value(q.seqrelid), q.seqstart - q.seqincrement, q.seqincrement,
+       has_table_privilege(q.seqrelid, 'SELECT') AND has_schema_privilege(c.relnamespace, 'USAGE') AND c.relpersistence = 'p'
+FROM pg_sequence AS q JOIN pg_class AS c ON c.oid = q.seqrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL format('%I.%I', n.nspname, c.relname) AS f (name)
+WHERE f.name = ANY ($1::text[]) AND has_sequence_privilege(q.seqrelid, 'SELECT, USAGE')
 """
+_BEGUN = "SELECT {place}, s.last_value, s.is_called FROM {sequence} AS s"
 
 
 def highest(asked: Asked, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
@@ -43,10 +48,21 @@ def highest(asked: Asked, specs: Mapping[int, TableSpec], *, alone: bool) -> dic
 
 
 def drawn(asked: Asked, specs: Mapping[int, TableSpec]) -> dict[int, int]:
-    """The number that the sequence of each table has drawn last, in one statement; none where it has drawn none."""
+    """The number that the sequence of each table has drawn last, or comes before the first that it draws; one statement, and one more for those that have drawn none."""
     found = {index: sequence.name for index, spec in specs.items() if (sequence := drawn_from(spec))}
-    last: dict[str, int | None] = dict(asked.execute(_DRAWN, (list(set(found.values())),)).fetchall()) if found else {}
-    return {index: number for index, name in found.items() if (number := last.get(name)) is not None}
+    rows = asked.execute(_DRAWN, (sorted(set(found.values())),)).fetchall() if found else []
+    last = {name: before if number is None else number for name, number, before, _, _ in rows}
+    steps = {name: step for name, number, _, step, is_shown in rows if number is None and is_shown}
+    last |= _before_first(asked, steps) if steps else {}
+    return {index: last[name] for index, name in found.items() if name in last}
+
+
+def _before_first(asked: Asked, steps: Mapping[str, int]) -> dict[str, int]:
+    names = list(steps)
+    # As `format('%I.%I')` has quoted them.
+    begun = " UNION ALL ".join(_BEGUN.format(place=place, sequence=name) for place, name in enumerate(names))
+    rows = asked.execute(begun).fetchall()
+    return {names[place]: last if is_called else last - steps[names[place]] for place, last, is_called in rows}
 
 
 def lowest(asked: Asked, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:

@@ -93,6 +93,17 @@ def of_numbers(spec: TableSpec) -> str:
     return ""
 
 
+def of_unseen_sequence(spec: TableSpec) -> str:
+    """A sequence that may stand below rows which have brought their numbers: whatever it draws next is lower, and nothing shows it."""
+    sequence = _sequence_of(spec)
+    if sequence is None or sequence.seen:
+        return ""
+    return (
+        f"this user may not see how far the sequence {sequence.name} has come, as GRANT SELECT ON SEQUENCE {sequence.name} lets it: rows that have brought their numbers, "
+        "as by an import without setval, may be above it, and the next ones are then not looked for"
+    )
+
+
 def of_last_number(spec: TableSpec, highest: CursorValue | None) -> str:
     """A row that has the last number there is stands for none, and says nothing of how far the others have come."""
     cursor = spec.cursor
@@ -123,12 +134,16 @@ def of_fallen(spec: TableSpec, read: CursorValue | None, highest: CursorValue | 
 
 def drawn_from(spec: TableSpec) -> Sequence | None:
     """The one sequence that the numbers of an integer cursor come from, where its user may see how far it is."""
+    sequence = _sequence_of(spec)
+    return sequence if sequence is not None and sequence.seen and sequence.step > 0 else None
+
+
+def _sequence_of(spec: TableSpec) -> Sequence | None:
     cursor = spec.read_by
     if cursor is None or cursor.type is not CursorType.INTEGER or cursor.by_transaction:
         return None
     drawn = {column.sequence for column in spec.columns if column.name in stamped_columns(spec, cursor)}
-    sequence = drawn.pop() if len(drawn) == 1 else None
-    return sequence if sequence is not None and sequence.last is not None and sequence.step > 0 else None
+    return drawn.pop() if len(drawn) == 1 else None
 
 
 def of_brought(spec: TableSpec, highest: CursorValue | None, drawn: int | None) -> str:

@@ -18,6 +18,7 @@ from incremental_assets.core.captures.database.doubts import (
     of_roles,
     of_shown,
     of_snapshot,
+    of_unseen_sequence,
     of_zones,
 )
 from incremental_assets.core.captures.database.local_readings import lowest_reading, zone_of
@@ -222,6 +223,7 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
         or of_arrival(spec)
         or of_logins(spec, bound.login_trigger)
         or of_numbers(spec)
+        or of_unseen_sequence(spec)
         # Of a database that was never run against a real server that says it all.
         or ("" if bound.experimental else of_stamps(spec, zone, bound.clock))
         or of_past_stamps(spec, state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from incremental_assets.adapters.databases.dialect import Address
@@ -62,6 +63,21 @@ JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamesp
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND NOT a.attisdropped
 """
 
+# Of a default, whoever owns the sequence, and of an identity.
+_SEQUENCES = """
+SELECT DISTINCT w.place, format('%I.%I', n.nspname, s.relname)
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (schema, name, cursor_column, place)
+JOIN pg_namespace AS t ON t.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = t.oid AND c.relname = w.name
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND NOT a.attisdropped
+CROSS JOIN LATERAL (
+    SELECT d.refobjid AS oid FROM pg_attrdef AS e JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid AND d.refclassid = 'pg_class'::regclass
+    WHERE e.adrelid = c.oid AND e.adnum = a.attnum
+    UNION SELECT d.objid FROM pg_depend AS d
+    WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.deptype = 'i' AND d.refobjid = c.oid AND d.refobjsubid = a.attnum
+) AS f JOIN pg_sequence AS q ON q.seqrelid = f.oid JOIN pg_class AS s ON s.oid = q.seqrelid JOIN pg_namespace AS n ON n.oid = s.relnamespace
+WHERE NOT has_sequence_privilege(q.seqrelid, 'SELECT, USAGE')
+"""
+
 
 def read_facts(asked: Asked, wanted: Sequence[Wanted]) -> SourceFacts:
     """The source as this user finds it, with one entry per wanted table, in their order."""
@@ -76,8 +92,14 @@ def read_facts(asked: Asked, wanted: Sequence[Wanted]) -> SourceFacts:
     cursors = [(each.table, column) for each in wanted for column in each.cursors]
     asked_for = ([t.schema for t, _ in cursors], [t.name for t, _ in cursors], [column for _, column in cursors])
     unindexed = {cursors[place - 1] for place, missing in asked.execute(_CURSORS, asked_for).fetchall() if missing}
+    drawn: dict[TableId, tuple[str, ...]] = {}
+    for place, sequence in asked.execute(_SEQUENCES, asked_for).fetchall():
+        table = cursors[place - 1][0]
+        drawn[table] = (*drawn.get(table, ()), sequence)
     tables = [
-        TableFacts(each) if place not in found else _table(each, found[place], unindexed)
+        TableFacts(each)
+        if place not in found
+        else replace(_table(each, found[place], unindexed), sequences=drawn.get(each.table, ()))
         for place, each in enumerate(wanted, 1)
     ]
     return SourceFacts(
@@ -135,6 +157,14 @@ def missing_sql(
         for each in tables
         if not each.readable and each.wanted.table.schema not in unknown
     ]
+    # Which sequences there are only the source says.
+    numbered = [each.wanted.table.schema for each in tables if each.wanted.cursors] if facts is None else []
+    lines += [
+        f"GRANT SELECT ON ALL SEQUENCES IN SCHEMA {identifier(schema)} TO {user};"
+        for schema in dict.fromkeys([*unknown, *numbered])
+    ]
+    sequences = dict.fromkeys(sequence for each in tables for sequence in each.sequences)
+    lines += [f"GRANT SELECT ON SEQUENCE {sequence} TO {user};" for sequence in sequences]
     lines += [
         f"REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON {_name(each)} FROM {user};"
         for each in tables
