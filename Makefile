@@ -14,7 +14,7 @@ MINUTES ?= 30
 # the run: xdist hands what a dead one had finished to the others as work without a test, for which they wait for ever.
 WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-.PHONY: help setup demo dev unit test acceptance experimental durations check site conformance dialect-check soak bench thousand dist lowest newest lock jars screenshots clean
+.PHONY: help setup demo dev unit test acceptance experimental durations check site conformance dialect-check soak bench thousand dist lowest newest lock jars screenshots dashboards clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ jars: setup ## resolve the jars anew and write their hashes to the lock (after c
 
 screenshots: setup ## the README's pictures, taken in headless Chromium
 	$(BIN)/python -m tools.screenshots
+
+dashboards: setup ## the pictures of the dashboards, drawn from what a Prometheus answers about a history that is made up
+	$(BIN)/python -m tools.dashboards
 
 clean: ## stop the demo's database and an engine; remove data, lake, history and environment
 	@if [ -x $(BIN)/incremental-assets ] && [ -d "$(DAGSTER_HOME)/engine" ]; then $(BIN)/incremental-assets engine stop; fi

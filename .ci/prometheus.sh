@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Fetches Prometheus' programs into .prometheus, where they are missing: Debian's package, unpacked and not installed, so that nothing is started.
-# Tests call it for `promtool`, and are skipped without it.
+# Tests call it for `promtool`, and are skipped without it; the pictures of the dashboards are drawn from what `prometheus` answers.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly FOLDER=.prometheus
-if command -v promtool >/dev/null || [[ -x $FOLDER/promtool ]]; then
+if command -v promtool prometheus >/dev/null || [[ -x $FOLDER/promtool && -x $FOLDER/prometheus ]]; then
   exit
 fi
 if ! command -v apt-get dpkg-deb >/dev/null; then
@@ -16,6 +16,8 @@ unpacked=$(mktemp -d)
 trap 'rm -rf "$unpacked"' EXIT
 (cd "$unpacked" && apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb .)
 mkdir -p "$FOLDER"
-# Last, and at once: whoever finds it finds all of it.
-mv "$unpacked/usr/bin/promtool" "$FOLDER/promtool.new"
-mv "$FOLDER/promtool.new" "$FOLDER/promtool"
+# Last, and at once: whoever finds one finds all of it.
+for program in promtool prometheus; do
+  mv "$unpacked/usr/bin/$program" "$FOLDER/$program.new"
+  mv "$FOLDER/$program.new" "$FOLDER/$program"
+done

@@ -194,6 +194,19 @@ def alerts(config: Path | None, runbooks: str, **_: Any) -> Answer:
 
 @commands.command()
 @everywhere
+@click.argument("name", type=click.Choice(("service", "work", "sources")))
+def dashboards(name: str, **_: Any) -> Answer:
+    """A dashboard for Grafana, as JSON: service, work or sources.
+
+    Over what `metrics` exports and the rules of `alerts` record, one set for all tables.
+    """
+    from incremental_assets.cli.commands import dashboards as command
+
+    return command.run(name)
+
+
+@commands.command()
+@everywhere
 @select
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Rows shown.")
 def audit(config: Path | None, select: tuple[str, ...], limit: int, **_: Any) -> Answer:

@@ -25,6 +25,7 @@ def test_the_commands_are_those_of_the_readme() -> None:
         "check",
         "completion",
         "coverage",
+        "dashboards",
         "demo",
         "dev",
         "diff",
