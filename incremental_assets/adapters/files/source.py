@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.file_part import RowsPart
-from incremental_assets.adapters.files.drift import check_columns
+from incremental_assets.adapters.files.drift import Absent, check_columns
 from incremental_assets.adapters.files.formats import columns_of, rows_of
 from incremental_assets.adapters.files.landing_rows import landing, schema_of
 from incremental_assets.adapters.files.ledger import Ledger
@@ -44,6 +44,7 @@ class Read:
     rejected: int
     parts: tuple[RowsPart, ...]
     pages: tuple[Page, ...]
+    warnings: tuple[str, ...] = ()
     keys: None = None
     selected: None = None
 
@@ -71,24 +72,24 @@ class FilesSource:
         with tempfile.TemporaryDirectory(prefix="files-") as scratch:
             path = Path(scratch) / "rows.parquet"
             count = rejected = 0
-            schema = schema_of(spec)
+            schema, absent = schema_of(spec), Absent()
             with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1) as writer:
-                for rows in row_groups(self._rows(spec, reading), _GROUP_ROWS, _GROUP_BYTES):
+                for rows in row_groups(self._rows(spec, reading, absent), _GROUP_ROWS, _GROUP_BYTES):
                     writer.write_table(rows)
                     count += rows.num_rows
                     rejected += rows.num_rows - rows.column(REJECT_REASON).null_count
             before = reading.before.pages
             # On disk before the commit that names them.
             pages = before if reading.is_again else self.ledgers[spec.id].added(before, reading.files)
-            yield Read(count, rejected, RowsPart.of(path, spec.id), pages)
+            yield Read(count, rejected, RowsPart.of(path, spec.id), pages, absent.sentences)
 
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
         """No plan of this capture compares."""
         raise NotImplementedError
 
-    def _rows(self, spec: TableSpec, reading: FilesReading) -> Iterator[pa.Table]:
+    def _rows(self, spec: TableSpec, reading: FilesReading, absent: Absent) -> Iterator[pa.Table]:
         files = self.files[spec.id]
-        read = self._read(spec, files, reading)
+        read = self._read(spec, files, reading, absent)
         if spec.traits.keeps_versions:
             yield from read
             return
@@ -105,11 +106,11 @@ class FilesSource:
             )
         yield rows
 
-    def _read(self, spec: TableSpec, files: Files, reading: FilesReading) -> Iterator[pa.Table]:
+    def _read(self, spec: TableSpec, files: Files, reading: FilesReading, absent: Absent) -> Iterator[pa.Table]:
         opening = Opening(self.folder, spec.id)
         for file, to_open in opening.each(reading.files):
             with to_open as opened:
-                check_columns(spec, files, file.path, columns_of(files, file.path, opened))
+                absent.add(file.path, check_columns(spec, files, file.path, columns_of(files, file.path, opened)))
                 opened.seek(0)
                 for rows in rows_of(spec, files, file.path, opened):
                     if len(rows.numbers):

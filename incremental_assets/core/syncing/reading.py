@@ -38,7 +38,7 @@ def _new_columns(plan: SyncPlan, ports: Ports) -> tuple[Batch, State] | None:
 
 def _rows(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
     with snapshot_of(plan, ports) as snapshot:
-        capture = capture_of(plan.spec)
+        capture, planned = capture_of(plan.spec), plan.warnings
         plan = capture.accepted(narrowed(plan, snapshot), snapshot)
         gone = find_gone(plan, snapshot, ports.by_key)
         if plan.reading.finds_gone and snapshot.keys is not None:
@@ -46,4 +46,6 @@ def _rows(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, S
         is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
         batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot, gone)
         changed = schema_changes(plan, target.columns if target is not None and target.landed else ())
+        shown = tuple(each for each in plan.warnings if each not in planned)
+        batch = replace(batch, warnings=(*batch.warnings, *shown))
         return batch, capture.landed(plan, read_of(snapshot, gone.compared if gone else None, changed))

@@ -15,7 +15,7 @@ from incremental_assets.core.config.files_settings import FileFormat
 from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.strategies import Strategy
-from tests.adapters.files.drop import Drop, files
+from tests.adapters.files.drop import ORDERS, Drop, files
 
 PARQUET = files(FileFormat.PARQUET, key=("id",))
 CSV = files(key=("id",))
@@ -123,3 +123,36 @@ def test_a_name_that_a_copy_of_files_has_itself_is_refused(tmp_path: Path) -> No
         "the files have a column '_file', which is the name of one that a copy of files has of its own"
         in drop.refused()
     )
+
+
+def test_a_column_that_a_file_lacks_is_told_by_file_and_column(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, files(columns={"id": "bigint", "status": "string", "price": "double"}, key=("id",)))
+    drop.put("a.csv", "id,status,price\n1,new,1.5\n")
+    assert drop.sync().warnings == ()
+    drop.put("b.csv", "id,price\n2,1.5\n")
+    drop.put("c.csv", "id,status,price\n3,new,1.5\n")
+    drop.put("d.csv", "id\n4\n")
+    assert drop.sync().warnings == (
+        "2 files of this sync have no column 'status', which is NULL in their rows: 'b.csv', 'd.csv'; have them written with that, or set `schema_changes: freeze`, under which such a file stops the table",
+        "1 file of this sync has no column 'price', which is NULL in its rows: 'd.csv'; have it written with that, or set `schema_changes: freeze`, under which such a file stops the table",
+    )
+    assert drop.copy() == {1: "new", 2: None, 3: "new", 4: None}
+    assert drop.sync().warnings == ()
+
+
+def test_of_many_files_that_lack_a_column_some_are_named(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, PARQUET, Strategy.UPSERT)
+    for number in range(8):
+        drop.put(f"{number}.parquet", parquet(id=[number]) if number else parquet(id=[0], status=["new"]))
+    (said,) = drop.sync().warnings
+    assert said.startswith(
+        "7 files of this sync have no column 'status', which is NULL in their rows: '1.parquet', '2.parquet', '3.parquet', '4.parquet', '5.parquet' and 2 others; "
+    )
+
+
+def test_what_lacks_every_column_by_intent_says_nothing(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, ORDERS)
+    drop.put("empty.csv", "")
+    drop.config = {"columns": ColumnChoice(exclude=("status",))}
+    drop.put("a.csv", "id\n1\n")
+    assert drop.sync().warnings == ()

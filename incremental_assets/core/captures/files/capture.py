@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -82,8 +83,8 @@ class FilesCapture:
         return None
 
     def accepted(self, plan: SyncPlan, snapshot: object) -> SyncPlan:
-        """Whoever has read it has seen to it that each file was the one of the list."""
-        return plan
+        """Whoever has read it has seen to it that each file was the one of the list, and tells which columns files lack."""
+        return replace(plan, warnings=(*plan.warnings, *shown_by_files(snapshot).warnings))
 
     def landed(self, plan: SyncPlan, read: Read) -> State:
         """The ledger has the files of the list as well; what was read again moves nothing."""

@@ -58,6 +58,10 @@ class FilesSnapshot(Protocol):
     def pages(self) -> tuple[Page, ...]:
         """The ledger once the files have landed, on disk."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What people are to know of the files."""
+
 
 def of_files(plan: SyncPlan) -> FilesReading:
     """The reading of a plan that this capture has made."""
