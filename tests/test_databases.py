@@ -16,8 +16,9 @@ OWN = {
     *(f"{folder.replace('.', '/')}/" for folder in FOLDERS),
     # The demo's source is a PostgreSQL, and the checkpoints lie in either of the two.
     "incremental_assets/demo",
-    # The reader of its log, which lies beside the readers of its rows.
+    # The readers of their logs, which lie beside the readers of their rows.
     "incremental_assets/adapters/logs/postgresql/",
+    "incremental_assets/adapters/logs/mysql/",
     "incremental_assets/adapters/checkpoints",
     "incremental_assets/cli/commands/demo",
     "incremental_assets/cli/commands/dev.py",

@@ -335,15 +335,26 @@ def test_the_row_version_of_a_table_is_not_named(tmp_path: Path, more: str, cure
     assert cure in only_problem(tmp_path, text).cure
 
 
-def test_the_log_is_read_of_postgresql_alone_and_into_a_lake_of_this_machine(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("rowstore")
+def test_the_log_is_read_of_some_databases_and_into_a_lake_of_this_machine(tmp_path: Path) -> None:
     text = in_table("table: public.a\ncapture: log #!")
-    problem = only_problem(tmp_path, text.replace("postgresql", "mariadb"))
+    problem = only_problem(tmp_path, text.replace("postgresql", "rowstore"))
     assert (problem.text, problem.cure) == (
         "log",
-        "the log is read of postgresql, and this source is mariadb; remove `capture`, and write a cursor or `compare: {every: 1h}`",
+        "the log is read of postgresql, mariadb, mysql, and this source is rowstore; remove `capture`, and write a cursor or `compare: {every: 1h}`",
     )
     problem = only_problem(tmp_path, text.replace("lake: ./lake", "lake: s3a://bucket/lake"))
     assert problem.cure.startswith("the log is read into a lake on a disk of this machine, and this one is in a store")
+
+
+@pytest.mark.parametrize("dialect", ["mariadb", "mysql"])
+def test_a_log_that_is_kept_for_nobody_has_no_terms(tmp_path: Path, dialect: str) -> None:
+    text = in_table("table: public.a\ncapture: log").replace("postgresql", dialect)
+    file = tmp_path / "sources.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert load(file).source("shop").reads_log
+    problem = only_problem(tmp_path, text.replace("    tables:", "    log: {max_slot_lag: 1GiB} #!\n    tables:"))
+    assert problem.cure == f"a {dialect} keeps its log for nobody, so that there is nothing to say of it; remove `log`"
 
 
 @pytest.mark.usefixtures("rowstore")

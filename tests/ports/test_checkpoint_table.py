@@ -299,6 +299,7 @@ def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoint
         left_out=("secret",),
         facts=(Fact("column id", ("7", "bigint"), "its column id was made anew"),),
         numbering=Column("xmin", "xid8", "bigint", Fidelity.EXACT, nullable=False),
+        by_itself=True,
     )
     for each in (orders, told, drawn):
         assert [field.name for field in fields(each) if getattr(each, field.name) == field.default] == []

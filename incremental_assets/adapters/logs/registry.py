@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.registry import folder_of
 from incremental_assets.core.config.database_settings import LogTerms
 
 if TYPE_CHECKING:
@@ -41,6 +42,6 @@ class Logged(Protocol):
 
 def logged(address: Address, terms: LogTerms, folder: Path) -> Logged:
     """`folder` is where what was read of the log is kept until all tables have landed it."""
-    module = import_module(f"{__package__}.{address.dialect}.logged")
+    module = import_module(f"{__package__}.{folder_of(address.dialect)}.logged")
     found: Logged = module.Logged(address, terms, folder)
     return found

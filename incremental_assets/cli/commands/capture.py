@@ -79,7 +79,7 @@ def _tables(runtime: Runtime, source: SourceConfig, log: LogStanding) -> Iterato
         known = positions.get(table)
         at = known.state.position if known and known.state else None
         landed = at.lsn if isinstance(at, LogPosition) else None
-        behind = None if landed is None else max(0, log.flushed - landed)
+        behind = None if landed is None else log.bytes_behind(landed)
         yield _Table(str(table), landed or 0, behind, _of_reader(reader, landed))
     for reader in left:
         says = f"no configured table reads it, and what it has not landed is kept; `incremental-assets capture remove {_named(source, reader)}` lets it go"
@@ -185,6 +185,20 @@ def _of_source(name: str, log: LogStanding) -> Iterator[Shown]:
     if log.refused:
         yield Note(f"{name}: {log.refused}", "bad")
     late = f", the last one read was committed {age(log.late_seconds)} ago" if log.late_seconds else ""
+    if not log.slot:
+        yield Note(
+            f"{name}: the log has {_size(log.unread_bytes)} to read{late}; the source has {_size(log.kept_bytes)} of its log, and removes it when it likes"
+        )
+    else:
+        yield from _of_slot(name, log, late)
+    read = "nothing was read yet" if log.read_to is None else f"read up to {lsn_text(log.read_to)}"
+    yield Note(
+        f"{name}: {read}; {counted(log.files, 'segment')} {agreeing(log.files, 'takes', 'take')} {_size(log.file_bytes)} beside the lake",
+        "dim",
+    )
+
+
+def _of_slot(name: str, log: LogStanding, late: str) -> Iterator[Shown]:
     tone = "warn" if log.kept_bytes > log.most_bytes else ""
     left = "" if log.left_bytes is None else f"; {_size(log.left_bytes)} more, and the server gives the slot up"
     yield Note(
@@ -197,11 +211,6 @@ def _of_source(name: str, log: LogStanding) -> Iterator[Shown]:
             f"{name}: the source keeps more than is to be read, since the oldest of {'; '.join(log.holders)}",
             tone or "dim",
         )
-    read = "nothing was read yet" if log.read_to is None else f"read up to {lsn_text(log.read_to)}"
-    yield Note(
-        f"{name}: {read}; {counted(log.files, 'segment')} {agreeing(log.files, 'takes', 'take')} {_size(log.file_bytes)} beside the lake",
-        "dim",
-    )
 
 
 def _row(table: _Table) -> tuple[Cell | str, ...]:

@@ -36,6 +36,8 @@ class DialectFacts:
     """What it calls the number of the transaction that wrote a row, which it keeps with the row: a type of cursors. Empty: it keeps none."""
     has_log: bool = False
     """Whether its tables can be read from its log."""
+    keeps_log: bool = False
+    """Whether it keeps its log for whoever has not read it, by a slot."""
     compares: bool = True
     """Whether its tables can be compared."""
     chooses_rows: bool = False
@@ -55,6 +57,7 @@ _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
         "postgresql": DialectFacts(
             numbering="xmin",
             has_log=True,
+            keeps_log=True,
             chooses_rows=True,
             masks=True,
             lists_schemas=True,
@@ -64,8 +67,12 @@ _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
         "sqlite": DialectFacts(
             schema="main", is_file=True, chooses_rows=True, masks=True, lists_schemas=True, schemes=("sqlite3",)
         ),
-        "mariadb": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True, masks=True, lists_schemas=True),
-        "mysql": DialectFacts(port=3306, schema_is_database=True, chooses_rows=True, masks=True, lists_schemas=True),
+        "mariadb": DialectFacts(
+            port=3306, schema_is_database=True, has_log=True, chooses_rows=True, masks=True, lists_schemas=True
+        ),
+        "mysql": DialectFacts(
+            port=3306, schema_is_database=True, has_log=True, chooses_rows=True, masks=True, lists_schemas=True
+        ),
     }
 )
 BUILT_IN = tuple(_FACTS)

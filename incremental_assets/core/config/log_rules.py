@@ -40,6 +40,8 @@ def slot_mistakes(sources: Mapping[str, DatabaseDocument]) -> Iterator[Mistake]:
     """Of the sources that are read from a log: what one takes from a slot, another one does not find there."""
     held: dict[tuple[str, str, str], str] = {}
     for name, source in sources.items():
+        if not facts_of(source.dialect).keeps_log:
+            continue
         slot = slot_of(source.log, name)
         if (other := held.setdefault((str(source.host), str(source.port), slot), name)) != name:
             yield (

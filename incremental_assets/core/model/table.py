@@ -191,6 +191,8 @@ class TableShape:
     """The number of the transaction that wrote a row: what the source can show beside its columns, or one of them; None where it shows none."""
     facts: tuple[Fact, ...] | None = None
     """What the catalogue says of how its rows are stored and shown; None where the database was not asked."""
+    by_itself: bool = False
+    """Whether its rows are its own alone, as each change of one has its name, of a database that reads no table in ranges of blocks."""
 
     @property
     def is_partitioned(self) -> bool:

@@ -2,26 +2,96 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from incremental_assets.demo.mariadb import EmbeddedMariaDB
+from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.logs.binlogged import NUMBERED, ROWS, BinlogShop, OpenBinlog, world_of
+from tests.adapters.logs.binlogged import ORDERS as BINLOG_ORDERS
 from tests.adapters.logs.opening import log_database, log_server
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 from tests.adapters.logs.stand import LogStand
+from tests.conformance.worlds import MariaWorld
 from tests.shop import PASSWORD
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_CI = Path(__file__).parents[3] / ".ci"
+
+
 @pytest.fixture(scope="session")
 def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
     with log_server(tmp_path_factory.mktemp("logged")) as server:
         yield server
+
+
+def _installed(script: str) -> None:
+    found = subprocess.run([_CI / script], capture_output=True, text=True, check=False)
+    if found.returncode != 0:
+        pytest.skip(f"{script}: {found.stderr.strip().splitlines()[-1]}")
+
+
+@pytest.fixture(scope="session")
+def logged_mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMariaDB]:
+    """A MariaDB that writes a binlog by rows."""
+    _installed("mariadb.sh")
+    server = EmbeddedMariaDB(tmp_path_factory.mktemp("binlogged"), settings=ROWS)
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def logged_mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMySQL]:
+    """A MySQL that does."""
+    _installed("mysql.sh")
+    server = EmbeddedMySQL(tmp_path_factory.mktemp("binlogged-mysql"), settings={**ROWS, **NUMBERED})
+    try:
+        server.start()
+    except PermissionError as error:
+        # Root's clone is below a folder that the server's account may not enter.
+        server.remove()
+        pytest.skip(f"no MySQL: {error}")
+    yield server
+    server.remove()
+
+
+@pytest.fixture(params=["mariadb", pytest.param("mysql", marks=pytest.mark.acceptance)])
+def binlogged(request: pytest.FixtureRequest) -> EmbeddedMariaDB:
+    """Each of the two."""
+    server: EmbeddedMariaDB = request.getfixturevalue(f"logged_{request.param}")
+    return server
+
+
+@pytest.fixture
+def open_binlog(
+    binlogged: EmbeddedMariaDB, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> OpenBinlog:
+    """Opens the shop of one test."""
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+
+    def open_one(*tables: str, **options: Any) -> BinlogShop:
+        return BinlogShop.open(binlogged, tmp_path, spark, *(tables or (BINLOG_ORDERS,)), **options)
+
+    return open_one
+
+
+@pytest.fixture
+def world(binlogged: EmbeddedMariaDB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MariaWorld:
+    """A database whose table `orders` is read from the binlog, without Spark."""
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    found = world_of(binlogged, tmp_path)
+    found.configure("- {table: {s}.orders, capture: log}")
+    found.execute(f"CREATE TABLE {BINLOG_ORDERS}")
+    return found
 
 
 @pytest.fixture

@@ -178,6 +178,7 @@ def _shape(
         rows=int(rows or 0),
         bytes=int(size or 0),
         arrivals=_arrivals(kind, engine),
+        by_itself=kind == "BASE TABLE" and engine == "InnoDB",
     )
 
 

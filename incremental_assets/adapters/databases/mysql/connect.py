@@ -6,7 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -15,11 +15,11 @@ import pymysql
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql.ending import Line, end
-from incremental_assets.adapters.databases.mysql.flavour import Flavour, flavour_of
+from incremental_assets.adapters.databases.mysql.flavour import MARIADB, Flavour, flavour_of
 from incremental_assets.adapters.databases.mysql.packets import packets
 from incremental_assets.adapters.databases.mysql.settings import check, check_dirty, set_all
 from incremental_assets.adapters.databases.sentences import ANOTHER_KIND, place_of
-from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 
 Value = str | int
 Text = str | None
@@ -34,6 +34,9 @@ _QUIT = b"\x01\x00\x00\x00\x01"
 _ENDED_WITHIN = 2.0
 """Seconds for which the end of a session is waited for."""
 _RESET_CONNECTION, _UNKNOWN_COMMAND = 0x1F, 1047
+_NO_STATEMENT, _WAITED, _MAY_NOT = 1064, 1205, (1227, 1045)
+_HELD_UP_SECONDS = 5
+"""For which commits of others may wait for a statement that runs, behind the lock that waits for it."""
 _AT_ONCE = 1 << 18
 """Bytes that are received together."""
 
@@ -162,6 +165,15 @@ class Connection:
             self.close()
             raise
 
+    def stream(self, command: int, asked: bytes) -> Iterator[bytes]:
+        """The packets with which the server answers a command, each without its first byte; nothing else can be asked any more."""
+        try:
+            self._driver._execute_command(command, asked)
+            while not (packet := self._driver._read_packet()).is_eof_packet():
+                yield packet.get_all_data()[1:]
+        finally:
+            self.close()
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """What is asked in the block is answered from one view of every InnoDB table."""
@@ -174,6 +186,54 @@ class Connection:
             # Where the connection is lost, the transaction went with it.
             with suppress(pymysql.Error):
                 self.execute("ROLLBACK")
+
+    def place_of_snapshot(self) -> str:
+        """The file and the place in MariaDB's binlog up to which a snapshot that is open shows all that it has, and nothing behind it."""
+        told = (self.row(f"SHOW STATUS LIKE 'Binlog_snapshot_{name}'") for name in ("file", "position"))
+        return ":".join(value for _, value in told)
+
+    @contextmanager
+    def located_snapshot(self) -> Iterator[str]:
+        """The same as `snapshot`, which ends with its place in the binlog. MySQL tells that of no snapshot, so that commits are held up for the moment in which one is opened."""
+        if self.flavour is MARIADB:
+            with self.snapshot():
+                yield self.place_of_snapshot()
+            return
+        self._hold_up()
+        with ExitStack() as opened:
+            try:
+                opened.enter_context(self.snapshot())
+                file, offset, *_ = self.binlog_status()
+            finally:
+                self.execute("UNLOCK TABLES")
+            yield f"{file}:{offset}"
+
+    def _hold_up(self) -> None:
+        """Raises SourceRefused, SourceUnreachable."""
+        place = place_of(self._address)
+        try:
+            with self.waiting(_HELD_UP_SECONDS):
+                self.execute("FLUSH TABLES WITH READ LOCK")
+        except pymysql.OperationalError as error:
+            if error.args[0] in _MAY_NOT:
+                raise SourceRefused(
+                    f"{place}: the user {self._address.user} may not hold up commits for the moment in which a load joins the binlog; GRANT RELOAD ON *.* to it"
+                ) from None
+            if error.args[0] != _WAITED:
+                raise
+            raise SourceUnreachable(
+                f"{place}: a load joins the binlog while no commit is under way, and a statement ran for longer than {_HELD_UP_SECONDS} seconds; try again when it has ended"
+            ) from None
+
+    def binlog_status(self) -> tuple[Text, ...]:
+        """The last file of the binlog, up to where it is written, and what else the server says of it; nothing where there is none. The name of the statement has changed."""
+        try:
+            rows = self.rows("SHOW MASTER STATUS")
+        except pymysql.ProgrammingError as error:
+            if error.args[0] != _NO_STATEMENT:
+                raise
+            rows = self.rows("SHOW BINARY LOG STATUS")
+        return rows[0] if rows else ()
 
     @contextmanager
     def dirty_reads(self) -> Iterator[None]:

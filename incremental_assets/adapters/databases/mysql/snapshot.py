@@ -36,6 +36,7 @@ from incremental_assets.adapters.databases.spooled_rows import arrow_schema, spo
 from incremental_assets.adapters.databases.whole import check_whole
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.captures.database.reading import fingerprint_window, of_database
+from incremental_assets.core.captures.log.reading import LogReading
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.planning.plan import SyncPlan
@@ -57,7 +58,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
     spec = plan.spec
     folder = Path(tempfile.mkdtemp(prefix="rows-", dir=scratch_folder()))
     try:
-        with connection.snapshot():
+        with _view(connection, plan) as visible:
             # From its first question to its end no statement can alter the table; what was altered before, the catalogue shows.
             connection.execute(f"SELECT 1 FROM {relation(spec.id)} LIMIT 1")
             check_unaltered(spec, read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name))
@@ -77,7 +78,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
                 highest=tally.highest,
                 due=tally.due,
                 fingerprint=fingerprint(connection, spec.without_masked, window) if window else None,
-                visible="",
+                visible=visible,
                 keys=read_keys(connection, spec) if plan.reading.finds_gone else None,
                 handle=folder / "rows.parquet",
                 selected=sought,
@@ -85,6 +86,17 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
         yield numbers
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _view(connection: Connection, plan: SyncPlan) -> Iterator[str]:
+    """One view; where a load is to go on by the binlog, with its place in that."""
+    if isinstance(plan.reading, LogReading) and plan.reading.is_whole:
+        with connection.located_snapshot() as place:
+            yield place
+    else:
+        with connection.snapshot():
+            yield ""
 
 
 @dataclass

@@ -69,6 +69,8 @@ class Standing:
     membership: Membership
     binary: bool = True
     """Whether the source was last asked for the binary format, as every published type is read from it."""
+    gtids: str = ""
+    """The global numbers of all transactions before the position, where the source has such."""
 
 
 _NAME = re.compile("[0-9]{10,}-[0-9A-F]{16,}")
@@ -166,6 +168,7 @@ def standing_of(found: Mapping[str, Any]) -> Standing:
         server=Server(**found["server"]),
         membership=Membership(membership["publication"], tables),
         binary=found["binary"],
+        gtids=found.get("gtids", ""),
     )
 
 

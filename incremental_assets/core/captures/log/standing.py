@@ -45,6 +45,14 @@ class LogStanding:
     readers: tuple[Reader, ...]
     refused: str
     """Why it cannot be read on; empty where it can."""
+    sizes: tuple[tuple[int, int], ...] = ()
+    """Of a log in files: where each begins, and how many bytes it has; empty where the log's positions are bytes."""
+
+    def bytes_behind(self, position: int) -> int:
+        """How much of the log, of all tables, comes behind a position."""
+        if not self.sizes:
+            return max(0, self.flushed - position)
+        return sum(max(0, min(size, begin + size - position)) for begin, size in self.sizes)
 
     @property
     def late_seconds(self) -> float:

@@ -1,0 +1,206 @@
+"""Statements that a binlog has as texts: what each does to tables whose rows are followed. One that is not known counts as one that changes any of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+Name = tuple[str, str]
+
+_TOKEN = re.compile(
+    r"/\*!?\d*|\*/|`(?:[^`]|``)*`|'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\"|--[ \t][^\n]*|#[^\n]*|[\w$\u0080-\uffff]+|[^\s]",
+    re.DOTALL,
+)
+_COMMENT = re.compile(r"/\*(?![!M]).*?\*/", re.DOTALL)
+_CONTROL = frozenset(("begin", "commit", "savepoint", "release", "start"))
+_ANYTHING_ELSE = frozenset(
+    (
+        "grant",
+        "revoke",
+        "analyze",
+        "optimize",
+        "repair",
+        "flush",
+        "comment",
+        "check",
+        "install",
+        "uninstall",
+        "reset",
+        "lock",
+        "unlock",
+        "cache",
+        "kill",
+        "purge",
+        "change",
+        "stop",
+    )
+)
+_OTHERS = frozenset(
+    (
+        "view",
+        "trigger",
+        "procedure",
+        "function",
+        "event",
+        "user",
+        "role",
+        "index",
+        "unique",
+        "fulltext",
+        "spatial",
+        "server",
+        "sequence",
+        "tablespace",
+        "logfile",
+        "undo",
+        "package",
+        "aggregate",
+        "resource",
+        "spatial",
+    )
+)
+"""What is made, altered or dropped and is no table."""
+_MODIFIERS = frozenset(
+    (
+        "or",
+        "replace",
+        "if",
+        "not",
+        "exists",
+        "online",
+        "offline",
+        "ignore",
+        "algorithm",
+        "=",
+        "definer",
+        "sql",
+        "security",
+    )
+)
+_HARMLESS = re.compile(
+    r"(add|drop) (unique |fulltext |spatial )?(index|key) |rename (index|key) |comment |auto_increment |(disable|enable) keys"
+)
+
+
+class Does(Enum):
+    """What a statement does."""
+
+    NOTHING = auto()
+    COMMITS = auto()
+    ROLLS_BACK = auto()
+    ENDS_XA = auto()
+    EMPTIES = auto()
+    ALTERS = auto()
+    WRITES = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`tables`: those that it is about; all of them where it may be any."""
+
+    does: Does
+    tables: frozenset[Name] = frozenset()
+
+
+def told(text: str, schema: str, followed: Collection[Name]) -> Told:
+    """What a statement does that was run in a schema."""
+    tokens = list(_tokens(text))
+    words = [_word(each) for each in tokens]
+    first, second = (*words, "", "")[:2]
+    every = frozenset(followed)
+    if first in ("", *_CONTROL) or (
+        first == "xa" and second in ("start", "begin", "end", "prepare", "recover", "rollback")
+    ):
+        return Told(Does.COMMITS if first == "commit" else Does.NOTHING)
+    if first == "xa":
+        return Told(Does.ENDS_XA, every)
+    if first == "rollback":
+        return Told(Does.ROLLS_BACK, every)
+    if first in _ANYTHING_ELSE or (first == "set" and second in ("password", "default", "role")):
+        return Told(Does.NOTHING)
+    if first == "truncate":
+        return Told(Does.EMPTIES, _named(tokens, schema, followed))
+    if first in ("create", "alter", "drop", "rename"):
+        return _defining(first, tokens, words, schema, every)
+    return Told(Does.WRITES, every)
+
+
+def _defining(first: str, tokens: list[str], words: list[str], schema: str, followed: frozenset[Name]) -> Told:
+    kind = next(
+        (
+            each
+            for each in words[1:]
+            if each in ("table", "tables", "database", "schema", "temporary") or each in _OTHERS
+        ),
+        "",
+    )
+    if kind in _OTHERS or (kind == "temporary" and first != "alter"):
+        return Told(Does.NOTHING)
+    if kind in ("database", "schema"):
+        dropped = {_plain(each).lower() for each in tokens[1:]} if first == "drop" else set[str]()
+        return _alters(frozenset(name for name in followed if name[0].lower() in dropped))
+    if kind not in ("table", "tables"):
+        return Told(Does.WRITES, followed)
+    behind = tokens[words.index(kind) + 1 :]
+    if first == "create":
+        # Behind its name another one may be that it is made like, or refers to.
+        return _alters(_first(behind, schema, followed))
+    if first == "alter" and _HARMLESS.match(" ".join(_word(each) for each in _behind_name(behind)) + " "):
+        return Told(Does.NOTHING)
+    return _alters(_named(behind, schema, followed))
+
+
+def _alters(tables: frozenset[Name]) -> Told:
+    return Told(Does.ALTERS, tables) if tables else Told(Does.NOTHING)
+
+
+def _first(tokens: list[str], schema: str, followed: Collection[Name]) -> frozenset[Name]:
+    at = next((place for place, each in enumerate(tokens) if _word(each) not in _MODIFIERS), 0)
+    return _named(tokens[at : at + 3] if tokens[at + 1 : at + 2] == ["."] else tokens[at : at + 1], schema, followed)
+
+
+def _behind_name(tokens: list[str]) -> list[str]:
+    """What an ALTER TABLE does, where it is one thing; several have commas between them."""
+    at = next((place for place, each in enumerate(tokens) if _word(each) not in _MODIFIERS), 0)
+    at += 3 if tokens[at + 1 : at + 2] == ["."] else 1
+    rest, depth = tokens[at:], 0
+    for each in rest:
+        depth += (each == "(") - (each == ")")
+        if each == "," and depth == 0:
+            return []
+    return rest
+
+
+def _named(tokens: list[str], schema: str, followed: Collection[Name]) -> frozenset[Name]:
+    """The tables whose names are among these, whichever case they are written in."""
+    plain = [_plain(each).lower() for each in tokens]
+    found = set[Name]()
+    for own, name in followed:
+        for place, each in enumerate(plain):
+            if each != name.lower():
+                continue
+            is_qualified = place >= 2 and plain[place - 1] == "."
+            if (plain[place - 2] if is_qualified else schema.lower()) == own.lower():
+                found.add((own, name))
+    return frozenset(found)
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for found in _TOKEN.finditer(_COMMENT.sub(" ", text)):
+        token = found[0]
+        if not token.startswith(("/*", "*/", "#")) and not (token.startswith("--") and len(token) > 2):
+            yield token
+
+
+def _word(token: str) -> str:
+    """A name in quotes is no word."""
+    return token.lower() if token[:1] not in "`'\"" else token
+
+
+def _plain(token: str) -> str:
+    quote = token[:1]
+    if quote in '`"' and token.endswith(quote) and len(token) > 1:
+        return token[1:-1].replace(2 * quote, quote)
+    return token
