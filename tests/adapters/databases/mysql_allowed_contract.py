@@ -134,6 +134,35 @@ def test_a_connect_script_that_goes_to_another_database_changes_no_source_into_a
             cursor.execute("SET GLOBAL init_connect = ''")
 
 
+@pytest.mark.parametrize("aside", ["", "SET ROLE NONE"], ids=["with its role", "without it"])
+def test_what_a_role_grants_counts_where_the_session_has_it(shop: Shop, aside: str) -> None:
+    """`init_connect` puts it aside, or nobody has made it the default."""
+    spec = orders(shop)
+    away = replace(shop.address, user="away", password="away")
+    default = "SET DEFAULT ROLE watcher FOR" if shop.server.title == "MariaDB" else "SET DEFAULT ROLE watcher TO"
+    shop.execute(
+        "CREATE ROLE watcher",
+        "GRANT PROCESS ON *.* TO watcher",
+        "CREATE USER away@'127.0.0.1' IDENTIFIED BY 'away'",
+        f"GRANT SELECT ON {shop.database}.orders TO away@'127.0.0.1'",
+        "GRANT watcher TO away@'127.0.0.1'",
+        f"{default} away@'127.0.0.1'",
+        f"SET GLOBAL init_connect = '{aside}'",
+    )
+    probe = SqlProbe(away, "shop")
+    try:
+        blind, facts = probe.bound().blind, probe.facts((contract_wanted(spec),))
+        printed = dialect_of(away.dialect).missing_sql(away, (contract_wanted(spec),), facts)
+    finally:
+        probe.close()
+        shop.execute("SET GLOBAL init_connect = ''", "DROP USER away@'127.0.0.1'", "DROP ROLE watcher")
+    assert (bool(blind), facts.sees_transactions, "GRANT PROCESS" in printed) == (
+        bool(aside),
+        not aside,
+        bool(aside),
+    )
+
+
 @pytest.mark.parametrize("state", ["ACCOUNT LOCK", "PASSWORD EXPIRE"])
 def test_a_user_who_is_let_in_to_no_session_is_told_so(shop: Shop, state: str) -> None:
     away = replace(shop.address, user="away", password="away")

@@ -546,10 +546,43 @@ def test_a_reset_reads_the_topic_from_its_beginning_and_takes_no_row_back(monkey
     there = opened()
     there.sync()
     reset_table(spec=there.spec, to=None, run_id="reset", checkpoints=there.world.checkpoints)
-    assert there.at() == TopicPosition((), "topic-1", "cluster-1", there.at().log)
+    assert there.at() == TopicPosition((), "topic-1", "cluster-1", there.at().log, (4,))
     monkeypatch.setattr(ranges, "MOST", 1)
     there.sync()
     assert there.copy()[1] == "paid", "where the record that says so comes later"
+
+
+@BOTH
+def test_a_reset_accepts_no_gap_behind_what_the_copy_has(strategy: Strategy) -> None:
+    there = opened(strategy)
+    there.sync()
+    there.say("d", 2)
+    there.say("u", 1, "sent")
+    there.topic.lows[0] = there.topic.ends[0]
+    there.say("c", 3, "new")
+    reset_table(spec=there.spec, to=None, run_id="reset", checkpoints=there.world.checkpoints)
+    for _ in range(2):
+        with pytest.raises(SourceExchanged, match=r"begins at offset 7, and 4 comes next: .* --full-refresh"):
+            there.sync()
+        reset_table(spec=there.spec, to=None, run_id="again", checkpoints=there.world.checkpoints)
+    there.sync(mode=Mode.FULL_REFRESH, allow_shrink=True)
+    there.say("u", 3, "sent")
+    there.sync()
+    if strategy is Strategy.UPSERT:
+        assert there.copy() == {3: "sent"}
+
+
+@BOTH
+def test_a_reset_mixes_no_two_topics_of_one_name_in_a_copy(strategy: Strategy) -> None:
+    there = opened(strategy)
+    there.sync()
+    there.topic = there.broker.topics[NAME] = FakeTopic(id="topic-2")
+    there.say("r", 7, "new")
+    reset_table(spec=there.spec, to=None, run_id="reset", checkpoints=there.world.checkpoints)
+    with pytest.raises(SourceExchanged, match=r"was made anew since it was read .* --full-refresh"):
+        there.sync()
+    there.sync(mode=Mode.FULL_REFRESH, allow_shrink=True)
+    there.check()
 
 
 def test_what_a_contract_holds_is_read_again_from_the_topic() -> None:

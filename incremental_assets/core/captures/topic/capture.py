@@ -46,8 +46,7 @@ class TopicCapture:
         if not anew and not request.mode.reads_again:
             check_terms(spec, state)
         at = TopicPosition() if anew else _position(state)
-        if at.next:
-            check_same(spec, at, observation)
+        check_same(spec, at, observation)
         ranges, waiting = self._ranges(request, at, observation)
         if state is not None and not anew and not request.mode.reads_again and not any(each.size for each in ranges):
             return NothingToDo("no record came", Guarantee.AS_DELIVERED, REASON, None, None)

@@ -35,13 +35,15 @@ class TopicPosition(Position):
     """What the cluster numbers the topic by: another number is another topic of the same name."""
     cluster: str = ""
     log: Log = Log()
+    reached: tuple[int, ...] = ()
+    """After a reset: the offsets up to which the copy has been read, so that a gap behind them is found. Empty once it is read on."""
 
     def __str__(self) -> str:
         return f"the offsets {', '.join(map(str, self.next))}" if self.next else "the beginning of the topic"
 
     def rewound(self, watermark: CursorValue | None, *, same_cursor: bool) -> TopicPosition:
         """The topic is read from its beginning; what the copy has of it still counts."""
-        return replace(self, next=())
+        return replace(self, next=(), reached=self.next or self.reached)
 
     def forgotten(self) -> TopicPosition:
         """From the beginning, into whatever there is."""
@@ -49,10 +51,11 @@ class TopicPosition(Position):
 
     def to_json(self) -> dict[str, Any]:
         """Numbers, and what they are numbers of."""
-        return {"position": {"next": self.next, "topic": self.topic, "cluster": self.cluster, "log": asdict(self.log)}}
+        own = {"next": self.next, "topic": self.topic, "cluster": self.cluster, "log": asdict(self.log)}
+        return {"position": own | {"reached": self.reached}}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> TopicPosition:
         """Read it back from a state's document."""
         own = document["position"]
-        return cls(tuple(own["next"]), own["topic"], own["cluster"], Log(**own["log"]))
+        return cls(tuple(own["next"]), own["topic"], own["cluster"], Log(**own["log"]), tuple(own.get("reached", ())))

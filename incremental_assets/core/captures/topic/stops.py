@@ -18,7 +18,8 @@ def check_readable(spec: TableSpec, seen: TopicSeen) -> None:
 
 
 def check_same(spec: TableSpec, at: TopicPosition, seen: TopicSeen) -> None:
-    """Raises SourceExchanged where it is not the topic that was read, or no longer has what comes next."""
+    """Raises SourceExchanged where it is not the topic that was read, or no longer has what comes next; after a reset as well, as the copy has what came before."""
+    read = at.next or at.reached
     anew = f"load the table again with {full_refresh(spec)}"
     if at.cluster and seen.cluster and at.cluster != seen.cluster:
         raise SourceExchanged(
@@ -28,11 +29,12 @@ def check_same(spec: TableSpec, at: TopicPosition, seen: TopicSeen) -> None:
         raise SourceExchanged(
             f"{spec.id}: the topic {seen.topic!r} was made anew since it was read ({seen.id}, before {at.topic}), and its offsets mean other records; {anew}"
         )
-    if len(seen.partitions) < len(at.next):
+    if len(seen.partitions) < len(read):
         raise SourceExchanged(
-            f"{spec.id}: the topic {seen.topic!r} has {len(seen.partitions)} partitions where {len(at.next)} were read, as one that was made anew; {anew}"
+            f"{spec.id}: the topic {seen.topic!r} has {len(seen.partitions)} partitions where {len(read)} were read, as one that was made anew; {anew}"
         )
-    begins = (*at.next, *(0 for _ in seen.partitions[len(at.next) :]))
+    # Before anything was read, what the topic no longer has is not missed.
+    begins = (*read, *(0 for _ in seen.partitions[len(read) :])) if read else [each.low for each in seen.partitions]
     for number, (begin, ends) in enumerate(zip(begins, seen.partitions, strict=True)):
         if ends.high < begin:
             raise SourceExchanged(
