@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import event, insert, select, update
 
 from incremental_assets.adapters.checkpoints import tables
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
@@ -104,6 +105,8 @@ def test_days_of_lateness_are_those_of_the_last_month_and_without_pauses(
 
 
 def test_syncs_of_a_month_are_counted_by_how_they_ended_and_when(checkpoints: SqlCheckpoints, now: datetime) -> None:
+    with checkpoints.lease(ORDERS, "run"):
+        pass
     rows = [
         ("landed", "landed", 40 * DAY),
         ("failed", "failed", 35 * DAY),
@@ -156,6 +159,27 @@ def test_a_table_that_looks_see_in_step_costs_no_row(checkpoints: SqlCheckpoints
     assert round((now_of(checkpoints) - since) / MINUTE) == 12
     with checkpoints._database.transaction() as connection:
         assert connection.execute(select(tables.late)).all() == []
+
+
+def statements(checkpoints: SqlCheckpoints, does: Callable[[], object]) -> int:
+    asked: list[str] = []
+    engine = checkpoints._database._engine
+    listener = lambda *given: asked.append(given[2])  # noqa: E731 - removed below
+    event.listen(engine, "before_cursor_execute", listener)
+    does()
+    event.remove(engine, "before_cursor_execute", listener)
+    return len(asked)
+
+
+def test_a_thousand_tables_in_step_cost_as_many_statements_as_one(checkpoints: SqlCheckpoints) -> None:
+    def cost(number: int) -> tuple[int, int]:
+        tables_of = tuple(TableId("shop", "public", f"t{each}") for each in range(number))
+        for _ in range(2):
+            checkpoints.record_look("shop", look(of=tables_of))
+        look_again = statements(checkpoints, lambda: checkpoints.record_look("shop", look(of=tables_of)))
+        return look_again, statements(checkpoints, lambda: checkpoints.kept(dict.fromkeys(tables_of, SLO)))
+
+    assert cost(1) == cost(40)
 
 
 def test_a_table_behind_is_late_from_the_limit_on_and_its_looks_make_one_span(checkpoints: SqlCheckpoints) -> None:

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, delete, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.looks import all_looks
 from incremental_assets.adapters.checkpoints.pauses import names_of, paused_during
 from incremental_assets.adapters.checkpoints.tables import (
+    Instant,
     among,
     checkpoints,
+    heartbeats,
+    is_named,
     is_table,
     late,
+    named,
     objectives,
+    same_table,
     table_of,
 )
 from incremental_assets.core.model.kept import During, Ends, Kept
@@ -30,9 +46,25 @@ from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 
 _KEEP = MONTH + timedelta(days=1)
-_AT_ONCE = 100
+_AT_ONCE = 10
 _PUT_BACK = (EventKind.RESET.value, EventKind.REBUILT.value)
 _GOES_ON = (Mode.SYNC.value, Mode.FULL_REFRESH.value)
+_NO_EVENT = 2**63 - 1
+
+# Made once, as that takes longer than to execute them.
+_EVENTS = checkpoints.c
+_NEWEST = (
+    select(_EVENTS.event_id, _EVENTS.event, _EVENTS.mode, _EVENTS.at, _EVENTS.started_at)
+    .where(is_named(_EVENTS), _EVENTS.state.is_not(None), _EVENTS.event_id < bindparam("below", type_=BigInteger))
+    .order_by(_EVENTS.event_id.desc())
+    .limit(_AT_ONCE)
+)
+_LONGER = (
+    update(late)
+    .where(is_named(late.c), late.c.ends == bindparam("until", type_=Instant))
+    .values(ends=bindparam("now_until", type_=Instant))
+)
+_ONE_MORE = insert(late)
 
 
 def record_late(connection: Connection, source: str, before: Looked, look: Look) -> None:
@@ -65,20 +97,22 @@ def kept_of(connection: Connection, database: Database, slos: Mapping[TableId, O
     recorded: dict[TableId, list[During]] = {}
     for row in connection.execute(select(late).where(late.c.ends > now - MONTH)):
         recorded.setdefault(table_of(row), []).append(During(row.begins, row.ends))
-    first = {window: _first(connection, database, window) for window in (*WINDOWS, MONTH)}
-    found = {}
+    first = _first(connection, database)
+    ends = _ends(connection, [table for table, slo in slos.items() if slo.success is not None], first)
+    paused, found = paused_during(connection, now), {}
     for table, slo in slos.items():
         looked, spans = looks.get(table.source, Looked()), recorded.get(table, [])
         if slo.freshness is not None and table in since:
             period = During(max(since[table], looked.looked_at or now), now)
             if _may_be_late(table, period, looked, slo.freshness.within):
                 spans += _late(connection, table, period, looked, slo.freshness.within)
-        paused = paused_during(connection, table, now) if spans else []
+        by_name = (table.source, table.schema, table.name), (table.source, "", "")
+        still = [each for name in by_name for each in paused.get(name, ())]
         found[table] = Kept(
             until=now,
             since=since.get(table),
-            late=tuple(part for each in spans for part in each.without(paused)),
-            ends={} if slo.success is None else _ends(connection, table, first),
+            late=tuple(part for each in spans for part in each.without(still)),
+            ends=ends.get(table, {}),
         )
     return found
 
@@ -115,13 +149,10 @@ def _moves(connection: Connection, table: TableId, period: During) -> tuple[date
 
 
 def _newest_first(connection: Connection, table: TableId) -> Iterator[Any]:
-    """The events of a table that have a state, by an index of their own, and no more of them than are taken."""
-    c, below = checkpoints.c, None
+    """The events of a table that have a state, by an index of their own, and not many more of them than are taken."""
+    below = _NO_EVENT
     while True:
-        asked = select(c.event_id, c.event, c.mode, c.at, c.started_at).where(is_table(c, table), c.state.is_not(None))
-        if below is not None:
-            asked = asked.where(c.event_id < below)
-        rows = connection.execute(asked.order_by(c.event_id.desc()).limit(_AT_ONCE)).all()
+        rows = connection.execute(_NEWEST, {**named(table), "below": below}).all()
         yield from rows
         if len(rows) < _AT_ONCE:
             return
@@ -130,34 +161,52 @@ def _newest_first(connection: Connection, table: TableId) -> Iterator[Any]:
 
 def _add(connection: Connection, table: TableId, each: During) -> None:
     """One span more, or the last one longer."""
-    of = is_table(late.c, table)
-    if not connection.execute(update(late).where(of, late.c.ends == each.begins).values(ends=each.ends)).rowcount:
-        connection.execute(insert(late).values(**names_of(table), begins=each.begins, ends=each.ends))
+    longer = {**named(table), "until": each.begins, "now_until": each.ends}
+    if not connection.execute(_LONGER, longer).rowcount:
+        connection.execute(_ONE_MORE, {**names_of(table), "begins": each.begins, "ends": each.ends})
 
 
-def _first(connection: Connection, database: Database, window: timedelta) -> int:
-    """The first event that ended a sync within a window; counting from there on by table and event needs an index alone."""
-    c = checkpoints.c
-    asked = select(c.event_id).where(c.completed_at >= database.now(-window)).order_by(c.completed_at).limit(1)
-    return connection.execute(asked).scalar() or 0
+def _first(connection: Connection, database: Database) -> dict[timedelta, int]:
+    """The first event that ended a sync within each window; counting from there on by table and event needs an index alone."""
+    c, windows = checkpoints.c, (*WINDOWS, MONTH)
+    ended = select(c.event_id).order_by(c.completed_at).limit(1)
+    asked: Any = select(*(ended.where(c.completed_at >= database.now(-window)).scalar_subquery() for window in windows))
+    return {window: event_id or 0 for window, event_id in zip(windows, connection.execute(asked).one(), strict=True)}
 
 
-def _ends(connection: Connection, table: TableId, first: Mapping[timedelta, int]) -> dict[timedelta, Ends]:
-    c = checkpoints.c
+def _ends(
+    connection: Connection, tables: Sequence[TableId], first: Mapping[timedelta, int]
+) -> dict[TableId, dict[timedelta, Ends]]:
+    """Of all tables at once, each count by an index alone."""
+    begun = {window: event_id for window, event_id in first.items() if event_id}
+    if not tables or not begun:
+        return {}
+    c, of = checkpoints.c, heartbeats.c
 
     def number(event: EventKind, event_id: int, *more: ColumnElement[bool]) -> ScalarSelect[int]:
-        of = (is_table(c, table), c.event == event.value, c.event_id >= event_id)
-        return select(func.count()).select_from(checkpoints).where(*of, *more).scalar_subquery()
+        mine = (same_table(c, of), c.event == event.value, c.event_id >= event_id)
+        return select(func.count(c.event_id)).where(*mine, *more).correlate(heartbeats).scalar_subquery()
 
-    begun = {window: event_id for window, event_id in first.items() if event_id}
     # Refused syncs wait for a person, and are no failures of the service.
     failed = c.status == Status.FAILED.value
     counts: Any = select(
-        *(number(EventKind.LANDED, event_id) for event_id in begun.values()),
-        *(number(EventKind.FAILED, event_id, failed) for event_id in begun.values()),
+        of.source,
+        of.schema_name,
+        of.table_name,
+        *(number(EventKind.LANDED, event_id).label(f"landed_{at}") for at, event_id in enumerate(begun.values())),
+        *(
+            number(EventKind.FAILED, event_id, failed).label(f"failed_{at}")
+            for at, event_id in enumerate(begun.values())
+        ),
     )
-    found = tuple(connection.execute(counts).one()) if begun else ()
-    return {window: Ends(*found[at :: len(begun)]) for at, window in enumerate(begun)}
+    if len(tables) == 1:
+        counts = counts.where(is_table(of, tables[0]))
+    return {
+        table_of(row): {
+            window: Ends(getattr(row, f"landed_{at}"), getattr(row, f"failed_{at}")) for at, window in enumerate(begun)
+        }
+        for row in connection.execute(counts)
+    }
 
 
 def _since(connection: Connection, *conditions: ColumnElement[bool]) -> dict[TableId, datetime]:

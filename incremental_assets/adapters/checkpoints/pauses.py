@@ -43,22 +43,19 @@ def resume(connection: Connection, what: str | TableId) -> Pause | None:
     return _pause(before) if before else None
 
 
-def paused_during(connection: Connection, table: TableId, until: datetime) -> list[During]:
-    """When a table was paused, or its source was, as people's deeds say."""
+def paused_during(connection: Connection, until: datetime) -> dict[tuple[str, str, str], list[During]]:
+    """When each table and each source was paused, by the columns that name them, as people's deeds say."""
     of = deeds.c
-    found: list[During] = []
-    for what in (table.source, table):
-        mine = and_(*(of[name] == value for name, value in names_of(what).items()))
-        asked = select(of.at, of.act).where(mine, of.act.in_([Act.PAUSE, Act.RESUME])).order_by(of.deed_id)
-        begun: datetime | None = None
-        for row in connection.execute(asked):
-            if row.act == Act.PAUSE:
-                begun = begun or row.at
-            elif begun is not None:
-                found.append(During(begun, row.at))
-                begun = None
-        if begun is not None:
-            found.append(During(begun, until))
+    begun: dict[tuple[str, str, str], datetime] = {}
+    found: dict[tuple[str, str, str], list[During]] = {}
+    for row in connection.execute(select(deeds).where(of.act.in_([Act.PAUSE, Act.RESUME])).order_by(of.deed_id)):
+        what = row.source, row.schema_name, row.table_name
+        if row.act == Act.PAUSE:
+            begun.setdefault(what, row.at)
+        elif what in begun:
+            found.setdefault(what, []).append(During(begun.pop(what), row.at))
+    for what, since in begun.items():
+        found.setdefault(what, []).append(During(since, until))
     return found
 
 
