@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -192,7 +193,19 @@ for each in yaml.safe_load_all(sys.stdin):
 """
     text = "---\n".join(path.read_text() for path in sorted((FOLDER / "kubernetes").glob("*.yaml")))
     done = subprocess.run(
-        ["uv", "run", "--no-project", "--isolated", "--with", "kubernetes-validate==1.37.0", "python", "-c", check],
+        [
+            sys.executable,
+            "-m",
+            "uv",
+            "run",
+            "--no-project",
+            "--isolated",
+            "--with",
+            "kubernetes-validate==1.37.0",
+            "python",
+            "-c",
+            check,
+        ],
         input=text,
         capture_output=True,
         text=True,
