@@ -57,7 +57,7 @@ def open_tracing() -> Observer:
     if not os.environ.get("OTEL_SERVICE_NAME"):
         named[SERVICE_NAME] = "incremental-assets"
     ids = TraceIds()
-    provider = TracerProvider(resource=Resource.create(named), id_generator=ids, shutdown_on_exit=False)
+    provider = TracerProvider(resource=Resource.create(named), id_generator=ids)
     provider.add_span_processor(BatchSpanProcessor(Reported(OTLPSpanExporter(timeout=_seconds()))))
     return Tracing(provider, ids)
 
