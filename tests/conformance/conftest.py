@@ -15,6 +15,7 @@ import pytest
 from incremental_assets.adapters.lake_store import objects
 from incremental_assets.demo.object_store import KEY, EmbeddedObjectStore
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.files.place import Place, StoredPlace
 from tests.adapters.lake_store.bucket import QUICKLY, Relay, relaying
 from tests.adapters.lake_store.seaweed import new_bucket, serving_from
 from tests.adapters.lake_store.shop_in_store import StoreStand, shop_in_store
@@ -149,10 +150,30 @@ def topics(
     return TopicStand.open(kafka, tmp_path, spark)
 
 
+@pytest.fixture(params=["a folder", "a store"])
+def files(request: pytest.FixtureRequest) -> FileStand:
+    """A folder of files, of which `orders` is made; on this machine, and in a store of objects."""
+    found: FileStand = request.getfixturevalue("folder_of_files" if request.param == "a folder" else "files_in_store")
+    return found
+
+
 @pytest.fixture
-def files(tmp_path: Path, spark: SparkSession) -> FileStand:
-    """A folder of files, of which `orders` is made."""
-    return FileStand.open(tmp_path, spark)
+def folder_of_files(tmp_path: Path, spark: SparkSession) -> FileStand:
+    """One on this machine, for what a store does not have."""
+    return FileStand.open(Place(tmp_path, spark))
+
+
+@pytest.fixture
+def files_in_store(
+    seaweed: EmbeddedObjectStore,
+    tmp_path: Path,
+    spark: SparkSession,
+    record_property: Callable[[str, object], None],
+) -> FileStand:
+    """One in a store."""
+    record_property("server", f"SeaweedFS {seaweed.version}")
+    bucket = new_bucket(seaweed).removeprefix("s3://")
+    return FileStand.open(StoredPlace(tmp_path, spark, bucket, seaweed.options()))
 
 
 @pytest.fixture(scope="session")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status, SyncReport
 from tests.adapters.files.place import Place
 from tests.fakes import Process
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ORDERS = """\
     files:
@@ -25,6 +21,12 @@ BY_ORDER = ", key: [id], order: at"
 EACH_ROW = ", strategy: append"
 
 
+def content(*rows: tuple[Any, ...]) -> str:
+    """Of a file of these rows."""
+    lines = "".join(",".join("" if each is None else str(each) for each in row) + "\n" for row in rows)
+    return f"id,status,at\n{lines}"
+
+
 @dataclass
 class FileStand:
     """`orders` is made of CSV: each row of each file, unless configured otherwise."""
@@ -32,9 +34,9 @@ class FileStand:
     place: Place
 
     @classmethod
-    def open(cls, folder: Path, spark: SparkSession) -> FileStand:
+    def open(cls, place: Place) -> FileStand:
         """With a folder that is empty."""
-        found = cls(Place(folder, spark))
+        found = cls(place)
         found.configure()
         return found
 
@@ -42,11 +44,9 @@ class FileStand:
         """`more`: keys of the files; `table`: of the table's entry."""
         self.place.configure(ORDERS.format(more=more, table=table, settle=settle))
 
-    def put(self, name: str, *rows: tuple[Any, ...]) -> Path:
+    def put(self, name: str, *rows: tuple[Any, ...]) -> None:
         """A file of these rows, whole."""
-        lines = "".join(",".join("" if each is None else str(each) for each in row) + "\n" for row in rows)
-        self.place.put(name, f"id,status,at\n{lines}")
-        return self.place.folder / "in" / name
+        self.place.put(name, content(*rows))
 
     def land(self, **options: Any) -> SyncReport:
         """Until there is nothing more; the last one that landed."""

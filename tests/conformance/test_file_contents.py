@@ -10,7 +10,7 @@ import time
 import pytest
 
 from incremental_assets.core.planning.plan import Mode
-from tests.conformance.file_stand import BY_ORDER, EACH_ROW, FileStand
+from tests.conformance.file_stand import BY_ORDER, EACH_ROW, FileStand, content
 from tests.conformance.scenario import of_files
 from tests.fakes import Process
 
@@ -20,9 +20,10 @@ from tests.fakes import Process
     "a program writes a file line by line for four seconds and sets its time back, while the folder is synced under `settle: 1s`; another writes under `marker: .done`",
     holds="each lands once it is complete, as a whole, once",
 )
-def test_a_file_that_is_half_written(files: FileStand) -> None:
+def test_a_file_that_is_half_written(folder_of_files: FileStand) -> None:
+    files = folder_of_files
     files.configure(", marker: .done", EACH_ROW)
-    marked = files.put("marked.csv", (1, "new", 1))
+    files.put("marked.csv", (1, "new", 1))
     files.place.sync()
     assert files.places() == []
     files.place.put("marked.csv.done", "")
@@ -43,7 +44,7 @@ def test_a_file_that_is_half_written(files: FileStand) -> None:
     try:
         while writer.is_alive():
             files.place.sync()
-            assert {file for file, _ in files.places()} <= {marked.name}
+            assert {file for file, _ in files.places()} <= {"marked.csv"}
     finally:
         writer.join()
     time.sleep(1.1)
@@ -59,12 +60,10 @@ def test_a_file_that_is_half_written(files: FileStand) -> None:
 @pytest.mark.parametrize("changed", ["fail", "again", "ignore"])
 def test_a_file_that_is_another_one_since(files: FileStand, changed: str) -> None:
     files.configure(f", key: [id], changed: {changed}")
-    path = files.put("a.csv", (1, "new", 1), (2, "new", 1))
+    files.put("a.csv", (1, "new", 1), (2, "new", 1))
     files.put("b.csv", (3, "new", 1))
     files.land()
-    times = path.stat()
-    files.put("a.csv", (1, "fix", 1), (4, "new", 1))
-    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    files.place.replace("a.csv", content((1, "fix", 1), (4, "new", 1)))
     if changed == "fail":
         assert "the file 'a.csv' (29 bytes) is no longer the one that landed" in files.refused()
         assert files.copy() == {1: "new", 2: "new", 3: "new"}
@@ -82,12 +81,13 @@ def test_a_file_that_is_another_one_since(files: FileStand, changed: str) -> Non
 def test_a_file_that_goes_or_grows_before_it_is_read(files: FileStand) -> None:
     files.configure(table=EACH_ROW)
     files.put("a.csv", (1, "new", 1))
-    gone, grows = files.put("b.csv", (2, "new", 1)), files.put("c.csv", (3, "new", 1))
+    files.put("b.csv", (2, "new", 1))
+    files.put("c.csv", (3, "new", 1))
     process = Process("meets the folder as it changes")
-    process.at["before snapshot"] = gone.unlink
+    process.at["before snapshot"] = lambda: files.place.remove("b.csv")
     assert "the file 'b.csv' was listed, and has gone before it was read" in files.refused(process)
     process = Process("meets it again")
-    process.at["before snapshot"] = lambda: grows.open("a").write("4,new,1\n")
+    process.at["before snapshot"] = lambda: files.place.append("c.csv", "4,new,1\n")
     assert "the file 'c.csv' was written while it was read" in files.refused(process)
     files.land()
     assert files.places() == [("a.csv", 1), ("c.csv", 1), ("c.csv", 2)]
@@ -127,7 +127,8 @@ NAMES = (
     "files are called with blanks, line breaks, quotes, `%`, `..` and letters of any script; others lie behind links, in a circle of links, and beside a pipe",
     holds="each lands once, under its name",
 )
-def test_files_with_any_name(files: FileStand) -> None:
+def test_files_with_any_name(folder_of_files: FileStand) -> None:
+    files = folder_of_files
     files.configure(table=EACH_ROW)
     for name in NAMES:
         files.put(name, (1, "new", 1))
@@ -137,6 +138,34 @@ def test_files_with_any_name(files: FileStand) -> None:
     os.mkfifo(folder / "pipe.csv")
     files.land()
     assert files.places() == sorted([(name, 1) for name in (*NAMES, "linked.csv")])
+
+
+KEYS = (
+    " .csv",
+    "50%.csv",
+    "%2e%2e/x.csv",
+    "ä\u2028ß.csv",
+    "a..b.csv",
+    "'; drop.csv",
+    '"q".csv',
+    "a,b.csv",
+    "a+b.csv",
+    "日 本.csv",
+)
+
+
+@of_files(
+    "T84",
+    "objects of a store have keys with blanks, quotes, `+`, `%`, `..` and letters of any script",
+    holds="each lands once, under its key",
+)
+def test_objects_with_any_key(files_in_store: FileStand) -> None:
+    files = files_in_store
+    files.configure(table=EACH_ROW)
+    for key in KEYS:
+        files.put(key, (1, "new", 1))
+    files.land()
+    assert files.places() == sorted([(key, 1) for key in KEYS])
 
 
 BROKEN = (
@@ -168,12 +197,12 @@ def test_files_that_are_broken(files: FileStand) -> None:
         ("4", "id", "a text that is no bigint"),
         ("5", "status", "a text that is no UTF-8"),
     ]
-    for name, content, why in BROKEN:
+    for name, broken, why in BROKEN:
         files.place.put("good.csv", f"id,status,at\n7,{name},1\n")
-        files.place.put(name, content)
+        files.place.put(name, broken)
         refused = files.refused()
         assert f"the file {name!r} " in refused
         assert why in refused
-        (files.place.folder / "in" / name).unlink()
+        files.place.remove(name)
     files.land()
     assert files.places() == [("good.csv", 1), ("rows.csv", 1), ("rows.csv", 6)]

@@ -72,10 +72,7 @@ def test_files_that_are_dropped_while_the_folder_is_synced(files: FileStand, by_
 
     def drop(thread: int) -> None:
         for number in range(100):
-            name = f"{(number * 37 + thread * 11) % 100:02}-{thread}.csv"
-            unfinished = files.place.folder / f"unfinished-{thread}"
-            unfinished.write_text(f"id,status,at\n{thread},at {number},{number}\n")
-            unfinished.rename(files.place.folder / "in" / name)
+            files.put(f"{(number * 37 + thread * 11) % 100:02}-{thread}.csv", (thread, f"at {number}", number))
 
     threads = [threading.Thread(target=drop, args=(thread,)) for thread in range(4)]
     for thread in threads:

@@ -94,6 +94,6 @@ VARIANTS: dict[str, Variant] = {
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_known_bad_variant_is_killed(
-    name: str, files: FileStand, monkeypatch: Patch, record_property: Callable[[str, object], None]
+    name: str, folder_of_files: FileStand, monkeypatch: Patch, record_property: Callable[[str, object], None]
 ) -> None:
-    assert_killed(name, VARIANTS[name], monkeypatch, record_property, files)
+    assert_killed(name, VARIANTS[name], monkeypatch, record_property, folder_of_files)
