@@ -7,7 +7,7 @@ import pytest
 from incremental_assets.adapters.logs.mysql.events import Events, Unreadable
 from incremental_assets.adapters.logs.mysql.gtids import Domains, Intervals
 from incremental_assets.adapters.logs.mysql.place import Place, file_name, place_of
-from incremental_assets.adapters.logs.mysql.statements import Does, Name, Told, told
+from incremental_assets.adapters.logs.mysql.statements import Does, Name, Told, first_words, told
 from incremental_assets.core.errors import SourceRefused, StageBroken
 
 ORDERS, ITEMS = ("shop", "orders"), ("shop", "Items")
@@ -70,6 +70,12 @@ FOLLOWED: tuple[Name, ...] = (ORDERS, ITEMS)
 )
 def test_what_a_statement_does_is_told_of_the_tables_that_it_names(text: str, does: Does, tables: list[Name]) -> None:
     assert told(text, "shop", FOLLOWED) == Told(does, frozenset(tables))
+
+
+def test_an_error_quotes_no_value_of_a_statement() -> None:
+    assert first_words("/* 'secret' */ UPDATE orders SET card = 4111") == "UPDATE orders"
+    assert first_words("CALL pay('secret')") == "CALL pay"
+    assert first_words("SELECT 'secret'") == "SELECT"
 
 
 def test_a_name_without_a_schema_is_of_the_one_in_which_the_statement_was_run() -> None:

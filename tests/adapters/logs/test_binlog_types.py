@@ -62,6 +62,9 @@ VALUES = {
 
 def test_every_type_comes_as_a_load_reads_it(world: MariaWorld) -> None:
     columns = ", ".join(VALUES)
+    if world.title == "MariaDB":
+        # A collation that has one name for several charsets, and by itself no number.
+        columns = columns.replace("vs varchar(20)", "vs varchar(20) COLLATE utf8mb4_uca1400_ai_ci")
     world.execute(
         "DROP TABLE orders",
         f"CREATE TABLE orders (id int PRIMARY KEY, {columns}, gs int AS (id + 1) STORED, gv int AS (id + 2) VIRTUAL, after int unsigned) CHARACTER SET utf8mb4",

@@ -15,7 +15,7 @@ from incremental_assets.adapters.logs.mysql.layout import Reading, Shape, emptie
 from incremental_assets.adapters.logs.mysql.octets import Octets
 from incremental_assets.adapters.logs.mysql.place import Place
 from incremental_assets.adapters.logs.mysql.rows import Mark, Rows, Sent
-from incremental_assets.adapters.logs.mysql.statements import Does, Name, Told, told
+from incremental_assets.adapters.logs.mysql.statements import Does, Name, Told, first_words, told
 from incremental_assets.adapters.logs.mysql.table_map import TableMap, parse
 from incremental_assets.adapters.logs.segments.writing import Changes, Committed
 from incremental_assets.core.errors import SchemaChanged, StageBroken
@@ -202,7 +202,7 @@ class Decoder:
         found = told(text, schema, self.names)
         if found.does in _WHY:
             tables = self._written if found.does is Does.ROLLS_BACK else {self.names[name] for name in found.tables}
-            self._fail(tables, _WHY[found.does].format(_short(text)))
+            self._fail(tables, _WHY[found.does].format(first_words(text)))
         elif found.does is Does.EMPTIES:
             self._empty(found, group)
         if (
@@ -307,8 +307,3 @@ def _statement(body: bytes) -> tuple[str, str]:
     schema = octets.bytes(size).decode("utf-8", "replace")
     octets.skip(1)
     return schema, octets.bytes(octets.left).decode("utf-8", "replace")
-
-
-def _short(text: str) -> str:
-    """The first words of a statement, which may hold values."""
-    return " ".join(text.split()[:3])

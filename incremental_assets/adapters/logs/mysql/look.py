@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import pymysql
+
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.flavour import MARIADB
 from incremental_assets.adapters.databases.mysql.stored_names import owners
@@ -32,7 +34,9 @@ SETTINGS = (
     "gtid_binlog_state",
 )
 _REPLICA = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'system user' AND command <> 'Daemon'"
-_COLLATIONS = "SELECT id, character_set_name FROM information_schema.collations WHERE id IS NOT NULL"
+_COLLATIONS = "SELECT id, character_set_name FROM information_schema.{} WHERE id IS NOT NULL"
+_OF_CHARSETS, _NO_COLUMN = "collation_character_set_applicability", 1054
+"""MariaDB's list of collations since 10.10, which one name has for several charsets; before that, and of MySQL, it has no numbers."""
 _COLUMNS = """
 SELECT table_schema, table_name, column_name, data_type, column_type, COALESCE(character_set_name, '') FROM information_schema.columns
 WHERE (table_schema, table_name) IN ({}) ORDER BY table_schema, table_name, ordinal_position
@@ -115,7 +119,13 @@ def look(connection: Connection) -> Look:
 
 def collations(connection: Connection) -> dict[int, str]:
     """The charset of each collation, by its number."""
-    return {int(number or 0): name or "" for number, name in connection.rows(_COLLATIONS)}
+    try:
+        rows = connection.rows(_COLLATIONS.format(_OF_CHARSETS))
+    except pymysql.OperationalError as error:
+        if error.args[0] != _NO_COLUMN:
+            raise
+        rows = connection.rows(_COLLATIONS.format("collations"))
+    return {int(number or 0): name or "" for number, name in rows}
 
 
 def described(connection: Connection, tables: Collection[Name]) -> dict[Name, Described]:

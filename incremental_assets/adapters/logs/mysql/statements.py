@@ -104,6 +104,11 @@ class Told:
     tables: frozenset[Name] = frozenset()
 
 
+def first_words(text: str) -> str:
+    """What kind of statement it is, and at the most a name: no value."""
+    return " ".join(token for token in list(_tokens(text))[:2] if re.fullmatch(r"\w+", token))
+
+
 def told(text: str, schema: str, followed: Collection[Name]) -> Told:
     """What a statement does that was run in a schema."""
     tokens = list(_tokens(text))
