@@ -50,6 +50,20 @@ def serving(home: Path, dagster: int, url: str) -> Iterator[None]:
         (home / _RECORD).unlink(missing_ok=True)
 
 
+@contextmanager
+def hearing_sigint() -> Iterator[None]:
+    """What is started in the block ends by SIGINT. A shell starts what stands before `&` deaf to it, and so would be its children, for which their end would be waited in vain."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def end_group(first: int) -> None:
     """End a process group, of this process or of one that has ended: by SIGINT, then SIGTERM, then SIGKILL."""
     for number, patience in ((signal.SIGINT, _RUNS_END_WITHIN), (signal.SIGTERM, 5), (signal.SIGKILL, 5)):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -15,6 +18,12 @@ from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.cli import served_home
 from incremental_assets.core.errors import SetupError
 
+PIPES: dict[str, Any] = {
+    "stdin": subprocess.PIPE,
+    "stdout": subprocess.PIPE,
+    "stderr": subprocess.DEVNULL,
+    "text": True,
+}
 URL = "http://127.0.0.1:3000"
 DAGSTER = """
 import signal, subprocess, sys
@@ -114,3 +123,21 @@ def test_one_of_another_host_is_not_known_to_have_ended(tmp_path: Path, dagster:
 def test_a_record_that_was_cut_is_no_record(tmp_path: Path) -> None:
     (tmp_path / "dev.serving").write_text("half a")
     assert served_home.take_over(tmp_path) == ""
+
+
+@pytest.mark.parametrize("hears", [True, False], ids=["in the block", "outside"])
+def test_what_a_deaf_command_starts_hears_the_signal_that_ends_it(hears: bool) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with served_home.hearing_sigint() if hears else nullcontext():
+            child = subprocess.Popen([sys.executable, "-c", "print('begun', flush=True); input()"], **PIPES)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "begun\n"
+    child.send_signal(signal.SIGINT)
+    if not hears:
+        child.kill()
+    child.communicate()
+    assert (child.returncode == -signal.SIGKILL) is not hears

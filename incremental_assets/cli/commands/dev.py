@@ -17,7 +17,7 @@ from urllib.error import URLError
 from incremental_assets.cli.answer import Answer, Note
 from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.opening import configured_or_demo, dagster_home, opened
-from incremental_assets.cli.served_home import end_group, serving, take_over
+from incremental_assets.cli.served_home import end_group, hearing_sigint, serving, take_over
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError, SetupError
 from incremental_assets.core.extras import UI
@@ -148,15 +148,16 @@ def running_dagster(port: int, log: Path, folder: Path) -> Iterator[subprocess.P
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "dagster", "dev", "--host", HOST, "--port", str(port), *_workspace()]
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"},
-            start_new_session=True,
-        )
+        with hearing_sigint():
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"},
+                start_new_session=True,
+            )
         try:
             yield process
         finally:
