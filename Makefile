@@ -90,7 +90,7 @@ lock: setup ## resolve the dependencies of pyproject.toml anew, with hashes and 
 	$(BIN)/uv pip compile plugins/experimental/pyproject.toml --all-extras --universal --python-version 3.11 --upgrade --generate-hashes \
 	  --constraints requirements.lock --no-emit-package incremental-assets --no-deps \
 	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file plugins/experimental/requirements.lock
-	$(BIN)/uv pip compile pyproject.toml $(IMAGES)/build.in $(addprefix --extra ,service mysql kafka s3 otel notify) $(IN_IMAGES) --output-file $(IMAGES)/full.lock
+	$(BIN)/uv pip compile pyproject.toml $(IMAGES)/build.in $(addprefix --extra ,service mysql kafka s3 otel notify ssh) $(IN_IMAGES) --output-file $(IMAGES)/full.lock
 	$(BIN)/uv pip compile $(IMAGES)/ui.in $(IMAGES)/build.in $(IN_IMAGES) --output-file $(IMAGES)/ui.lock
 
 jars: setup ## resolve the jars anew and write their hashes to the lock (after changing a coordinate)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.config.addresses import absolute, checked_host, checked_name
-from incremental_assets.core.config.database_settings import REFERABLE, database_of
+from incremental_assets.core.config.database_settings import REFERABLE, DatabaseSettings, database_of
 from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
@@ -19,7 +19,7 @@ from incremental_assets.resources.home import home_folder
 from incremental_assets.resources.references import looked_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.databases.probe import SqlProbe
     from incremental_assets.adapters.delta.lake_part import Versions
     from incremental_assets.adapters.logs.registry import Logged
+    from incremental_assets.adapters.ssh_tunnel import Route
     from incremental_assets.core.ports import Source
 
 
@@ -84,6 +85,24 @@ class OpenDatabase:
         return logged(self._address, database_of(self._config).log, Path(log_path(self._lake, self._config.name)))
 
 
+def _route(settings: DatabaseSettings, found: Mapping[str, str]) -> Route | None:
+    """The way to it, where it is reached through a server of SSH."""
+    from incremental_assets.adapters.ssh_tunnel import Route
+
+    ssh = settings.ssh
+    if ssh is None:
+        return None
+    return Route(
+        ssh.host,
+        ssh.port,
+        ssh.user,
+        found["ssh_key"],
+        found.get("ssh_passphrase", ""),
+        ssh.known_hosts,
+        settings.options.connect_timeout.total_seconds(),
+    )
+
+
 def open_probe(source: SourceConfig, file: Path) -> SqlProbe:
     """Light queries to the database; connects with the first of them."""
     from incremental_assets.adapters.databases.probe import SqlProbe
@@ -137,6 +156,7 @@ def address(source: SourceConfig, file: Path) -> Address:
         # `schemas` says where unlisted tables are searched; a listed one may be in any schema.
         schemas=tuple(dict.fromkeys((*source.schemas, *(table.schema for table in source.tables), *named))),
         schema_globs=tuple(each.match.schema for each in source.matches if is_glob(each.match.schema)),
+        ssh=_route(settings, found),
         fetch_size=settings.fetch_size,
         connections=source.parallel.connections,
         counted_in=str(home_folder() / "connections"),

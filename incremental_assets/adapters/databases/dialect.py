@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.spark.read_part import ReadPart
+from incremental_assets.adapters.ssh_tunnel import HERE, Route, door
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
@@ -56,8 +57,25 @@ class Address:
     fetch_size: int = 1000
     connections: int = 4
     """The most sessions at once, of all who ask this source."""
+    ssh: Route | None = None
+    """The server through which the host is reached; None: directly."""
+    by_port: int = 0
+    """The port of this machine behind which the host answers, for whoever reads in another process of it."""
     counted_in: str = ""
     """The folder in which processes count them together; empty: this one alone."""
+
+    @property
+    def door(self) -> tuple[str, int] | None:
+        """Where on this machine the host answers, where it is reached through a server of SSH; else None. Raises SourceUnreachable."""
+        if self.by_port:
+            return HERE, self.by_port
+        return (HERE, door(self.ssh, self.host, self.port)) if self.ssh else None
+
+    @property
+    def for_tasks(self) -> Address:
+        """The same for other processes of this machine: without what only the one needs that keeps the tunnel."""
+        found = self.door
+        return self if found is None else replace(self, ssh=None, by_port=found[1])
 
     @property
     def budget(self) -> Budget:

@@ -14,6 +14,7 @@ from incremental_assets.core.config.scalars import (
     DatabaseName,
     Duration,
     Host,
+    HostInPlace,
     Located,
     Port,
     PositiveDuration,
@@ -73,6 +74,22 @@ class LogDocument(Strict):
     ] = None
 
 
+class SshDocument(Strict):
+    """The server of SSH through which the database is reached."""
+
+    host: Annotated[HostInPlace, Field(description="The server's name or address.")]
+    port: Annotated[int, Field(ge=1, le=65535)] = 22
+    user: Text
+    key: Annotated[Secret, Field(description="The private key.", examples=[{"file": "./tunnel_key"}])]
+    passphrase: Annotated[Secret | None, Field(description="That of the key, where it has one.")] = None
+    known_hosts: Annotated[
+        Text | None,
+        Field(
+            description="The file with the keys of known servers, relative to this one; ~/.ssh/known_hosts when absent."
+        ),
+    ] = None
+
+
 class DatabaseDocument(SourceDocument):
     """One database."""
 
@@ -90,6 +107,9 @@ class DatabaseDocument(SourceDocument):
         ),
     ] = None
     user: Located | None = None
+    ssh: Annotated[
+        SshDocument | None, Field(description="A server of SSH through which `host` and `port` are reached.")
+    ] = None
     password: Secret | None = None
     mask_key: Annotated[
         Secret | None,

@@ -10,12 +10,13 @@ from typing import Any
 
 from incremental_assets.core.config import log_rules
 from incremental_assets.core.config.addresses import absolute
-from incremental_assets.core.config.database_document import DatabaseDocument, LogDocument
+from incremental_assets.core.config.database_document import DatabaseDocument, LogDocument, SshDocument
 from incremental_assets.core.config.database_rules import database_mistakes
 from incremental_assets.core.config.database_settings import (
     ConnectionOptions,
     DatabaseSettings,
     LogTerms,
+    SshTerms,
     Tls,
     is_loopback,
 )
@@ -51,7 +52,7 @@ class DatabaseKind:
 
 
 def _settings(document: DatabaseDocument, name: str, folder: Path) -> DatabaseSettings:
-    facts = facts_of(document.dialect)
+    facts, ssh = facts_of(document.dialect), document.ssh
     host = "" if document.host is None else located(document.host, folder)
     return DatabaseSettings(
         dialect=document.dialect,
@@ -61,12 +62,20 @@ def _settings(document: DatabaseDocument, name: str, folder: Path) -> DatabaseSe
         user="" if document.user is None else located(document.user, folder),
         password=None if document.password is None else located(document.password, folder),
         mask_key=None if document.mask_key is None else located(document.mask_key, folder),
+        ssh=None if ssh is None else _ssh(ssh, folder),
+        ssh_key=None if ssh is None else located(ssh.key, folder),
+        ssh_passphrase=None if ssh is None or ssh.passphrase is None else located(ssh.passphrase, folder),
         tls=document.tls
         or (Tls.DISABLE if facts.is_file or (isinstance(host, str) and is_loopback(host)) else Tls.VERIFY_FULL),
         options=ConnectionOptions(**dict(document.options)),
         fetch_size=document.fetch_size,
         log=_log(document.log, name),
     )
+
+
+def _ssh(document: SshDocument, folder: Path) -> SshTerms:
+    known = document.known_hosts
+    return SshTerms(document.host, document.port, document.user, "" if known is None else str(absolute(known, folder)))
 
 
 def _named(document: DatabaseDocument, folder: Path) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from incremental_assets.core.config.database_document import DatabaseDocument
-from incremental_assets.core.config.dialects import facts_of, logged
+from incremental_assets.core.config.dialects import facts_of, logged, tunnelled
 from incremental_assets.core.config.rules import Mistake, grid_mistakes
 from incremental_assets.core.config.terms import leaves_out_all
 from incremental_assets.core.words import counted
@@ -55,8 +55,13 @@ def _place_mistakes(source: DatabaseDocument) -> Iterator[Mistake]:
     if not facts_of(source.dialect).is_file:
         missing = [name for name in ("host", "user") if getattr(source, name) is None]
         yield from (((name,), f"the key `{name}` is missing; add it") for name in missing)
+        if source.ssh is not None and not facts_of(source.dialect).tunnels:
+            yield (
+                ("ssh",),
+                f"tunnels lead to {', '.join(tunnelled())}, and this source is {source.dialect}; make one by `ssh -L`, and write its port",
+            )
         return
-    for name in ("host", "port", "user", "password", "tls"):
+    for name in ("host", "port", "user", "password", "tls", "ssh"):
         if name in source.model_fields_set:
             yield (name,), f"a file has no {name}; remove the key, `database` says where the file is"
 

@@ -44,6 +44,17 @@ class LogTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class SshTerms:
+    """The server of SSH through which a database is reached."""
+
+    host: str
+    port: int
+    user: str
+    known_hosts: str = ""
+    """The file of the keys of known servers; empty: that of the user."""
+
+
+@dataclass(frozen=True, slots=True)
 class DatabaseSettings(SourceSettings):
     """One database."""
 
@@ -58,11 +69,15 @@ class DatabaseSettings(SourceSettings):
     fetch_size: int = 1000
     log: LogTerms = LogTerms()
     mask_key: Reference | None = None
+    ssh: SshTerms | None = None
+    ssh_key: Reference | None = None
+    ssh_passphrase: Reference | None = None
 
     @property
     def secrets(self) -> tuple[Reference, ...]:
-        """Those of the password and of the key by which columns are masked."""
-        return tuple(each for each in (self.password, self.mask_key) if each is not None)
+        """Those of the password, of the key by which columns are masked, and of the way there."""
+        named = (self.password, self.mask_key, self.ssh_key, self.ssh_passphrase)
+        return tuple(each for each in named if each is not None)
 
     @property
     def unencrypted(self) -> tuple[str, str] | None:
@@ -75,7 +90,7 @@ class DatabaseSettings(SourceSettings):
             return None
         else:
             said = f"rows and the password cross the network to {self.host} unencrypted, as `tls: disable` is written"
-        return said, _WITH_TLS
+        return (f"{said}, behind the SSH server" if self.ssh else said), _WITH_TLS
 
 
 def is_database(source: SourceConfig) -> bool:

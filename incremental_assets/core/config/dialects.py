@@ -46,6 +46,8 @@ class DialectFacts:
     """Whether it is asked which schemas there are, so that a glob may stand for some."""
     masks: bool = False
     """Whether what reads its rows masks columns before they are anywhere else."""
+    tunnels: bool = False
+    """Whether it can be reached through a server of SSH."""
     schemes: tuple[str, ...] = ()
     """Other beginnings of a URL that people know."""
     kind: str = ""
@@ -61,6 +63,7 @@ _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
             chooses_rows=True,
             masks=True,
             lists_schemas=True,
+            tunnels=True,
             schemes=("postgres",),
             kind="postgres",
         ),
@@ -68,10 +71,22 @@ _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
             schema="main", is_file=True, chooses_rows=True, masks=True, lists_schemas=True, schemes=("sqlite3",)
         ),
         "mariadb": DialectFacts(
-            port=3306, schema_is_database=True, has_log=True, chooses_rows=True, masks=True, lists_schemas=True
+            port=3306,
+            schema_is_database=True,
+            has_log=True,
+            chooses_rows=True,
+            masks=True,
+            lists_schemas=True,
+            tunnels=True,
         ),
         "mysql": DialectFacts(
-            port=3306, schema_is_database=True, has_log=True, chooses_rows=True, masks=True, lists_schemas=True
+            port=3306,
+            schema_is_database=True,
+            has_log=True,
+            chooses_rows=True,
+            masks=True,
+            lists_schemas=True,
+            tunnels=True,
         ),
     }
 )
@@ -138,6 +153,11 @@ def choosing() -> tuple[str, ...]:
 def listing() -> tuple[str, ...]:
     """The dialects that are asked which schemas there are."""
     return tuple(name for name in known_dialects() if facts_of(name).lists_schemas)
+
+
+def tunnelled() -> tuple[str, ...]:
+    """The dialects that can be reached through a server of SSH."""
+    return tuple(name for name in known_dialects() if facts_of(name).tunnels)
 
 
 def masking() -> tuple[str, ...]:

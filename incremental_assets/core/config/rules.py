@@ -178,6 +178,11 @@ def spark_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
         yield ("spark", "keep"), "only for a lake on a disk of this machine is Spark kept; remove `keep`"
 
 
+def spark_is_elsewhere(settings: SettingsDocument) -> bool:
+    """Whether rows may be read on other machines."""
+    return settings.spark.master is not None or settings.spark.remote not in (None, "auto")
+
+
 def store_mistakes(settings: SettingsDocument, folders: Iterable[str]) -> Iterator[Mistake]:
     """Mistakes in how buckets are reached. `folders`: those of sources, as they are written."""
     buckets = {bucket_of(address) for address in (settings.lake, *folders)}

@@ -278,6 +278,7 @@ Located = Annotated[
     Discriminator(_where),
 ]
 DatabaseName = Annotated[Text, AfterValidator(_database_name)]
+HostInPlace = Annotated[Text, AfterValidator(addresses.checked_host)]
 Host = Annotated[
     Annotated[Text, AfterValidator(addresses.checked_host), Tag("in place")]
     | Annotated[ReferenceDocument, Tag("by reference")],

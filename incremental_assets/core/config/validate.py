@@ -157,6 +157,14 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
             }
         ),
     )
+    for source in sources:
+        if (
+            isinstance(source.document, DatabaseDocument)
+            and source.document.ssh
+            and config_rules.spark_is_elsewhere(settings)
+        ):
+            cure = "Spark's tasks reach a tunnel on this machine alone; remove `spark: {remote, master}`, or make the tunnel by `ssh -L` where they run"
+            run.add(source.path, [(("ssh",), cure)])
     if ignores_case(resolved_place(settings.lake, folder)):
         _refuse_twins(run, sources)
     placed, around = _placed(sources), {each.name: _around(each.document) for each in sources}

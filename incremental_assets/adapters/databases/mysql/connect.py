@@ -297,7 +297,9 @@ class Connection:
 def _reached(address: Address) -> socket.socket:
     """A line that notices when the other side is gone."""
     try:
-        line = socket.create_connection((address.host, address.port), address.connect_timeout.total_seconds())
+        line = socket.create_connection(
+            address.door or (address.host, address.port), address.connect_timeout.total_seconds()
+        )
     except OSError as error:
         raise pymysql.OperationalError(pymysql.constants.CR.CR_CONN_HOST_ERROR, str(error)) from None
     line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -28,7 +28,8 @@ class Line:
 
 def end(address: Address, line: Line, tls: Mapping[str, Any]) -> None:
     """By KILL, of a session that the server shows behind this very line: another server behind the same address may have one of that number."""
-    if not (line.session and line.port):
+    # Through a server of SSH the database sees another port than ours.
+    if not (line.session and line.port) or address.ssh:
         return
     until = time.monotonic() + _SECONDS
     with suppress(pymysql.Error, OSError), closing(_opened(address, tls)) as connection, connection.cursor() as asked:

@@ -39,11 +39,13 @@ def _shared(snapshot_id: str) -> str:
 
 def driver_arguments(address: Address) -> dict[str, str | int | None]:
     """The arguments for psycopg. Where libpq would take a setting from a variable or a service, which the JDBC driver does not know, it is set here."""
+    door = address.door
     return {
+        # The name is what a certificate is checked against, wherever its server is reached.
         "host": address.host,
-        "hostaddr": "",
+        "hostaddr": "" if door is None else door[0],
         "target_session_attrs": "any",
-        "port": address.port,
+        "port": address.port if door is None else door[1],
         "dbname": address.database,
         "user": address.user,
         "password": address.password,
@@ -70,9 +72,10 @@ def jdbc_url(address: Address) -> str:
 
     In the address a name keeps its case. Spark Connect sends the options of a reader in lower case, which the driver does not know.
     """
-    host = f"[{address.host}]" if ":" in address.host else address.host
+    name, port = address.door or (address.host, address.port)
+    host = f"[{name}]" if ":" in name else name
     settings = urlencode(_jdbc_settings(address), quote_via=quote, safe="")
-    return f"jdbc:postgresql://{host}:{address.port}/{quote(address.database, safe='')}?{settings}"
+    return f"jdbc:postgresql://{host}:{port}/{quote(address.database, safe='')}?{settings}"
 
 
 def jdbc_properties(address: Address) -> dict[str, str]:
@@ -117,8 +120,10 @@ def _jdbc_tls(address: Address) -> dict[str, str]:
         return {"sslmode": address.tls}
     own = _own_authority()
     if own is not None:
-        return {"sslmode": address.tls, "sslrootcert": str(own)}
-    return {"sslmode": "verify-full", "sslfactory": "org.postgresql.ssl.DefaultJavaSSLFactory"}
+        # This driver checks the name by which it connects, which a tunnel has of its own: the authority alone is left.
+        return {"sslmode": address.tls if address.door is None else "verify-ca", "sslrootcert": str(own)}
+    mode = "verify-full" if address.door is None else "verify-ca"
+    return {"sslmode": mode, "sslfactory": "org.postgresql.ssl.DefaultJavaSSLFactory"}
 
 
 def _own_authority() -> Path | None:

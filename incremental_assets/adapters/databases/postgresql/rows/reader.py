@@ -61,8 +61,9 @@ class JdbcReader:
         size = bytes_of(plan.spec.shape, numbers.rows) // max(1, len(query.parts))
         names = ", ".join([*(each.alias for each in query.transports), *READ_FLAGS])
         texts = [f"SELECT {names} FROM ({query.sql}) AS q WHERE {part}" for part in query.parts] or [query.sql]
+        address = self.address.for_tasks
         parts = tuple(
-            CopyPart(self.address, plan.spec.id, text, numbers.handle.snapshot_id, numbers.handle.marked, types, size)
+            CopyPart(address, plan.spec.id, text, numbers.handle.snapshot_id, numbers.handle.marked, types, size)
             for text in texts
         )
         masking = Masking.of(plan.spec)
