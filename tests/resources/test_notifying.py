@@ -207,8 +207,17 @@ def test_what_is_no_end_and_no_look_wakes_nobody() -> None:
     looks: list[int] = []
     notifier = Notifier(lambda: looks.append(1))
     notifier.notify(LeaseTaken(ORDERS, "run", 0.0))
-    notifier.close()
+    time.sleep(0.1)
     assert looks == []
+    notifier.close()
+
+
+def test_a_command_whose_source_did_not_answer_says_so_at_its_end(runtime: Runtime, service: Service) -> None:
+    assert runtime.observer is not None
+    tell(runtime.checkpoints, failed())
+    runtime.close()
+
+    assert service.titles == ["incremental-assets: 1 incident"]
 
 
 def test_a_failure_of_its_own_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

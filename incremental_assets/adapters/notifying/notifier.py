@@ -25,21 +25,23 @@ class Notifier(Observer):
         self._news, self._end = threading.Event(), threading.Event()
 
     def notify(self, occurrence: Occurrence) -> None:
-        if not isinstance(occurrence, SyncEnded | CheckEnded | SourceObserved):
-            return
+        if isinstance(occurrence, SyncEnded | CheckEnded | SourceObserved):
+            self._wake()
+
+    def close(self) -> None:
+        """Say what there still is to say, within the patience: of a source that did not answer at all, no sync has ended."""
+        self._wake()
+        self._end.set()
+        if self._thread is not None:
+            self._thread.join(self._patience)
+
+    def _wake(self) -> None:
         if self._thread is None or not self._thread.is_alive():
             # In a fork of the process nothing is left of the thread, and its events may be held by it.
             self._news, self._end = threading.Event(), threading.Event()
             self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
             self._thread.start()
         self._news.set()
-
-    def close(self) -> None:
-        """Say what there still is to say, within the patience."""
-        if self._thread is not None and self._thread.is_alive():
-            self._end.set()
-            self._news.set()
-            self._thread.join(self._patience)
 
     def _run(self) -> None:
         news, end = self._news, self._end

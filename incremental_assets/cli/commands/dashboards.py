@@ -57,7 +57,6 @@ def _labels(name: str, query: str) -> dict[str, Any]:
         "label": name.capitalize(),
         "type": "query",
         "datasource": _SOURCE_OF_DATA,
-        "definition": query,
         "query": {"query": query, "refId": "Variable"},
         "refresh": 2,
         "sort": 1,
