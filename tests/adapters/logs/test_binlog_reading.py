@@ -269,3 +269,47 @@ def test_a_folder_that_lost_its_record_is_told(world: MariaWorld) -> None:
     assert "has no record of it" in refused(mirror.sync, LakeRefused)
     mirror.sync(again=True)
     assert mirror.rows == mirror.truth()
+
+
+HARMLESS: tuple[tuple[str, ...], ...] = (
+    ("CREATE TABLE other LIKE orders", "INSERT INTO other VALUES (1, 'x', 1, NULL)"),
+    (
+        "CREATE TEMPORARY TABLE orders_now SELECT * FROM orders",
+        "UPDATE orders_now SET total = 0",
+        "DROP TEMPORARY TABLE orders_now",
+    ),
+    ("CREATE TABLE plain (id int) ENGINE = MyISAM", "INSERT INTO plain VALUES (1), (2)", "DROP TABLE plain"),
+    (
+        "BEGIN",
+        "SAVEPOINT here",
+        "DELETE FROM orders",
+        "ROLLBACK TO here",
+        "UPDATE orders SET total = 7 WHERE id = 2",
+        "COMMIT",
+    ),
+    ("CREATE VIEW shown AS SELECT * FROM orders", "DROP VIEW shown"),
+    ("CREATE PROCEDURE more() UPDATE orders SET total = total + 1", "CALL more()", "DROP PROCEDURE more"),
+    (
+        "CREATE TRIGGER beside AFTER UPDATE ON orders FOR EACH ROW DELETE FROM other",
+        "UPDATE orders SET total = 8 WHERE id = 3",
+        "DROP TRIGGER beside",
+    ),
+    ("CREATE EVENT nightly ON SCHEDULE EVERY 1 DAY DO DELETE FROM orders", "DROP EVENT nightly"),
+    ("CREATE TABLE parts (id int) PARTITION BY HASH (id) PARTITIONS 2", "ALTER TABLE parts TRUNCATE PARTITION p0"),
+    ("GRANT SELECT ON orders TO reader@'127.0.0.1'", "ANALYZE TABLE orders", "FLUSH TABLES", "FLUSH BINARY LOGS"),
+    (
+        "REPLACE INTO orders VALUES (4, 'again', 4, NULL)",
+        "INSERT INTO orders SELECT id + 100, status, total, note FROM orders",
+    ),
+)
+
+
+def test_whatever_else_a_server_writes_to_its_log_stops_nothing(world: MariaWorld) -> None:
+    mirror = loaded(world)
+    for statements in HARMLESS:
+        with closing(world.open()) as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+        mirror.sync()
+    assert mirror.rows == mirror.truth()
+    assert len(mirror.rows) == 20

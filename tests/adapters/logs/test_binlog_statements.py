@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from incremental_assets.adapters.logs.following import Followed
+from incremental_assets.adapters.logs.mysql import decode
+from incremental_assets.adapters.logs.mysql.decode import Decoder
 from incremental_assets.adapters.logs.mysql.events import Events, Unreadable
 from incremental_assets.adapters.logs.mysql.gtids import Domains, Intervals
+from incremental_assets.adapters.logs.mysql.layout import Shape
 from incremental_assets.adapters.logs.mysql.place import Place, file_name, place_of
 from incremental_assets.adapters.logs.mysql.statements import Does, Name, Told, first_words, told
+from incremental_assets.adapters.logs.segments.writing import Changes, Committed
 from incremental_assets.core.errors import SourceRefused, StageBroken
 
 ORDERS, ITEMS = ("shop", "orders"), ("shop", "Items")
@@ -161,3 +166,26 @@ def test_a_file_whose_places_begin_anew_is_refused() -> None:
     events = [packet(16, bytes(8), at=4_294_967_000), packet(16, bytes(8), at=100)]
     with pytest.raises(Unreadable, match="larger than 4 GiB"):
         list(Events(Place(0, 1, 4), checked=False).read(events))
+
+
+def test_a_range_is_handed_on_in_parts_by_its_rows_and_by_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [len(changes[0].rows) for changes, _ in decoded(4) if changes]
+    monkeypatch.setattr(decode, "_AT_ONCE", 2)
+    by_rows = [len(changes[0].rows) for changes, _ in decoded(4) if changes]
+    monkeypatch.setattr(decode, "_AT_ONCE", 1000)
+    monkeypatch.setattr(decode, "_BYTES_AT_ONCE", 1)
+    by_bytes = [len(changes[0].rows) for changes, _ in decoded(4) if changes]
+    assert (whole, by_rows, by_bytes) == ([4], [2, 2], [1, 1, 1, 1])
+
+
+def decoded(rows: int) -> list[tuple[list[Changes], Committed]]:
+    """A transaction of a table with one column, as MariaDB writes it, with rows in events of their own."""
+    begin, end = Place(0, 1, 4), Place(0, 1, 10_000)
+    columns = b"\x01\x03\x00\x00" + b"\x01\x01\x00" + b"\x04\x03\x02id"
+    table = bytes(8) + b"\x04shop\x00\x06orders\x00" + columns
+    bodies = [(162, (1).to_bytes(8, "little") + bytes(5)), (19, table)]
+    bodies += [(23, bytes(8) + b"\x01\xff\x00" + number.to_bytes(4, "little")) for number in range(rows)]
+    packets = [packet(kind, body, 100 * place) for place, (kind, body) in enumerate([*bodies, (16, bytes(8))], 2)]
+    followed = {7: Followed(7, ("id",))}
+    decoder = Decoder(followed, {ORDERS: 7}, {}, {7: Shape({}, {}, ())}, True, Domains(), begin, end)
+    return list(decoder.decode(Events(begin, checked=False).read(packets)))

@@ -79,7 +79,10 @@ class Decoder:
     _maps: dict[int, tuple[int, Reading | None]] = field(default_factory=dict)
     _rows: dict[int, Rows] = field(default_factory=dict)
     _held: int = 0
+    _held_bytes: int = 0
     _group: _Group | None = None
+    _written: set[int] = field(default_factory=set)
+    """Tables that the transaction has written to."""
     _done: list[_Group] = field(default_factory=list)
     _full: list[Changes] = field(default_factory=list)
 
@@ -89,7 +92,7 @@ class Decoder:
             self._take(event)
             if self.is_over:
                 break
-            if self._held >= _AT_ONCE or sum(len(each.body) for each in (event,)) >= _BYTES_AT_ONCE:
+            if self._held >= _AT_ONCE or self._held_bytes >= _BYTES_AT_ONCE:
                 yield self._handed_on()
         if self._group is not None and not self.is_over:
             raise StageBroken("the binlog ends within a transaction; nothing was written, try again")
@@ -123,9 +126,6 @@ class Decoder:
             self.is_over, self.is_whole = True, group.position >= self.until.position
             return
         self._group, self._written = group, set[int]()
-
-    _written: set[int] = field(default_factory=set)
-    """Tables that the transaction has written to."""
 
     def _commit(self, event: Event) -> None:
         group = self._in_group()
@@ -172,6 +172,7 @@ class Decoder:
         if count != len(reading.readers) or any(each & ((1 << count) - 1) != (1 << count) - 1 for each in present):
             self.failed[number] = _IMAGE
             return
+        self._held_bytes += len(event.body)
         self._read(event.kind, octets, number, reading, group)
 
     def _read(self, kind: Kind, octets: Octets, number: int, reading: Reading, group: _Group) -> None:
@@ -247,7 +248,7 @@ class Decoder:
         ]
         # The layout stays known: a table may be emptied before it is written to again.
         self._rows = {number: Rows(each.reading, each.old_rows) for number, each in self._rows.items()}
-        done, self._full, self._done, self._held = self._done, [], [], 0
+        done, self._full, self._done, self._held, self._held_bytes = self._done, [], [], 0, 0
         numbers = [
             np.array(each, np.int64)
             for each in (
