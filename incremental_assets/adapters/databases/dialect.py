@@ -265,7 +265,7 @@ class Drawing(Protocol):
     """A session that can tell how far the sequences have come that give integer cursors their numbers."""
 
     def drawn(self, specs: Mapping[int, TableSpec]) -> dict[int, int]:
-        """The number that each table's sequence has drawn last; none of a table whose sequence this user may not see, or that has drawn none."""
+        """The number that each table's sequence has drawn last, or that comes before the first one that it draws; none of a table whose sequence this user may not see."""
 
 
 @runtime_checkable
