@@ -30,6 +30,7 @@ def test_the_way_to_a_database_is_read_with_its_secrets_as_references(tmp_path: 
     ("text", "cure"),
     [
         (in_source("ssh: {host: bastion, user: tunnel, key: tunnel_key}  #!"), "a secret is never written in this file"),
+        (in_source("database: [eu, us]  #!").replace("    database: shop\n", ""), "or several as `databases: [first, second]`"),
         (in_source("ssh: {host: bastion, user: tunnel}  #!"), "`key` is missing"),
         (FILE + f"    dialect: sqlite\n    database: a.db\n    {WAY}  #!\n", "a file has no ssh"),
         (in_source(f"{WAY}  #!") + "\nspark: {master: 'spark://host:7077'}\n", "Spark's tasks reach a tunnel on this machine alone"),
@@ -37,3 +38,8 @@ def test_the_way_to_a_database_is_read_with_its_secrets_as_references(tmp_path: 
 )  # fmt: skip
 def test_a_mistake_in_it_has_its_line_and_its_cure(tmp_path: Path, text: str, cure: str) -> None:
     assert cure in only_problem(tmp_path, text).cure
+
+
+def test_a_key_that_is_written_out_is_not_quoted(tmp_path: Path) -> None:
+    text = in_source("ssh: {host: bastion, user: tunnel, key: 'PRIVATE b3BlbnNzaC1rZXk'}  #!")
+    assert "b3Blbn" not in str(only_problem(tmp_path, text))

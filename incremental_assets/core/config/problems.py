@@ -106,6 +106,8 @@ def _problem(document: Document, loc: Path, error: ErrorDetails) -> Problem:
             if isinstance(error["input"], str):
                 return document.problem(loc, choose(error["input"], choices))
             return document.problem(loc, f"write a single value here; choose one of: {', '.join(choices)}")
+        case "string_type" if document.existing(loc)[-1:] == ("database",) and isinstance(error["input"], list):
+            return document.problem(loc, "write the name of one here, or several as `databases: [first, second]`")
         case "value_error":
             return document.problem(loc, str(context["error"]))
         case "string_pattern_mismatch" if loc[-1] == "[key]":

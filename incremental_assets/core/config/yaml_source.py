@@ -20,6 +20,7 @@ Path = tuple[str | int, ...]
 Data = str | None | list["Data"] | dict[str, "Data"]
 
 _SECRET = re.compile(r"pass|pwd|secret|token|credential", re.IGNORECASE)
+_OF_SSH = ("ssh", "key")
 _IN_URL = re.compile(r"(://[^/@:\s]*:)\S*@|((?:password|passwd|pwd|token|secret|key)=)[^&;\s]*", re.IGNORECASE)
 _HIDDEN = "…"
 _IN_QUOTES = re.compile(r"""'(?!\\(?:.|x..|u....)')[^']{2,}'""")
@@ -253,7 +254,8 @@ def _quoted(text: str, path: Sequence[str | int]) -> str:
     )  # a source may be called anything
     if path and path[-1] == "host":
         text = re.sub(r"^\S*@", f"{_HIDDEN}@", text)  # user:password@host contains a secret
-    secret = next((key for key in keys if _SECRET.search(key)), None)
+    # Some write the key itself where a reference to it belongs.
+    secret = "key" if tuple(path[-2:]) == _OF_SSH else next((key for key in keys if _SECRET.search(key)), None)
     return _shown(text) if secret is None or text == secret == path[-1] else f"{_shown(secret)}: {_HIDDEN}"
 
 

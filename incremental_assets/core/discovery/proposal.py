@@ -104,7 +104,9 @@ def _whole(
         return by_transaction
     if changes is not None:
         why = "no key tells which row an update belongs to"
-        fixes: tuple[str, ...] = (f"add a primary key, then it can be followed by {changes.name}",)
+        nullable = [column.name for column in shape.columns if column.nullable and column.name in shape.own_key]
+        first = f"declare {', '.join(nullable)} of its key NOT NULL" if nullable else "add a primary key"
+        fixes: tuple[str, ...] = (f"{first}, then it can be followed by {changes.name}",)
     elif births is not None:
         why = f"{births.name} shows inserts alone, and {_updates(traits)}"
         fixes = (f"if its rows are never updated, follow it by {births.name} with `strategy: append`",)
