@@ -10,8 +10,8 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,11 @@ class Cluster:
 
     url: str
     page: str
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def lose_a_worker(self) -> None:
+        """With its executor."""
+        os.killpg(self.workers[0].pid, signal.SIGKILL)
 
     def told(self) -> dict[str, Any]:
         """What the master says of its workers and applications."""
@@ -56,7 +61,9 @@ def standalone(folder: Path) -> Iterator[Cluster]:
         for number in range(WORKERS):
             place = folder / f"worker{number}"
             small = ["--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(place)]
-            running.enter_context(_daemon(folder, place.name, ["worker.Worker", *small, cluster.url]))
+            cluster.workers.append(
+                running.enter_context(_daemon(folder, place.name, ["worker.Worker", *small, cluster.url]))
+            )
         deadline = time.monotonic() + 60
         while not cluster.is_up():
             assert time.monotonic() < deadline, (folder / "master.log").read_text()
@@ -65,7 +72,7 @@ def standalone(folder: Path) -> Iterator[Cluster]:
 
 
 @contextmanager
-def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[None]:
+def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     home = Path(pyspark.__file__).parent
     environment = {
         **os.environ,
@@ -87,9 +94,10 @@ def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[None]:
             start_new_session=True,
         )
         try:
-            yield
+            yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,7 +80,45 @@ def test_a_first_load_and_a_tick_on_a_cluster_of_two_workers_leave_every_table_e
         "public.prices": ("landed", 50),
     }
     assert (tick["public.orders"]["rows"]["inserted"], tick["public.orders"]["rows"]["updated"]) == (20, 100)
+    assert [entry["by_spark"] for entry in (*first.values(), *tick.values())] == [None] * 6
     for name, query in QUERIES.items():
         assert shop.landed(spark, name) == shop.truth(query)
     apps = cluster.told()["completedapps"]
     assert [(app["name"], app["cores"]) for app in apps] == [("incremental-assets", WORKERS)] * 2
+
+
+def found(shop: Shop, **variables: str) -> dict[tuple[str, str], tuple[str, str]]:
+    """What `doctor` says of the cluster and of the source, by subject and topic."""
+    done = shop.run("doctor", "--json", **variables)
+    assert "findings" in done.stdout, (done.stdout, done.stderr)
+    return {
+        (each["subject"], each["topic"]): (each["health"], each["detail"])
+        for each in json.loads(done.stdout)["findings"]
+    }
+
+
+def test_doctor_asks_each_executor_what_it_has_and_reaches(shop: Shop) -> None:
+    told = found(shop)
+    assert told["cluster", "python"][1].startswith("2 executors on 1 machine run Python")
+    assert {told["cluster", topic][0] for topic in ("python", "clock", "lake")} == {"ok"}
+    bare = Path(sys.base_prefix) / "bin" / "python3"
+    health, detail = found(shop, PYSPARK_PYTHON=str(bare))["cluster", "python"]
+    assert health == "warn"
+    assert "without this package, so that Spark itself reads and writes all rows" in detail
+
+
+def test_a_worker_that_is_lost_in_the_middle_of_a_load_costs_time_and_no_row(
+    shop: Shop, cluster: Cluster, spark: SparkSession
+) -> None:
+    shop.execute("INSERT INTO orders (id, note) SELECT 5000 + n, repeat('more ', 20) FROM generate_series(1, 200000) n")
+    running = shop.start("sync", "--json")
+    while not any(app["cores"] for app in cluster.told()["activeapps"]):
+        assert running.poll() is None
+        time.sleep(0.1)
+    # Its session is open, and the first jobs are at work or about to be.
+    time.sleep(1)
+    cluster.lose_a_worker()
+    output, errors = running.communicate(timeout=600)
+    assert running.returncode == 0, (output, errors)
+    for name, query in QUERIES.items():
+        assert shop.landed(spark, name) == shop.truth(query)

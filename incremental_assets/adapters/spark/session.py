@@ -85,12 +85,14 @@ def made_from(java: Java) -> str:
 def open_session(settings: SparkSettings | None = None) -> SparkSession:
     """A new session in this process, or where the settings say; the caller stops it. Never one of an engine."""
     chosen = settings or SparkSettings()
-    # Otherwise Python workers would be the first `python3` of the path, not this environment's.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     theirs = dict(chosen.conf)
+    is_cluster = chosen.master is not None and not chosen.master.startswith("local")
+    # Otherwise Python workers would be the first `python3` of the path, not this environment's. The machines of a cluster may have theirs elsewhere.
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable) if is_cluster else sys.executable
     if chosen.master is None and chosen.remote != AUTO:
         return _open(_meaning() | theirs, remote=chosen.remote)
-    if chosen.master is not None and not chosen.master.startswith("local"):
+    if is_cluster:
         os.environ.setdefault("JAVA_HOME", str(require_java().home))
         return _open(_meaning() | _delta() | _shipped() | theirs, master=chosen.master)
     here = this_machine(chosen)

@@ -6,6 +6,7 @@ import os
 import shlex
 import stat
 from collections.abc import Collection, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note
 from incremental_assets.cli.commands.fix import fixed
 from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.lateness import of_lateness
+from incremental_assets.cli.findings.of_cluster import PYTHON, of_executors
 from incremental_assets.cli.findings.of_log import of_log
 from incremental_assets.cli.findings.of_source import of_source
 from incremental_assets.cli.findings.of_table import of_other_kind, of_past, of_table, of_trouble, wanted_of
@@ -51,7 +53,12 @@ def run(config: Path | None, patterns: Sequence[str], *, sql: bool, fix: bool = 
     with opened(configuration) as runtime:
         if sql:
             return _sql(runtime, patterns)
-        findings = [*of_machine(), *of_places(configuration, runtime), *_of_sources(runtime, patterns)]
+        findings = [
+            *of_machine(),
+            *of_places(configuration, runtime),
+            *of_cluster(configuration, runtime),
+            *_of_sources(runtime, patterns),
+        ]
     return fixed(configuration.path, findings) if fix else answer(findings)
 
 
@@ -145,6 +152,23 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
         )
     except IncrementalAssetsError as error:
         yield Finding("checkpoints", "reachable", Health.FAIL, str(error))
+
+
+def of_cluster(configuration: Configuration, runtime: Runtime) -> Iterator[Finding]:
+    """What the executors of a cluster say, where one is configured; it takes a session of it."""
+    master = configuration.spark.master
+    if master is None or master.startswith("local"):
+        return
+    from incremental_assets.resources.cluster import WithoutPython, ask_executors
+
+    try:
+        found, lake = ask_executors(runtime)
+    except WithoutPython as error:
+        yield warn("cluster", "python", str(error), PYTHON)
+    except IncrementalAssetsError as error:
+        yield Finding("cluster", "executors", Health.FAIL, str(error))
+    else:
+        yield from of_executors(found, version("incremental-assets"), lake)
 
 
 def of_channels(configuration: Configuration) -> Iterator[Finding]:
