@@ -45,6 +45,7 @@ KEYS, *OTHER_KEYS = re.findall(
 (OF_TOPICS,) = (block for block in OTHER_KEYS if "dialect: kafka" in block)
 (OF_FILES,) = (block for block in OTHER_KEYS if "dialect: files" in block)
 (OF_STORES,) = (block for block in OTHER_KEYS if "stores:" in block)
+(OF_SSH,) = (block for block in OTHER_KEYS if "ssh:" in block)
 
 
 def blocks(language: str, *pages: str) -> list[str]:
@@ -82,7 +83,7 @@ def test_the_page_of_every_key_is_a_configuration_without_a_mistake(tmp_path: Pa
 
 
 def test_no_key_is_missing_from_the_page_of_every_key() -> None:
-    told = set(re.findall(r"(\w+):", KEYS + OF_TOPICS + OF_FILES + OF_STORES)) | {"deletes", "mode", "master"}
+    told = set(re.findall(r"(\w+):", KEYS + OF_TOPICS + OF_FILES + OF_STORES + OF_SSH)) | {"deletes", "mode", "master"}
     assert set(keys(schema())) <= told
 
 

@@ -72,6 +72,11 @@ def resume(pause: Pause) -> str:
     return f"`incremental-assets resume {shlex.quote(pause.what)}`"
 
 
+def status(table: TableId) -> str:
+    """Look at how its last sync ended."""
+    return f"`incremental-assets status --select {_quoted(table)}`"
+
+
 def check(table: TableId) -> str:
     """Compare the copy with its source."""
     return f"`incremental-assets check --select {_quoted(table)}`"

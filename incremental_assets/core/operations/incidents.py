@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from incremental_assets.core.config.settings import ChannelConfig
-from incremental_assets.core.model.cures import check
+from incremental_assets.core.model.cures import check, status
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.incident import About, Incident, News
 from incremental_assets.core.model.look import Looked
@@ -84,7 +84,7 @@ def _of_table(situation: Situation, standing: Standing, channel: ChannelConfig) 
             About.FAILURE,
             table.source,
             table,
-            f"{table}: its last sync {what}; `incremental-assets status --select {table}` says why",
+            f"{table}: its last sync {what}; {status(table)} says why",
         )
     if standing.verified is not None and standing.verified.drift:
         yield Incident(
