@@ -20,7 +20,7 @@ from bench.playing import commit, say
 from bench.source import SETTINGS
 from bench.wire import Wire
 from incremental_assets import load
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.resources.runtime import Runtime

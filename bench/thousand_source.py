@@ -14,7 +14,8 @@ from incremental_assets.core.config.load import load
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.target import Commit, Target

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from incremental_assets.core.config.settings import Configuration, SourceConfig, TableConfig
     from incremental_assets.core.errors import ConfigurationError, IncrementalAssetsError
     from incremental_assets.core.model.cursor import CursorType, CursorValue
-    from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+    from incremental_assets.core.model.table import TableSpec
+    from incremental_assets.core.model.table_id import TableId
+    from incremental_assets.core.model.table_shape import TableShape
     from incremental_assets.core.model.verdict import Check, Verdict
     from incremental_assets.core.model.window import Window
     from incremental_assets.core.planning.plan import Mode, Request

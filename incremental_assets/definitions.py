@@ -19,7 +19,7 @@ from incremental_assets.adapters.fork_server.runs import begin_as_forks
 from incremental_assets.core.config.load import CONFIG_VARIABLE, load
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.defs.build import build
 from incremental_assets.defs.jobs import ONE_SESSION
 from incremental_assets.defs.opened import RESOURCE

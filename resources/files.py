@@ -11,7 +11,7 @@ from incremental_assets.core.config.files_settings import Files, FilesSettings
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 from incremental_assets.core.model.paths import files_path, is_local
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.strategies import Strategy, traits_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.core.config.resolve import resolve_all
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.extras import NOTIFY
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.incidents import incidents, message
 from incremental_assets.resources.references import looked_up_channel
 

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from incremental_assets.core.errors import EngineLost
     from incremental_assets.core.model.mask import MaskKey
     from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
-    from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+    from incremental_assets.core.model.table import TableSpec
+    from incremental_assets.core.model.table_id import TableId
+    from incremental_assets.core.model.table_shape import TableShape
     from incremental_assets.core.observing.observers import Observers
     from incremental_assets.core.ports import OpenSource, Probe
     from incremental_assets.resources.spark import SparkResource

@@ -13,7 +13,7 @@ from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 from incremental_assets.core.extras import KAFKA
 from incremental_assets.core.model.paths import is_local
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.strategies import Strategy, traits_of
 from incremental_assets.resources.references import looked_up
 

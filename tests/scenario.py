@@ -8,22 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from incremental_assets.core.model.column import Column, Fidelity, Sequence
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.stamping import BY_THE_SOURCE, Stamping
-from incremental_assets.core.model.table import (
-    Column,
-    Cursor,
-    Fidelity,
-    FuturePolicy,
-    NullPolicy,
-    Sequence,
-    Strategy,
-    TableId,
-    TableShape,
-    TableSpec,
-)
+from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from tests.fakes import SimulatedDatabase, Transaction
 
 ORDERS = TableId("shop", "public", "orders")

@@ -26,9 +26,12 @@ from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.landed_state import landed_state
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.planner import plan
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, Cursor, Fidelity, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy

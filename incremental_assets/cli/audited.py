@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.model.deed import Act
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime

@@ -16,7 +16,9 @@ from incremental_assets.cli.orphaned_runs import free_dead_slots, holder_of, own
 from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SetupError, SourceBusy
-from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import Occurrence, SyncEnded
 from incremental_assets.core.planning.plan import Request

@@ -13,7 +13,7 @@ from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.discovery.ranking import Candidate
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.words import counted, listed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.alike import alike
 from incremental_assets.core.model.identifiers import quote, render_table
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 
 def chosen(patterns: Sequence[str], tables: Collection[TableId]) -> frozenset[TableId]:

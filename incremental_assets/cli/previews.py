@@ -15,7 +15,8 @@ from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.guarantee import Guarantee, stated
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.planning.reading import Reading

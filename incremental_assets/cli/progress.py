@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from incremental_assets.cli.render import console_for
 from incremental_assets.cli.streams import own_stderr
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import Occurrence, PhaseBegun, SyncEnded
 from incremental_assets.core.planning.report import Status, SyncReport

@@ -26,7 +26,8 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.budgets import Budget, budgets
 from incremental_assets.core.operations.standing import Standing
 from incremental_assets.core.planning.events import Checkpoint

@@ -12,7 +12,8 @@ from incremental_assets.core.config.resolve import Resolved, Unresolved, resolve
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError, SourceRefused, SourceUnreachable
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Checkpoint
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.number_keys import IntegerGrid, is_too_wide
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.ports import Ports

@@ -31,7 +31,8 @@ from incremental_assets.core.maintenance.replay import left_behind
 from incremental_assets.core.model.history import History, HistoryRows
 from incremental_assets.core.model.objective import NO_OBJECTIVES
 from incremental_assets.core.model.partition import CURRENT
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.observing.occurrences import SyncEnded
 from incremental_assets.core.operations.budgets import Budget, budgets

@@ -13,7 +13,8 @@ from time import sleep
 from dagster import AssetExecutionContext
 
 from incremental_assets.core.model.partition import Grid, parts, window_of
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport

@@ -8,7 +8,7 @@ from typing import Any
 from dagster import Definitions
 
 from incremental_assets.core.config.settings import Configuration
-from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.checks import check_assets
 from incremental_assets.defs.jobs import check_job, check_schedule, sync_jobs

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from dagster import AssetExecutionContext
 
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports

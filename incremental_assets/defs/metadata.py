@@ -24,11 +24,14 @@ from dagster import (
 )
 
 from incremental_assets.core.model.change_columns import CHANGE_NUMBER, COMMIT_AT, COMMIT_LSN, version_columns
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, HistoryRows
 from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
-from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.operations.budgets import Budget
 from incremental_assets.core.planning.report import Status, SyncReport

@@ -7,7 +7,7 @@ import re
 
 from dagster import AssetKey
 
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check
 
 

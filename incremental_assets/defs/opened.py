@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol, cast
 
 from incremental_assets.core.config.resolve import Resolved
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.ports import Checkpoints, Ports, Probe
 

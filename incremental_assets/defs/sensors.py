@@ -28,7 +28,8 @@ from incremental_assets.core.errors import IncrementalAssetsError, sentence
 from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.pause import Pauses
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.preview.pending import Blocked, Pending, new_keys, partition_keys
 from incremental_assets.core.words import agreeing, counted

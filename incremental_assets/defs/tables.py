@@ -17,7 +17,8 @@ from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, has_weeks
 from incremental_assets.core.model.paths import table_path
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key, source_key, table_of

@@ -19,7 +19,8 @@ from incremental_assets.core.config.settings import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status

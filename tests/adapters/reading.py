@@ -19,8 +19,8 @@ from incremental_assets.adapters.delta.staging.staging_task import StageUnit, ap
 from incremental_assets.adapters.spark.manifest import record
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.adapters.spark.staged import read_staged
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.measure import Measure
-from incremental_assets.core.model.table import Column
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 from tests.adapters.source import Source

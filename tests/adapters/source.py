@@ -22,7 +22,8 @@ from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
+from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.snapshots import as_read

@@ -13,7 +13,7 @@ from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing
 from incremental_assets.core.errors import LakeRefused, TargetChanged
 from incremental_assets.core.model.paths import quarantine_path, table_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from tests.adapters.batches import table
 from tests.adapters.tasks.tables import Table
 

@@ -12,7 +12,8 @@ from incremental_assets.cli.findings.of_table import of_table
 from incremental_assets.core.captures.database.doubts import of_numbers
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import Cursor, TableId
+from incremental_assets.core.model.table import Cursor
+from incremental_assets.core.model.table_id import TableId
 from tests.adapters.source import READER, Source
 
 WANTED = (

@@ -19,7 +19,7 @@ from incremental_assets.adapters.delta.quarantine.held import held_rows
 from incremental_assets.adapters.delta.storage import commit_lock, names_in, remove_folder
 from incremental_assets.core.errors import Busy, LakeRefused, TargetChanged
 from incremental_assets.core.model.paths import lock_path, quarantine_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from tests.scenario import orders
 
 ORDERS = TableId("shop", "public", "orders")
@@ -41,7 +41,7 @@ def test_folders_are_listed_and_removed(tmp_path: Path) -> None:
 def test_one_process_at_a_time_commits_to_a_table_and_death_lets_go(tmp_path: Path) -> None:
     program = textwrap.dedent(f"""\
         import time
-        from incremental_assets.core.model.table import TableId
+        from incremental_assets.core.model.table_id import TableId
         from incremental_assets.adapters.delta.storage import commit_lock
         with commit_lock({str(tmp_path)!r}, TableId("shop", "public", "orders")):
             print("held", flush=True)

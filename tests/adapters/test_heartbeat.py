@@ -10,7 +10,7 @@ import pytest
 
 from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats, Held
 from incremental_assets.core.errors import LeaseLost, sentence
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 ORDERS = TableId("shop", "public", "orders")
 

@@ -13,7 +13,7 @@ from pyspark import SparkContext
 
 from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.adapters.spark.session_provider import Session
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 ORDERS = TableId("shop", "public", "orders")
 

@@ -6,7 +6,7 @@ import pytest
 
 from incremental_assets.adapters.delta.errors import explain, explained
 from incremental_assets.core.errors import LakeRefused, LeaseLost
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 ORDERS = TableId("shop", "public", "orders")
 BATCH = "/lake/_staging/shop/public/orders/5e1f"

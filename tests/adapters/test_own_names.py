@@ -7,8 +7,11 @@ import re
 import pytest
 
 from incremental_assets.core.errors import NameRefused
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.schema_drift import OWN_PREFIX, check_names
-from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from tests.adapters import own_names
 
 

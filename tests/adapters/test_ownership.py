@@ -18,7 +18,7 @@ from incremental_assets.adapters.delta.staging.stage import ParquetStage
 from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.model.installation import Installation
 from incremental_assets.core.model.paths import owner_path, staging_path, table_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import CommitIds
 from tests.adapters.batches import ORDERS
 

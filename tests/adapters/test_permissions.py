@@ -13,7 +13,7 @@ import pytest
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.permissions import own_folder, scratch_folder, strictly
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,8 @@ from incremental_assets.adapters.databases.measure import spark_key_text, spark_
 from incremental_assets.adapters.databases.postgresql.rows.places import row_hashes_sql
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
 from incremental_assets.adapters.spark.own_names import HASH, KEY, RAW, REJECT_COLUMN, REJECT_REASON
-from incremental_assets.core.model.table import Fidelity, Strategy
+from incremental_assets.core.model.column import Fidelity
+from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from tests.adapters.source import Source, planned
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from incremental_assets.adapters.databases.measure import readable_key
-from incremental_assets.core.model.table import Column, Fidelity
+from incremental_assets.core.model.column import Column, Fidelity
 
 
 def columns(*kinds: str) -> tuple[Column, ...]:

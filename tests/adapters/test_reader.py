@@ -24,7 +24,9 @@ from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Duplicates
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Cursor, NullPolicy, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Cursor, NullPolicy, Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.target import Commit

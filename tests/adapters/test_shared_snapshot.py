@@ -16,7 +16,8 @@ from incremental_assets.adapters.databases.postgresql import unaltered
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
+from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.plan import SyncPlan
 from tests.adapters.source import Source, planned
 

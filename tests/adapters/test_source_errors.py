@@ -20,7 +20,8 @@ from incremental_assets.adapters.databases.postgresql.rows.copy_part import Copy
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.table import Strategy, TableId
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from tests.adapters.source import READER, UPDATED, Source, observe, planned
 from tests.conformance.proxy import proxy

@@ -14,7 +14,7 @@ from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.config.terms import terms_of
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.sync_many import sync_many

@@ -19,7 +19,7 @@ from incremental_assets.adapters.delta.log.transaction_log import HARMLESS, Comm
 from incremental_assets.core.errors import CommitMissing, TargetChanged
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import ORDERS
 from tests.waiting import until

@@ -20,7 +20,8 @@ from incremental_assets.cli.main import commands
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.observers import Observers
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.plan import SyncPlan

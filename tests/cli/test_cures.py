@@ -24,7 +24,8 @@ from incremental_assets.core.model.cures import (
     reset,
 )
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Strategy, TableId
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from tests.scenario import orders
 

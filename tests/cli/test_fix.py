@@ -13,7 +13,7 @@ from incremental_assets.cli.commands.fix import fixed
 from incremental_assets.cli.findings.finding import Finding, Health
 from incremental_assets.core.config.edits import Edit
 from incremental_assets.core.errors import SelectionError
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from tests.scenario import ORDERS
 
 CONFIG = """\

@@ -23,7 +23,7 @@ from incremental_assets.core.errors import CheckpointsUnreachable, SetupError
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.schema_change import Change, SchemaChange
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.operations.exposition import PREFIX, text_of

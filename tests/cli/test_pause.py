@@ -10,7 +10,7 @@ from incremental_assets.cli.commands.pause import meant, paused
 from incremental_assets.core.checks.verdict import of_paused, unanswered
 from incremental_assets.core.errors import SelectionError, SourceUnreachable
 from incremental_assets.core.model.pause import Pause, Pauses
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check
 from tests.cli.conftest import Call, Outside
 from tests.ports.test_looks import MONDAY

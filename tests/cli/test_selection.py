@@ -6,7 +6,7 @@ import pytest
 
 from incremental_assets.cli.globs import chosen, the_one
 from incremental_assets.core.errors import SelectionError
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 ORDERS = TableId("shop", "public", "orders")
 RETURNS = TableId("shop", "public", "returns")

@@ -10,8 +10,8 @@ import pytest
 
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.look import Look
-from incremental_assets.core.model.table import Column, Fidelity
 from incremental_assets.core.planning.events import Event, EventKind
 from tests.cli.conftest import CONFIG, Call, Outside
 from tests.fakes import SimulatedDatabase, World

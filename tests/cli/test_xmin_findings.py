@@ -9,8 +9,10 @@ from incremental_assets.cli.findings.finding import Finding
 from incremental_assets.cli.findings.of_table import of_table, wanted_of
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
 from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy
+from incremental_assets.core.model.table import Cursor, Strategy
+from incremental_assets.core.model.table_shape import Arrival
 from tests.scenario import orders
 
 XMIN = Cursor("xmin", CursorType.INTEGER, by_transaction=True)

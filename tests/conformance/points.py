@@ -16,7 +16,8 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.history import HistoryRows, Step
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 from incremental_assets.core.planning.target import Commit

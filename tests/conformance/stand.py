@@ -27,7 +27,8 @@ from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.paths import quarantine_path, staging_path
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window

@@ -9,7 +9,7 @@ import yaml
 
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.paths import table_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from tests.adapters import own_names
 from tests.conformance.conftest import OpenStand

@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from incremental_assets.core.model.paths import lock_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.proxy import Proxy, proxy
 from tests.conformance.scenario import scenario

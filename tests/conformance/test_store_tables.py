@@ -13,7 +13,7 @@ from incremental_assets.core.maintenance import rollback
 from incremental_assets.core.maintenance.compact import compact_all
 from incremental_assets.core.model import compaction
 from incremental_assets.core.model.paths import table_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.demo.object_store import EmbeddedObjectStore
 from tests.adapters.lake_store.shop_in_store import StoreStand
 from tests.conformance.points import Point, at_points, once

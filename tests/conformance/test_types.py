@@ -7,7 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.model.column import Column, Fidelity
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario

@@ -18,7 +18,8 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Duplicates, Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.partition import Every, TimeGrid
-from incremental_assets.core.model.table import FuturePolicy, Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import FuturePolicy, Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check, Severity
 from incremental_assets.core.model.window import Window
 from tests.fakes import FakeLake, FakeProbe, World

@@ -12,8 +12,10 @@ from incremental_assets.core.errors import NameRefused, SourceRefused
 from incremental_assets.core.landing.overlap import Overlap, overlap
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.change_columns import as_in_source, version_columns
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.history import History
-from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableShape, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from tests.core.test_log_capture import SHAPE, loaded, to_read
 
 OWN = ("_op", "_commit_lsn", "_change_number", "_commit_at")

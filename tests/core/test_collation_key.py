@@ -19,7 +19,8 @@ from incremental_assets.core.model.collation_key import NAME, collated, uncollat
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Strategy, TableShape, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import as_landed as as_landed_module
 from incremental_assets.core.planning.as_landed import as_landed, read_anew

@@ -12,13 +12,15 @@ from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import ColumnMissing, NameRefused, SchemaChanged
 from incremental_assets.core.model.as_copied import as_copied, in_source
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.mask import Mask
 from incremental_assets.core.model.naming import ColumnNames, snake_case
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, Cursor, CursorType, Fidelity, TableShape, TableSpec
+from incremental_assets.core.model.table import Cursor, CursorType, TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.renames import check_renames, renamed, renames_of
 from incremental_assets.core.preview.preview_terms import terms_shown
 from incremental_assets.core.strategies import Strategy

@@ -14,7 +14,8 @@ from incremental_assets.core.maintenance.compact import Due, Files, compact_all,
 from incremental_assets.core.model.compaction import TARGET, Compacted, Compaction, How, NotCompacted
 from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import Status

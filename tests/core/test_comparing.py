@@ -14,7 +14,8 @@ from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, summed
 from incremental_assets.core.model.measure import NotByBytes
-from incremental_assets.core.model.table import Arrival, Strategy, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_shape import Arrival
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
 from tests.fakes import World, ordered

@@ -28,7 +28,8 @@ from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, 
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.readers import Readers
-from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableId
+from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Severity
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)

@@ -13,8 +13,10 @@ from incremental_assets.core.config.passable import impassable
 from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import ColumnMissing, ConfigurationError
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.contract import ColumnRules, Contract, OnBreach
-from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 
 HEAD = """
 lake: ./lake

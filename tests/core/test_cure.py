@@ -10,8 +10,9 @@ import pytest
 from incremental_assets.cli.commands.check import Options, answer
 from incremental_assets.core.checks.cure import with_cure
 from incremental_assets.core.checks.verdict import nothing_landed, schema, unanswered
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.schema_drift import Difference, Retyped, TargetColumn
-from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.defs.metadata import of_verdict
 from tests.scenario import ORDERS, orders

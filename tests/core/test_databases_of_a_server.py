@@ -9,7 +9,7 @@ import pytest
 from incremental_assets.core.config.database_settings import database_of
 from incremental_assets.core.config.load import load
 from incremental_assets.core.model.paths import table_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from tests.core.mistakes import FILE, only_problem, problems
 
 SERVER = "    dialect: postgresql\n    host: localhost\n    user: reader\n"

@@ -10,11 +10,12 @@ from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.reading import DatabaseReading
 from incremental_assets.core.captures.database.settled_bound import Settled
 from incremental_assets.core.captures.documents import state_of
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.discarding import discarded_warning, discarding
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.planning.schema_changes import rolled_back_changes, schema_changes

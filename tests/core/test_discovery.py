@@ -23,9 +23,12 @@ from incremental_assets.core.discovery.traits import (
 )
 from incremental_assets.core.discovery.written import comment, entries, scalar
 from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.column import Column, Fidelity, Sequence
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.stamping import BY_THE_SOURCE, Stamp, Stamping, Unproven
-from incremental_assets.core.model.table import Arrival, Column, Fidelity, Sequence, Strategy, TableId, TableShape
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import Arrival, TableShape
 
 HEAD = "lake: ./lake\ncheckpoints: sqlite:///c.db\nsources:\n  shop:\n    dialect: sqlite\n    database: shop.db\n    schemas: [main]\n    tables:\n"
 LARGE = 10**9

@@ -12,10 +12,12 @@ from incremental_assets.core.captures.database.doubts import alike, of_numbers, 
 from incremental_assets.core.captures.database.position import DatabasePosition, Settling
 from incremental_assets.core.captures.database.settled_bound import Settled, settle, within_drawn
 from incremental_assets.core.model.collation_key import collated
+from incremental_assets.core.model.column import Sequence
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Arrival, Cursor, RoleZone, Sequence, Span, Strategy, TableSpec
+from incremental_assets.core.model.table import Cursor, Span, Strategy, TableSpec
+from incremental_assets.core.model.table_shape import Arrival, RoleZone
 from tests.scenario import orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 
 from incremental_assets.core.config.edits import Edit, NotWritten, edited
 from incremental_assets.core.config.yaml_source import read
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 ORDERS = TableId("shop", "public", "orders")
 ZONE = Edit(ORDERS, ("cursor", "zone"), "Europe/Paris")

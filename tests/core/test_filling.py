@@ -17,7 +17,8 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.schema_change import Change
-from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport

@@ -13,7 +13,7 @@ from incremental_assets.core.config.settings import ChannelConfig, Reference
 from incremental_assets.core.model.incident import About, Incident, News
 from incremental_assets.core.model.look import Looked
 from incremental_assets.core.model.pause import Pause, Pauses
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.operations.incidents import Situation, incidents, message

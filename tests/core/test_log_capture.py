@@ -19,11 +19,14 @@ from incremental_assets.core.captures.log.position import Join, LogPosition
 from incremental_assets.core.captures.log.reading import of_log
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import SchemaChanged, SelectionError, SourceExchanged, SourceRefused, TermsChanged
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.definition import Fact, remembered
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.report import RowCounts, SyncReport
 

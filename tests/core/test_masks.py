@@ -16,9 +16,10 @@ from incremental_assets.core.config.resolve import Resolved
 from incremental_assets.core.config.table_document import TableDocument
 from incremental_assets.core.errors import SourceRefused, TermsChanged
 from incremental_assets.core.maintenance.reset import reset_table
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.mask import Mask, MaskKey, text_mask
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.preflight import check_terms, rows_can_stay
 from incremental_assets.core.preview.preview_terms import terms_shown
 from tests.core.mistakes import in_source, only_problem

@@ -16,8 +16,9 @@ from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.config.table_document import DefaultsDocument, TableDocument, TimePartitions
 from incremental_assets.core.config.terms import all_terms, terms_of
 from incremental_assets.core.model.partition import Every
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_match import TableMatch
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.resources.database import address

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.errors import NameRefused
 from incremental_assets.core.model.paths import encoded, is_local, lock_path, quarantine_path, staging_path, table_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 ORDERS = TableId("shop", "public", "orders")
 

@@ -12,7 +12,7 @@ from incremental_assets.core.config.load import load
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import ConfigurationError
 from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives, Within, parse_share, percent
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.objectives import fastest
 
 FILE = """\

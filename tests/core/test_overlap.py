@@ -13,11 +13,14 @@ from incremental_assets.core.captures.database.reading import DatabaseReading
 from incremental_assets.core.captures.database.settled_bound import Settled
 from incremental_assets.core.landing.overlap import Overlap, eras, overlap
 from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 
 CLOCK = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,7 +10,8 @@ from incremental_assets.core.captures.database.position import UNREAD, DatabaseP
 from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Strategy, TableSpec, Terms
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.terms import Terms
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import CommitMissing, Overtaken
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.contract import ColumnRules, Contract
-from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.report import Status
 from tests.core.stories import APPEND, BOTH, UPSERT, assert_equal, die, one_more, three_orders

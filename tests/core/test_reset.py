@@ -9,7 +9,8 @@ import pytest
 from incremental_assets.core.errors import Busy, SelectionError, SourceExchanged
 from incremental_assets.core.maintenance.reset import accept_source, reset_table
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
+from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from tests.fakes import FakeCheckpoints, World, ordered
 from tests.fakes.world import Killed
 from tests.ports.stories import ORDERS, at, intent, staged, state, sync

@@ -18,11 +18,14 @@ from incremental_assets.core.errors import (
     SourceRefused,
     TableMissing,
 )
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.history import History
-from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableId, TableShape
+from incremental_assets.core.model.table import Cursor, Strategy
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import Arrival, TableShape
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.target import AsLeft
 from tests.core.mistakes import NOW, in_table

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import NameRefused, SchemaChanged
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.schema_drift import (
     Difference,
@@ -16,7 +17,9 @@ from incremental_assets.core.model.schema_drift import (
     check_names,
     difference,
 )
-from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 
 
 def column(name: str, spark_type: str = "string") -> Column:

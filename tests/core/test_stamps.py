@@ -19,6 +19,7 @@ from incremental_assets.core.captures.database.stamps import (
     stamps_sentence,
 )
 from incremental_assets.core.captures.documents import state_of
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.stamping import (
@@ -30,7 +31,8 @@ from incremental_assets.core.model.stamping import (
     Unit,
     Unproven,
 )
-from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableSpec, cursor_of
+from incremental_assets.core.model.table import Cursor, Strategy, TableSpec, cursor_of
+from incremental_assets.core.model.table_shape import Arrival
 from incremental_assets.core.planning.report import Status
 from tests.core.plans import NOON, landed, marks, moment, nothing, placed, planned, seen
 from tests.core.stories import assert_equal, reset

@@ -19,7 +19,8 @@ from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.stamping import Cut, StampsSeen, Unit
 from incremental_assets.core.model.state import VERSION, State
-from incremental_assets.core.model.table import Strategy, Terms
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.terms import Terms
 from incremental_assets.core.model.unfilled import Unfilled
 from incremental_assets.core.model.window import Window
 from tests.core.plans import placed

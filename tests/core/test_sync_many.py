@@ -11,7 +11,8 @@ import pytest
 
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.batch import Batch
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import Occurrence, PhaseBegun
 from incremental_assets.core.planning.plan import Request, SyncPlan

@@ -16,7 +16,8 @@ from incremental_assets.core.errors import TermsChanged
 from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.layout import LaidOut, Target
 from incremental_assets.core.model.paths import quarantine_path, table_path
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from tests.core.mistakes import problems

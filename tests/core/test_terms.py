@@ -9,7 +9,8 @@ import pytest
 from incremental_assets.core.config.resolve import resolve_all
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import all_terms, terms_of
-from incremental_assets.core.model.table import Strategy, TableId
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table_id import TableId
 from tests.scenario import COUNTRIES_SHAPE
 
 LISTED = TableConfig("archive", "orders", Strategy.APPEND, line=9)

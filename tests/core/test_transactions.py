@@ -17,12 +17,14 @@ from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import SelectionError, SourceRefused
 from incremental_assets.core.maintenance.reset import accept_source
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, Strategy, TableSpec
+from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
+from incremental_assets.core.model.table_shape import Arrival
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event, EventKind
 from tests.core.mistakes import in_table

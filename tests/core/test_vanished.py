@@ -12,7 +12,8 @@ from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.deletes import Deletes
-from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.planning.report import Status
 from tests.core.deletes import EACH, numbers, ten

@@ -19,12 +19,13 @@ from incremental_assets.core.checks.verdict import (
     shown,
 )
 from incremental_assets.core.config.settings import Freshness, TableConfig
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.schema_drift import Difference, Retyped, TargetColumn
-from incremental_assets.core.model.table import Column, Fidelity, Strategy
+from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from tests.core.stories import opened
 from tests.scenario import ORDERS, orders

@@ -14,6 +14,7 @@ from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.config.where import FORM, check_where, parse_where
 from incremental_assets.core.errors import SourceRefused, TermsChanged
 from incremental_assets.core.maintenance.reset import reset_table
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.row_condition import (
     Among,
@@ -25,7 +26,8 @@ from incremental_assets.core.model.row_condition import (
     columns_of,
 )
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableShape, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.preflight import check_terms, rows_can_stay
 from incremental_assets.core.preview.preview_terms import terms_shown
 from tests.fakes import World

@@ -22,7 +22,8 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Cursor, TableId, TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.preview.pending import look_over

@@ -25,7 +25,7 @@ from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.config.load import load
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.config.settings import Configuration
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.ports import Ports
 from incremental_assets.defs.assets import sync_assets

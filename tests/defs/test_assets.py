@@ -14,7 +14,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.kept import During, Ends, Kept
 from incremental_assets.core.model.quarantine import UnfitRows
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.burn_rates import MONTH
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import Status

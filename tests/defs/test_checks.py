@@ -10,7 +10,7 @@ from dagster import AssetCheckKey, AssetCheckSeverity, AssetKey, AssetSelection,
 
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import SourceUnreachable
-from incremental_assets.core.model.table import Column, Fidelity
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.checks import check_assets
 from incremental_assets.defs.in_flight import PROCESS_TAG

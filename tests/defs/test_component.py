@@ -13,7 +13,7 @@ from dagster_shared.yaml_utils import safe_load_yaml
 from incremental_assets import IncrementalSource
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import SourceUnreachable
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.defs.build import build
 from incremental_assets.defs.checks import RANGE_TAGS
 from tests.core.test_config import WHOLE

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from dagster import AssetKey, DagsterInstance
 
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from tests.defs.studio import TERMS, Studio, opened
 from tests.fakes import FakeLake
 from tests.fakes.history import Version

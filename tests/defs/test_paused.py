@@ -9,7 +9,7 @@ from dagster._core.definitions.sensor_definition import SensorExecutionData
 
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.pause import Pause
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.defs.tick import Memory
 from tests.defs.studio import Studio
 from tests.defs.watch import Watch, key, settle

@@ -10,7 +10,8 @@ from itertools import zip_longest
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Outdated, RowHash
 from incremental_assets.core.model.row_difference import RowDifference, Values
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from tests.fakes.database import SimulatedDatabase
 from tests.fakes.delta_table import DeltaTable

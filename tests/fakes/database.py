@@ -14,7 +14,8 @@ from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.clock_reading import HostClock
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from tests.fakes.rows import Row
 
 

@@ -11,7 +11,8 @@ from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
 from incremental_assets.core.model.rename import Rename, RenamedAt, name_after
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.history_step import Copy, CopyCommit, Effect, next_step
 from tests.fakes.delta_table import DeltaTable, LogEntry
 from tests.fakes.rows import Row, cursor_of, is_live, key_of, own_columns

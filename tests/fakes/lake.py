@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.quarantine import Resolution, UnfitRows
 from incremental_assets.core.model.rename import name_after
 from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 from incremental_assets.core.planning.report import RowCounts

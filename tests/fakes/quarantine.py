@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows, Resolution
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from tests.fakes.keys import text_of
 from tests.fakes.rows import Row, breaks, cursor_of, is_fit, is_gone, key_of, own_columns
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.core.model.compaction import Compacted, NotCompacted
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import (

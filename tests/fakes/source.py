@@ -18,7 +18,8 @@ from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Selected
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
+from incremental_assets.core.model.table import FuturePolicy, TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Request, SyncPlan
 from incremental_assets.core.ports import Seek

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Batch, Operation
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import GoneRows, Snapshot
 from tests.fakes.rows import Row, breaks, cursor_of, digest, is_gone, key_of, rejected

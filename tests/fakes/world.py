@@ -9,7 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event
 from incremental_assets.core.planning.plan import Mode, Request

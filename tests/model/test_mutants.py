@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
+from incremental_assets.core.model.column import Sequence
 from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.stamping import Stamp, Stamping
-from incremental_assets.core.model.table import NullPolicy, Sequence, Strategy
+from incremental_assets.core.model.table import NullPolicy, Strategy
 from incremental_assets.core.planning.plan import Mode
 from tests.adapters.databases import test_settings, test_sqlite_cursor_values, test_sqlite_files
 from tests.core import (

@@ -10,7 +10,9 @@ from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Strategy, TableId, Terms
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.terms import Terms
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode

@@ -26,7 +26,7 @@ from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.store import Pace, SqlCheckpoints
 from incremental_assets.adapters.checkpoints.tables import heartbeats
 from incremental_assets.core.errors import Busy, LeaseLost
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Event
 from incremental_assets.core.planning.plan import Mode

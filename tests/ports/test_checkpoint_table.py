@@ -12,20 +12,14 @@ from sqlalchemy.exc import IntegrityError
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.core.model.column import Column, Fidelity, Sequence
 from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.stamping import Cut, Stamp, Stamping, Unit, Unproven
-from incremental_assets.core.model.table import (
-    Arrival,
-    Column,
-    Fidelity,
-    RoleZone,
-    Sequence,
-    Strategy,
-    TableId,
-    TableShape,
-    Terms,
-)
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import Arrival, RoleZone, TableShape
+from incremental_assets.core.model.terms import Terms
 from incremental_assets.core.planning.events import Event, EventKind
 from tests.fakes.ledger import fold
 from tests.ports.stories import (

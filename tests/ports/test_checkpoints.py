@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import Busy, LeaseLost
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved

@@ -18,7 +18,7 @@ from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.adapters.checkpoints.tables import heartbeats, is_table
 from incremental_assets.core.errors import Busy, LeaseLost
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from tests.ports.stories import intent, sync
 
 TABLES = [TableId("shop", "public", f"orders_{number:02}") for number in range(40)]

@@ -12,7 +12,7 @@ from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.adapters.checkpoints.tables import incidents
 from incremental_assets.core.model.incident import About, Incident, News
 from incremental_assets.core.model.schema_change import Change, SchemaChange
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from tests.ports.stories import DOTTED, ORDERS, failed, landed, sync
 from tests.ports.test_kept import tell
 

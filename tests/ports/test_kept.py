@@ -15,7 +15,7 @@ from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.model.kept import Ends, Kept
 from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.objective import Objectives, Within
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.burn_rates import MONTH
 from incremental_assets.core.planning.events import Event
 from tests.ports.stories import DOTTED, ORDERS, failed, idle, reset, sync

@@ -10,7 +10,7 @@ import pytest
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.errors import Busy, Paused
 from incremental_assets.core.model.pause import Pause
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Unmoved
 from incremental_assets.core.ports import Checkpoints
 from tests.fakes import FakeCheckpoints

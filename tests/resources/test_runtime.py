@@ -16,7 +16,7 @@ import incremental_assets.adapters.spark.session as engine_session
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.adapters.spark.session import LOAD_BYTES, SparkSettings, Work
 from incremental_assets.core.errors import ConfigurationError, EngineLost, SelectionError
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.resources.runtime import Runtime
 from incremental_assets.resources.spark import SparkResource
 from tests.core.mistakes import in_table

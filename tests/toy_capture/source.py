@@ -22,9 +22,12 @@ from incremental_assets.core.config.scalars import Secret, Text
 from incremental_assets.core.config.settings import Reference, SourceConfig, SourceSettings
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.batch import Operation
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.moment import Free
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import OpenSource, Seek, Snapshot
 from tests.toy_capture.capture import Seen, offsets_of, ranges_of

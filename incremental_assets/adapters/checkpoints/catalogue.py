@@ -7,7 +7,7 @@ from functools import cache
 
 from pydantic import TypeAdapter, ValidationError
 
-from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.model.table_shape import TableShape
 
 
 def dump_shapes(shapes: Iterable[TableShape]) -> str:

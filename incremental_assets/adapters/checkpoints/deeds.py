@@ -11,7 +11,7 @@ from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.pauses import names_of
 from incremental_assets.adapters.checkpoints.tables import checkpoints, deeds, same_table
 from incremental_assets.core.model.deed import Act, Deed
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 
 def record(

@@ -13,7 +13,7 @@ from incremental_assets.adapters.checkpoints.changes import append_changes
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.rows import event_of, row_of
 from incremental_assets.adapters.checkpoints.tables import checkpoints, is_named, is_table, named, same_table
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import FINISHED_KINDS, Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.core.concurrency.combining import Combining, Round
 from incremental_assets.core.errors import CheckpointsUnreachable, IncrementalAssetsError
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 Answer = TypeVar("Answer")
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 
 from incremental_assets.core.errors import LeaseLost, sentence
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 log = logging.getLogger(__name__)
 

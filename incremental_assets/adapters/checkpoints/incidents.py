@@ -15,7 +15,7 @@ from incremental_assets.adapters.checkpoints.pauses import all_pauses, names_of
 from incremental_assets.adapters.checkpoints.standings import all_standings
 from incremental_assets.adapters.checkpoints.tables import checkpoints, incidents, schema_changes, table_of
 from incremental_assets.core.model.incident import About, Incident, News
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.incidents import Situation
 
 _CLAIMED = timedelta(minutes=2)

@@ -22,7 +22,7 @@ from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import Busy, LeaseLost, Paused, sentence
 from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.pause import Pause
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.tables import looks
 from incremental_assets.core.model.look import Look, Looked
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 
 def record_look(connection: Connection, database: Database, source: str, look: Look | None) -> None:

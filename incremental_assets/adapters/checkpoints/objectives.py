@@ -38,7 +38,7 @@ from incremental_assets.adapters.checkpoints.tables import (
 from incremental_assets.core.model.kept import During, Ends, Kept
 from incremental_assets.core.model.look import Look, Looked
 from incremental_assets.core.model.objective import Objectives
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.burn_rates import MONTH, WINDOWS
 from incremental_assets.core.operations.lateness import Moved, lateness
 from incremental_assets.core.planning.events import EventKind

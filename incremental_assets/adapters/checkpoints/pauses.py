@@ -12,7 +12,7 @@ from incremental_assets.adapters.checkpoints.tables import deeds, heartbeats, pa
 from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.kept import During
 from incremental_assets.core.model.pause import Pause, Pauses
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _WHOLE = and_(pauses.c.schema_name == "", pauses.c.table_name == "")
 

@@ -34,7 +34,7 @@ from incremental_assets.adapters.checkpoints.tables import (
     table_of,
 )
 from incremental_assets.core.captures.documents import state_of
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import (
     CLOSING_KINDS,
     FINISHED_KINDS,

@@ -16,7 +16,7 @@ from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.identifiers import quote, render_table
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode

@@ -16,7 +16,7 @@ from incremental_assets.adapters.checkpoints.tables import checkpoints, heartbea
 from incremental_assets.adapters.checkpoints.verifications import verified_of
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.model.look import Looked
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.standing import Holder, Standing, Unfinished, in_step
 from incremental_assets.core.planning.events import FINISHED_KINDS, EventKind
 from incremental_assets.core.planning.plan import Mode

@@ -55,7 +55,8 @@ from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look, Looked
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pause, Pauses
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.operations.incidents import Situation
 from incremental_assets.core.operations.standing import Standing

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 
 class Instant(TypeDecorator[datetime]):

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, update
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.tables import is_table, names_of, verifications
 from incremental_assets.core.model.cursor import dump_value, load_value
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.report import SyncReport

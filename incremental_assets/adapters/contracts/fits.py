@@ -9,7 +9,7 @@ from typing import Any
 from pandera import dtypes
 from pandera.pandas import DataFrameSchema
 
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.column import Column
 
 _BITS = MappingProxyType({"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "float": 32, "double": 64})
 _KINDS: Mapping[str, type[dtypes.DataType]] = MappingProxyType(

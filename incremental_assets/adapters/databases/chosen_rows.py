@@ -8,6 +8,7 @@ from operator import and_, or_
 from typing import Protocol
 
 from incremental_assets.adapters.databases.condition import Condition
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.row_condition import (
     Among,
     Compared,
@@ -17,7 +18,7 @@ from incremental_assets.core.model.row_condition import (
     Negated,
     RowCondition,
 )
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.table import TableSpec
 
 
 class Words(Protocol):

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 
 _ROWS = 64 * 1024
 _BYTES, _MOST = 32 << 20, 8

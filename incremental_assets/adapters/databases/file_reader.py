@@ -11,7 +11,7 @@ from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.file_part import FilePart, of_another_machine
 from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import SyncPlan
 
 if TYPE_CHECKING:

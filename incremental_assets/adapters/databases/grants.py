@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted, there
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,13 @@ from incremental_assets.adapters.spark.own_names import HASH, KEY, ROW, WRITTEN
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.collation_key import as_planned
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Measure
-from incremental_assets.core.model.table import Column, FuturePolicy, TableShape, TableSpec
+from incremental_assets.core.model.table import FuturePolicy, TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 

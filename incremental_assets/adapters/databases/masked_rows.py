@@ -19,7 +19,8 @@ from incremental_assets.adapters.spark.own_names import RAW, REJECT_COLUMN, REJE
 from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.mask import REDACTED, Mask, MaskKey, text_mask
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 
 _REASON = "the value of this masked column cannot land"
 """In place of a reason that may quote it."""

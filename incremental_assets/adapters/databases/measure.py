@@ -23,7 +23,8 @@ import hashlib
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.table import TableSpec
 
 NULL = "~"
 SEPARATOR = ","

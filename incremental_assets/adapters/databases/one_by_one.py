@@ -12,7 +12,8 @@ from incremental_assets.adapters.databases.per_table import for_each_table
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 
 End = Literal["MAX", "MIN"]

@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR, placed_by_value, text_hash
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.table import TableSpec
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_PLACE = -1 << 63

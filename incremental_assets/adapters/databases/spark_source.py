@@ -24,7 +24,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Selected
 from incremental_assets.core.model.schema_drift import check_names
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek, SourceKeys
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.model.table_shape import TableShape
 
 Row = TypeVar("Row")
 

@@ -6,7 +6,7 @@ from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Ki
 from incremental_assets.adapters.delta.log.transaction_log import Committed
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.cures import check, full_refresh_of
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.report import RowCounts
 
 _IS_MERGE = "numTargetRowsInserted"

@@ -15,7 +15,7 @@ from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import IncrementalAssetsError, TargetChanged
 from incremental_assets.core.model.cures import full_refresh_of
 from incremental_assets.core.model.paths import quarantine_path, table_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _FRAME = 8
 """The bytes around a deletion vector in its file: its length and its checksum."""

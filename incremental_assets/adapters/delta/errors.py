@@ -15,7 +15,7 @@ from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost, TargetChanged
 from incremental_assets.core.model.cures import full_refresh_of
 from incremental_assets.core.model.paths import table_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _REFUSALS = {
     "No space left on device": "its disk is full; make room there",

@@ -10,7 +10,7 @@ from incremental_assets.adapters.delta.log import delta_rs
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.model.schema_drift import sql_type
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ from incremental_assets.core.model.paths import staging_path, table_path
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.schema_drift import check_names, is_added, sql_type
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit, LastCommit, Target

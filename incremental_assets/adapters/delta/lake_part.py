@@ -14,7 +14,8 @@ from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import NameRefused
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 
 if TYPE_CHECKING:
     import pyarrow as pa

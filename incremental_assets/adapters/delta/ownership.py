@@ -17,7 +17,7 @@ from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.model.cures import take_over
 from incremental_assets.core.model.installation import Installation
 from incremental_assets.core.model.paths import owner_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _log = logging.getLogger(__name__)
 

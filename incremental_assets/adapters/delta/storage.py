@@ -17,7 +17,7 @@ from incremental_assets.adapters.permissions import own_folder, plain_file
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import Busy, LakeRefused
 from incremental_assets.core.model.paths import lock_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

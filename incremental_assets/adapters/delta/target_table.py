@@ -18,9 +18,10 @@ from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
 from incremental_assets.adapters.spark.session import settings_of
 from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.readers import needs_mapping
 from incremental_assets.core.model.schema_drift import Difference, Retyped, sql_type
-from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from incremental_assets.core.captures.files.position import Page
 from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.model.cures import full_refresh_of
 from incremental_assets.core.model.dropped_file import DroppedFile
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 PATH, SIZE, TAG = "path", "size", "tag"
 SCHEMA = pa.schema([(PATH, pa.string()), (SIZE, pa.int64()), (TAG, pa.string())])

@@ -17,7 +17,7 @@ from incremental_assets.core.captures.files.position import FilesPosition
 from incremental_assets.core.config.files_settings import Files
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.dropped_file import DroppedFile
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 MOST_BYTES, MOST_FILES = 256 << 20, 20_000
 """What one sync reads of what has come; one file at least."""

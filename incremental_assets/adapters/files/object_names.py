@@ -9,7 +9,7 @@ from typing import Any
 from incremental_assets.adapters.files import objects, pattern
 from incremental_assets.adapters.files.objects import Bucket
 from incremental_assets.core.config.files_settings import Files
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _NANO = 1_000_000_000
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from incremental_assets.adapters.lake_store.opened import options_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
 from incremental_assets.core.extras import S3
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -21,7 +21,7 @@ from incremental_assets.adapters.files.pattern import tag_of
 from incremental_assets.adapters.files.refusals import Broken, Refusals
 from incremental_assets.adapters.permissions import plain_file
 from incremental_assets.core.model.dropped_file import DroppedFile
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _PACKED = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}
 """By the end of a name, in Arrow's words."""

@@ -19,7 +19,8 @@ from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.dropped_file import DroppedFile
 from incremental_assets.core.model.moment import Free
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.strategies import Strategy
 
 _SAMPLED = 500

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cures import sync
 from incremental_assets.core.model.dropped_file import DroppedFile
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 
 class Broken(ValueError):

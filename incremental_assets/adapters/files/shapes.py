@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from incremental_assets.adapters.files.parquet_rows import spark_type_of
 from incremental_assets.core.config.files_settings import FileFormat, Files
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.file_columns import NAMES, OF_FILE, PLACE, is_ordered
 from incremental_assets.core.model.schema_drift import delta_type
-from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.type_widening import widens
 from incremental_assets.core.strategies import Strategy, traits_of
 

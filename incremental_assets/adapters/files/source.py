@@ -26,7 +26,8 @@ from incremental_assets.core.captures.files.reading import FilesReading, of_file
 from incremental_assets.core.config.files_settings import Files
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.file_columns import PLACE
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek, Snapshot
 

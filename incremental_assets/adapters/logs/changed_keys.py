@@ -19,7 +19,8 @@ from incremental_assets.adapters.logs.joining import Snapshot
 from incremental_assets.adapters.logs.log_of_source import Source
 from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.position import LogPosition
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.table import TableSpec
 
 
 @dataclass(frozen=True, slots=True)

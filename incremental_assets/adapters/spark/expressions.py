@@ -11,8 +11,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from incremental_assets.adapters.spark.own_names import own
+from incremental_assets.core.model.column import Column as SourceColumn
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import TableSpec, cursor_of
 
 _TIMES = {CursorType.DATE: "date", CursorType.DATETIME: "timestamp_ntz", CursorType.TIMESTAMP: "timestamp"}

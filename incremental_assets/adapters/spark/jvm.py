@@ -11,7 +11,7 @@ from contextlib import suppress
 import psutil
 
 from incremental_assets.core.errors import SparkEnded
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _OF_GATEWAY = "_PYSPARK_DRIVER_CONN_INFO_PATH"
 """A variable that pyspark sets for what it starts."""

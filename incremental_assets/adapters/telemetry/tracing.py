@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.util.types import AttributeValue
 
-    from incremental_assets.core.model.table import TableId
+    from incremental_assets.core.model.table_id import TableId
     from incremental_assets.core.planning.report import SyncReport
 
 _TABLE, _RUN = "incremental_assets.table", "incremental_assets.run_id"

@@ -14,7 +14,8 @@ from incremental_assets.core.captures.topic.reading import Range
 from incremental_assets.core.config.kafka_settings import Topic
 from incremental_assets.core.model.moment import Free
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.strategies import Strategy
 
 _SAMPLED = 20

@@ -10,7 +10,9 @@ from incremental_assets.adapters.topics.events import TELL_ROWS, Event, Poison, 
 from incremental_assets.adapters.topics.record import Record
 from incremental_assets.core.config.kafka_settings import Format, Topic
 from incremental_assets.core.model.coding import Coding
-from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape
+from incremental_assets.core.model.column import Column, Fidelity
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.topic_columns import NAMES, OF_CHANGE, OF_POSITION, OF_RECORD, PLACE
 from incremental_assets.core.strategies import Strategy, traits_of
 

@@ -28,7 +28,7 @@ from incremental_assets.core.config.kafka_settings import Format, Topic
 from incremental_assets.core.errors import SchemaChanged, SourceExchanged, SourceRefused
 from incremental_assets.core.model.cures import full_refresh, sync
 from incremental_assets.core.model.paths import tombstones_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.topic_columns import POSITION
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek, Snapshot

@@ -17,7 +17,7 @@ from incremental_assets.core.maintenance.reset import accept_source
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Checkpoint
 
 

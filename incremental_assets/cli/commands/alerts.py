@@ -16,7 +16,7 @@ from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import ConfigurationError
 from incremental_assets.core.model.duration import format_duration
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.objectives import mistakes, notes
 from incremental_assets.core.operations.rules import Alert, Recorded, alerts, recorded
 

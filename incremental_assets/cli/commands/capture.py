@@ -15,7 +15,7 @@ from incremental_assets.core.captures.log.position import LogPosition
 from incremental_assets.core.captures.log.standing import LogStanding, Reader
 from incremental_assets.core.config.settings import LOG, SourceConfig
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.words import age, agreeing, counted
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from incremental_assets.core.checks.run_checks import Scope, applicable, audit
 from incremental_assets.core.checks.verdict import of_paused, unanswered
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.observing.occurrences import CheckEnded
 from incremental_assets.core.words import counted

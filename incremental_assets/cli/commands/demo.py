@@ -27,7 +27,8 @@ from incremental_assets.core.config.settings import Configuration, TableConfig
 from incremental_assets.core.errors import Busy, SelectionError
 from incremental_assets.core.extras import DEMO
 from incremental_assets.core.model.quarantine import HeldRows
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.demo.shop import Shop

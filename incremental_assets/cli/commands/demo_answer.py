@@ -14,7 +14,7 @@ from incremental_assets.cli.commands import demo_proof
 from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.opening import SHIPPED, config_option
 from incremental_assets.core.model.quarantine import HeldRows
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.words import counted
 from incremental_assets.demo.day import DayReport, TableDay

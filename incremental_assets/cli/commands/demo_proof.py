@@ -11,7 +11,8 @@ from incremental_assets.cli.answer import Cell, Grid
 from incremental_assets.core.model.file_columns import NAMES
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.measure import Measure
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.demo.shop import Counting, Shop
 

@@ -21,7 +21,8 @@ from incremental_assets.core.errors import IncrementalAssetsError, SelectionErro
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.partition import Grid as PartitionGrid
 from incremental_assets.core.model.row_difference import RowDifference, Values
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.retry_once import retry_once
 from incremental_assets.core.words import agreeing, counted

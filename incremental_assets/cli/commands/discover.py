@@ -16,7 +16,7 @@ from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.discovery.written import entries
 
 if TYPE_CHECKING:
-    from incremental_assets.core.model.table import TableShape
+    from incremental_assets.core.model.table_shape import TableShape
     from incremental_assets.resources.runtime import Runtime
 
 

@@ -30,7 +30,8 @@ from incremental_assets.core.config.settings import Configuration, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
 from incremental_assets.core.model.as_copied import in_source
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Checkpoint, EventKind
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.words import agreeing, counted, listed

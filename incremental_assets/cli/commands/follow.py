@@ -16,7 +16,7 @@ from incremental_assets.cli.commands.sync import sync_all, with_left_behind
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import progress_display
 from incremental_assets.cli.selection import Selection, selected, selected_of, with_problems
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.syncing.delay import delay

@@ -16,7 +16,7 @@ from incremental_assets.core.model.alike import alike
 from incremental_assets.core.model.cures import resume as cure
 from incremental_assets.core.model.identifiers import quote, render_table
 from incremental_assets.core.model.pause import Pause, Pauses
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime

@@ -13,7 +13,8 @@ from incremental_assets.cli.selection import Trouble, selected, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.paths import table_path
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.pause import Pause
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import SyncPlan

@@ -16,7 +16,8 @@ from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.core.checks.repair import in_words
 from incremental_assets.core.errors import SelectionError, TermsChanged
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import CheckEnded, Occurrence

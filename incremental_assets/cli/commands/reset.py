@@ -20,7 +20,8 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Checkpoint
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from incremental_assets.cli.selection import with_problems
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.model.cures import BACK_TO_A_RUN
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.report import SyncReport
 

@@ -25,7 +25,8 @@ from incremental_assets.core.maintenance.replay import left_behind
 from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request

@@ -16,7 +16,7 @@ from incremental_assets.core.errors import IncrementalAssetsError, Refused, Sele
 from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.installation import Installation
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime

@@ -18,7 +18,8 @@ from incremental_assets.core.errors import CursorMistyped
 from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import agreeing, counted
 

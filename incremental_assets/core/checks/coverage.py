@@ -11,7 +11,8 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.number_keys import IntegerGrid, is_open, is_too_wide
 from incremental_assets.core.model.partition import Grid, touched, window_of
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window, gaps, merge
 from incremental_assets.core.planning.preflight import check_terms
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from incremental_assets.core.captures.database.stamps import CURE
-from incremental_assets.core.model.table import TableId, is_small
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import is_small
 
 
 @dataclass(frozen=True, slots=True)

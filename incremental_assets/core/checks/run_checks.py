@@ -38,7 +38,8 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.pause import Pauses
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observing.occurrences import CheckEnded, PhaseBegun

@@ -22,7 +22,8 @@ from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.schema_drift import Difference
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.row_condition import columns_of
-from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.model.table_shape import TableShape
 
 
 def chosen_columns(config: TableConfig, shape: TableShape) -> TableShape:

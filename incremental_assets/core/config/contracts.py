@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.core.config.passable import BOUNDS, Slip, impassable
 from incremental_assets.core.errors import ColumnMissing, ConfigurationError, Problem
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.contract import ColumnRules, Constant, Contract
-from incremental_assets.core.model.table import Column, TableShape
+from incremental_assets.core.model.table_shape import TableShape
 
 if TYPE_CHECKING:
     from incremental_assets.core.config.table_document import TableDocument

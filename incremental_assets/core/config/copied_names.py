@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.model.naming import ColumnNames
-from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.model.table_shape import TableShape
 
 
 def by_source_names(config: TableConfig, shape: TableShape) -> TableConfig:

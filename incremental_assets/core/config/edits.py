@@ -11,7 +11,7 @@ import yaml
 from incremental_assets.core.config.shorthand import Direction, parse
 from incremental_assets.core.config.yaml_source import Data, read
 from incremental_assets.core.model.identifiers import parse_table, render_table
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.column import Fidelity, MaskedColumn
 from incremental_assets.core.model.mask import Mask
-from incremental_assets.core.model.table import Fidelity, MaskedColumn, TableSpec
+from incremental_assets.core.model.table import TableSpec
 
 
 def with_masks(spec: TableSpec, masks: tuple[tuple[str, Mask], ...]) -> TableSpec:

@@ -27,6 +27,7 @@ from incremental_assets.core.model.alike import alike
 from incremental_assets.core.model.as_copied import as_copied
 from incremental_assets.core.model.change_columns import version_columns, with_changes
 from incremental_assets.core.model.collation_key import collated
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import Deletes
@@ -36,8 +37,10 @@ from incremental_assets.core.model.layout import USUAL, Taken, Target, usual
 from incremental_assets.core.model.mask import MaskKey
 from incremental_assets.core.model.row_condition import columns_of
 from incremental_assets.core.model.schema_drift import check_names
-from incremental_assets.core.model.table import Arrival, Column, Cursor, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_match import is_glob
+from incremental_assets.core.model.table_shape import Arrival, TableShape
 from incremental_assets.core.planning.as_landed import as_landed
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import traits_of

@@ -27,7 +27,8 @@ from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.schedule import Schedule
-from incremental_assets.core.model.table import Cursor, FuturePolicy, TableId
+from incremental_assets.core.model.table import Cursor, FuturePolicy
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_match import TableMatch
 from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.strategies import Strategy, traits_of

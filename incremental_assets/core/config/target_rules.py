@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from incremental_assets.core.config.document import SourceDocument
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model.layout import USUAL, Layout, Taken, Target
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 Mistake = tuple[Path, str]
 

@@ -7,7 +7,8 @@ from fnmatch import fnmatchcase
 
 from incremental_assets.core.config.settings import MatchConfig, SourceConfig, TableConfig, unlisted_table
 from incremental_assets.core.model.identifiers import quote, render_table
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 
 
 def terms_of(source: SourceConfig, table: TableId) -> TableConfig:

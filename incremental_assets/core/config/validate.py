@@ -28,7 +28,7 @@ from incremental_assets.core.errors import Problem
 from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.identifiers import parse_table, render_table
 from incremental_assets.core.model.layout import Layout
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_match import TableMatch
 
 T = TypeVar("T")

@@ -12,6 +12,7 @@ from datetime import date, datetime
 from typing import Literal, NoReturn, cast
 
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.row_condition import (
     Among,
     Compared,
@@ -22,7 +23,7 @@ from incremental_assets.core.model.row_condition import (
     RowCondition,
     compared,
 )
-from incremental_assets.core.model.table import Column, TableShape
+from incremental_assets.core.model.table_shape import TableShape
 
 FORM = "compare columns with constants by =, <>, <, <=, >, >=, IN (…), BETWEEN, LIKE and IS NULL, and join that by AND, OR, NOT and parentheses; for anything else make a view"
 _LONGEST, _DEEPEST = 4_000, 30

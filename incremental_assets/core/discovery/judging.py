@@ -20,7 +20,8 @@ from incremental_assets.core.discovery.proposal import Proposal, propose
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.duration import format_duration
-from incremental_assets.core.model.table import TableShape, TableSpec, cursor_of
+from incremental_assets.core.model.table import TableSpec, cursor_of
+from incremental_assets.core.model.table_shape import TableShape
 
 _APPLICATION_LAG = timedelta(minutes=15)
 """What clocks of application servers, and the time to their transactions, are taken to lag behind at most, until a person knows better."""

@@ -8,7 +8,8 @@ from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.discovery.ranking import Candidate, Tells, ranked
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Arrival, Cursor, NullPolicy, TableShape, is_small
+from incremental_assets.core.model.table import Cursor, NullPolicy
+from incremental_assets.core.model.table_shape import Arrival, TableShape, is_small
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.core.words import counted
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incremental_assets.core.config.resolve import cursor_type_of
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import Column, TableShape
+from incremental_assets.core.model.table_shape import TableShape
 
 _ENOUGH = 100
 """Rows from which a sample tells anything."""

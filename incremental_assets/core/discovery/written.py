@@ -11,7 +11,8 @@ from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.table import Cursor, NullPolicy, TableShape
+from incremental_assets.core.model.table import Cursor, NullPolicy
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted
 

@@ -24,7 +24,8 @@ from incremental_assets.core.model.compaction import (
 )
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.occurrences import CompactionEnded
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from incremental_assets.core.errors import NameRefused
+from incremental_assets.core.model.column import Column, MaskedColumn
 from incremental_assets.core.model.naming import ColumnNames
-from incremental_assets.core.model.table import Column, MaskedColumn, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 
 
 def named_as(names: ColumnNames, table: TableId, columns: Iterable[str]) -> dict[str, str]:

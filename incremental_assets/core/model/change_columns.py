@@ -6,8 +6,9 @@ from dataclasses import replace
 from enum import StrEnum
 
 from incremental_assets.core.errors import NameRefused
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.history import History
-from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.strategies import Strategy
 
 OP, COMMIT_LSN, CHANGE_NUMBER, COMMIT_AT = "_op", "_commit_lsn", "_change_number", "_commit_at"

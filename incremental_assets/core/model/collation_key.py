@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.model.table import Column, Fidelity, TableShape, TableSpec
+from incremental_assets.core.model.column import Column, Fidelity
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 
 NAME = "_sync_collation_key"
 _COMMENT = "What the source takes for equal in the key, as it compares it"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 SMALL = 16 * 2**20
 """Bytes. A smaller file is taken; a larger one keeps its own range of keys, by which a tick passes over it."""

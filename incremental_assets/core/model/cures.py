@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 
 from incremental_assets.core.model.pause import Pause
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.strategies import Strategy, traits_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.model.table import Column, Fidelity
+from incremental_assets.core.model.column import Column, Fidelity
 
 FILE, ROW = "_file", "_file_row"
 PLACE = (FILE, ROW)

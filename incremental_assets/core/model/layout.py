@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from incremental_assets.core.model.history import SUFFIX
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 USUAL = "{source}/{schema}/{table}"
 """Where a copy lies unless the configuration says otherwise."""

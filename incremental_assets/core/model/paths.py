@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from incremental_assets.core.errors import NameRefused
 from incremental_assets.core.model.layout import layout_of
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 _HIDDEN = frozenset(b"_.")

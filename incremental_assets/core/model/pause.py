@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.errors import NameRefused, SchemaChanged
 from incremental_assets.core.model.collation_key import NAME
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.readers import Readers, needs_mapping
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.type_widening import widens
 
 OWN_PREFIX = "_sync_"

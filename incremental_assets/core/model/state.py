@@ -15,7 +15,7 @@ from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.table import Terms
+from incremental_assets.core.model.terms import Terms
 from incremental_assets.core.model.unfilled import Unfilled
 
 VERSION = 8

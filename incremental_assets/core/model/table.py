@@ -1,32 +1,25 @@
-"""A table: its name, its columns as in the catalogue, and the settings it is synced with."""
+"""A table as it is to be synced."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from incremental_assets.core.model.column import Column, MaskedColumn
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
-from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.deletes import IGNORED, Deletes
-from incremental_assets.core.model.history import SUFFIX, History
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.mask import Mask, MaskKey
 from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.schedule import Schedule
-from incremental_assets.core.model.stamping import Stamping
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
+from incremental_assets.core.model.terms import Terms
 from incremental_assets.core.strategies import Strategy, Traits, traits_of
-
-_FEW_ROWS, _FEW_BYTES = 10_000, 8 * 2**20
-"""A table below both sizes is read whole in a moment, and is then right whatever its columns tell."""
-
-
-def is_small(rows: int, size: int) -> bool:
-    """Whether a table of so many rows and bytes is read in a moment, with an index or without one."""
-    return rows < _FEW_ROWS and size < _FEW_BYTES
 
 
 class NullPolicy(StrEnum):
@@ -43,202 +36,6 @@ class FuturePolicy(StrEnum):
     LAND = "land"
     QUARANTINE = "quarantine"
     WAIT = "wait"
-
-
-class Fidelity(StrEnum):
-    """How faithfully a Spark type holds a source type."""
-
-    EXACT = "exact"
-    TEXT = "text"
-
-
-class Arrival(StrEnum):
-    """How rows of a table may become visible apart from the transaction that stamped them."""
-
-    SUBSCRIPTION = "subscription"
-    FOREIGN = "foreign"
-    MATERIALIZED = "materialized"
-    VIEW = "view"
-    UNTRACKED = "untracked"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TableId:
-    """`source.schema.table`, in the source's own spelling."""
-
-    source: str
-    schema: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.source}.{self.schema}.{self.name}"
-
-    @property
-    def history(self) -> TableId:
-        """The table of its rows' versions."""
-        return replace(self, name=f"{self.name}{SUFFIX}")
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """What gives a column its numbers: `cache` of them at once to a session, `step` apart."""
-
-    name: str
-    step: int = 1
-    cache: int = 1
-    cycles: bool = False
-    logged: bool = True
-    """Whether it continues from its last value after a crash (PostgreSQL: not if it is UNLOGGED)."""
-    always: bool = False
-    """Whether the source refuses a number that a row brings itself (GENERATED ALWAYS AS IDENTITY)."""
-    restarts: bool = True
-    """Whether its numbers may begin again without another definition of the table."""
-    last: int | None = field(default=None, compare=False)
-    """The number that it had drawn last when the catalogue was read; None where it had drawn none, or the source does not show it to this user."""
-    seen: bool = field(default=True, compare=False)
-    """Whether this user may see how far it has come."""
-    trigger: str = ""
-    """A trigger that may give a row another number than the one that was drawn; empty where none does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column. `source_type` is the catalogue's text, such as `numeric(15,2)`; `spark_type` is DDL, such as `decimal(15,2)`."""
-
-    name: str
-    source_type: str
-    spark_type: str
-    fidelity: Fidelity
-    nullable: bool = True
-    comment: str = ""
-    identity: str = ""
-    """What the source knows the column by, whatever it is called (PostgreSQL: numbers of table and column); empty where it has none."""
-    sequence: Sequence | None = None
-    """The one sequence from which its default, or its identity, draws: in the table and in every partition or child of it."""
-    encoding: str = ""
-    """The source's name of the encoding of its texts, where one of them may be no UTF-8; empty where none can."""
-    stamps: Stamping | None = None
-    """What of the source writes it, of a column that holds times: in the table and in every partition or child of it; None: this source does not say."""
-    readings: tuple[str, ...] = ()
-    """Other Spark types by which its values may be read where it is a cursor, as the source stores values of any kind in it (SQLite)."""
-    collation: str = ""
-    """How the source compares its values, in the words of its dialect, where it takes some for equal that a copy holds differently; empty where it takes none."""
-    no_key: str = ""
-    """Why nothing that a copy may hold shows which of its values the source takes for equal, so that it can be no part of a key; empty where something does."""
-    shown_by: str = ""
-    """What else than its row decides how a value of it shows, as the end of a sentence: no stamp moves when that changes. Empty where nothing does."""
-    of: tuple[Column, ...] = ()
-    """Of a collation key the columns that it is made of, see `collation_key.py`; none of any other."""
-    of_log: bool = False
-    """Whether it tells of a change, see `change_columns.py`, and the source has none that is called so."""
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedColumn:
-    """A column whose values never leave the task that reads them: as the source has it, and as it lands."""
-
-    name: str
-    mask: Mask
-    read: Column
-    lands: Column
-
-
-@dataclass(frozen=True, slots=True)
-class RoleZone:
-    """A role that may write a table, whose sessions begin in a time zone of its own."""
-
-    role: str
-    zone: str
-
-
-@dataclass(frozen=True, slots=True)
-class TableShape:
-    """What the catalogue says of one table. `rows` and `bytes` are the database's estimates."""
-
-    id: TableId
-    columns: tuple[Column, ...]
-    primary_key: tuple[str, ...] = ()
-    unique_keys: tuple[tuple[str, ...], ...] = ()
-    """Other keys that the source enforces for every row: not partial, not deferrable, no column nullable."""
-    indexed_keys: tuple[tuple[Column, ...], ...] = ()
-    """The columns of each enforced key whose index does not compare as they do, each as the index compares it."""
-    own_key: tuple[str, ...] = ()
-    """The declared primary key where it is none of all rows: others inherit from the table, whose rows are shown too and may repeat it, or it may hold NULL."""
-    comment: str = ""
-    rows: int = 0
-    bytes: int = 0
-    splits: bool = False
-    """Whether a first load may read it in ranges of its physical blocks (a plain table, not a view or a foreign table)."""
-    pages: int = 0
-    """Physical blocks, where it splits."""
-    row_versions: bool = False
-    """Whether each row shows a version of its own, which changes with every write (PostgreSQL: ctid and xmin)."""
-    filtered: bool = False
-    """Whether the source may hide rows from this user (row-level security)."""
-    arrivals: tuple[Arrival, ...] = ()
-    zones: tuple[RoleZone, ...] = ()
-    logged: bool = True
-    """Whether its rows outlive a crash (PostgreSQL: not where it, or a partition or child of it, is UNLOGGED)."""
-    readable: bool = True
-    """Whether this user may read it; of one that it may not, nothing but the name is known."""
-    undescribed: str = ""
-    """Why the source could not tell what columns it has, with the cure; empty where it could. Nothing but the name is known then."""
-    updates: int | None = None
-    """Rows that were updated since the source's statistics began; None where it does not count them."""
-    left_out: tuple[str, ...] = ()
-    """Columns of the source that are not read, and do not count."""
-    numbering: Column | None = None
-    """The number of the transaction that wrote a row: what the source can show beside its columns, or one of them; None where it shows none."""
-    facts: tuple[Fact, ...] | None = None
-    """What the catalogue says of how its rows are stored and shown; None where the database was not asked."""
-    by_itself: bool = False
-    """Whether its rows are its own alone, as each change of one has its name, of a database that reads no table in ranges of blocks."""
-
-    @property
-    def is_partitioned(self) -> bool:
-        """Whether its rows lie in partitions, each of which is a table of its own (PostgreSQL)."""
-        return self.row_versions and not self.splits
-
-    def without(self, names: Collection[str]) -> TableShape:
-        """The table as if it had none of these columns."""
-        unread = tuple(name for name in self.names if name in names)
-        columns = tuple(column for column in self.columns if column.name not in names)
-        return replace(self, columns=columns, left_out=(*self.left_out, *unread)) if unread else self
-
-    def replacing(self, columns: Mapping[str, Column]) -> TableShape:
-        """The table with other columns in the place of those of these names."""
-        return replace(self, columns=tuple(columns.get(each.name, each) for each in self.columns))
-
-    def compared(self, key: Collection[str]) -> tuple[Column, ...]:
-        """The columns of a key, each as whatever enforces the key compares it."""
-        own = {
-            column.name: column
-            for columns in self.indexed_keys
-            if {each.name for each in columns} == set(key)
-            for column in columns
-        }
-        return tuple(own.get(column.name, column) for column in self.columns if column.name in key)
-
-    def numbered(self) -> TableShape:
-        """The table with the number of each row's transaction as its last column, where the source can show it."""
-        if self.numbering is None or self.numbering in self.columns:
-            return self
-        return replace(self, columns=(*self.columns, self.numbering))
-
-    def read_as(self, types: Mapping[str, str]) -> TableShape:
-        """The table with some columns read by another Spark type that their values may have; others stay as they are."""
-        columns = tuple(
-            replace(each, spark_type=types[each.name], fidelity=Fidelity.EXACT, readings=())
-            if types.get(each.name) in each.readings
-            else each
-            for each in self.columns
-        )
-        return replace(self, columns=columns) if columns != self.columns else self
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names in the table's order."""
-        return tuple(column.name for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,42 +261,3 @@ def cursor_of(spec: TableSpec) -> Cursor:
     if spec.cursor is None:
         raise ValueError(f"{spec.id} has no cursor")
     return spec.cursor
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """Strategy, key and cursor under which rows landed; `cursor` is `column:type`, the name of another capture, or empty."""
-
-    strategy: Strategy
-    key: tuple[str, ...]
-    cursor: str
-    fallback: str | None = None
-    """The column that stands in where the cursor is NULL, or empty; None: not known, as an earlier release did not keep it."""
-    collation: str | None = None
-    """How the source compared the key, where it took values for equal that a copy holds differently, or empty; None: it counted for nothing, as an earlier release had it."""
-    where: str = ""
-    """The condition that rows fulfilled, or empty."""
-    target: str = ""
-    """Where in the lake the copy was put, or empty."""
-    masks: str = ""
-    """The masks of its columns, with what tells their key from others, or empty."""
-    column_names: str = ""
-    """How its columns were named, or empty: as in the source. Another way renames them, and takes nothing from what is true of the rows."""
-
-    def same(self, other: Terms) -> bool:
-        """Whether rows that landed under the one are true under the other, as far as is known."""
-        return (
-            (self.strategy, self.key, self.where, self.target, self.masks)
-            == (other.strategy, other.key, other.where, other.target, other.masks)
-            and self.same_cursor(other)
-            and self.same_collation(other)
-        )
-
-    def same_collation(self, other: Terms) -> bool:
-        """Whether both take the same keys for equal, as far as is known."""
-        return None in (self.collation, other.collation) or self.collation == other.collation
-
-    def same_cursor(self, other: Terms) -> bool:
-        """Whether both give every row the same cursor, as far as is known."""
-        known = None not in (self.fallback, other.fallback)
-        return self.cursor == other.cursor and (not known or self.fallback == other.fallback)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _PART = re.compile(r"[^\s\"'`./]+")
 _GLOB = re.compile(r"[*?\[]")

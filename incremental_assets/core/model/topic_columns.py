@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.model.table import Column, Fidelity
+from incremental_assets.core.model.column import Column, Fidelity
 
 OP, PARTITION, OFFSET, POSITION, RECORD_AT = "_op", "_topic_partition", "_topic_offset", "_log_position", "_record_at"
 PLACE = (PARTITION, OFFSET)

@@ -12,7 +12,7 @@ from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.incident import About, Incident, News
 from incremental_assets.core.model.look import Looked
 from incremental_assets.core.model.pause import Pauses
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.standing import Standing
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.words import counted

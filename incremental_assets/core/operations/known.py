@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from incremental_assets.core.model.look import Looked
 from incremental_assets.core.model.pause import Pauses
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.standing import Standing
 from incremental_assets.core.operations.tally import Tally
 

@@ -19,7 +19,7 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.look import Looked
 from incremental_assets.core.model.objective import NO_OBJECTIVES, Objectives
 from incremental_assets.core.model.pause import Pause
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.exposition import Family, Kind, Sample, pairs, stamp
 from incremental_assets.core.operations.known import Known
 from incremental_assets.core.operations.standing import Health, Standing, Unfinished

@@ -10,7 +10,7 @@ from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.errors import Problem
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.objective import percent
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.burn_rates import PAGES
 
 

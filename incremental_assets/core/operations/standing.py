@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from incremental_assets.core.model.schema_change import SchemaChange
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.planning.target import AsLeft
 

@@ -7,7 +7,8 @@ from incremental_assets.core.model.cures import allow_shrink, full_refresh, rese
 from incremental_assets.core.model.layout import usual
 from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableSpec, Terms
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.terms import Terms
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted

@@ -13,7 +13,8 @@ from incremental_assets.core.model.cures import full_refresh, rollback
 from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.rename import Rename, name_after
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableSpec, Terms
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.terms import Terms
 
 
 def renames_of(spec: TableSpec, state: State | None) -> tuple[Rename, ...]:

@@ -12,7 +12,8 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.guarantee import Guarantee, stated
 from incremental_assets.core.model.history import HistoryRows
 from incremental_assets.core.model.schema_change import SchemaChange
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, NothingToDo, Request, SyncPlan

@@ -11,7 +11,7 @@ from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pauses
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
 

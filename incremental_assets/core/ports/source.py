@@ -14,7 +14,8 @@ from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports.keys import PlacedRows, Seek, SourceKeys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from incremental_assets.core.model.batch import Batch
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports.source import Snapshot
 

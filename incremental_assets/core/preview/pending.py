@@ -25,7 +25,8 @@ from incremental_assets.core.model.number_keys import (
 )
 from incremental_assets.core.model.partition import CURRENT, Grid, TimeGrid, keys, touched, window_of
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan

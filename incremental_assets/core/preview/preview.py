@@ -9,13 +9,14 @@ from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.captures.database.fill_ranges import MOST_RANGES, MOST_ROWS
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.schema_drift import Difference, TargetColumn, check_columns, check_names, difference
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan

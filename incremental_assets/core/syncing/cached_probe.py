@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.ports import Probe, SourceRows
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cures import full_refresh, reset
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.target import NO_TABLE, AsLeft, Target
 from incremental_assets.core.ports import LakeReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import PhaseBegun
 from incremental_assets.core.planning.report import SyncReport

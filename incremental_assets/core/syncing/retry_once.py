@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from incremental_assets.core.errors import EngineLost, IncrementalAssetsError, Overtaken, SourceFull
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.occurrences import Retried
 from incremental_assets.core.ports import Ports
 

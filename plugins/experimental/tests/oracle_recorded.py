@@ -9,7 +9,7 @@ import oracledb
 from oracledb.errors import _Error
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 ADDRESS = Address("oracle", "127.0.0.1", 1521, "shop", "reader", "hunter2", schemas=("SHOP",))
 ORDERS = TableId("shop", "SHOP", "ORDERS")

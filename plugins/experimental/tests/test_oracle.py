@@ -24,7 +24,8 @@ from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.model.table_shape import Arrival
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.strategies import Strategy

@@ -10,8 +10,8 @@ import pytest
 
 from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Column, Fidelity
 from incremental_assets_experimental.oracle import words
 from incremental_assets_experimental.oracle.types import beyond, converter, declared, shown, spark_type
 

@@ -26,7 +26,8 @@ from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.source_identity import Compared
-from incremental_assets.core.model.table import Cursor, TableId, TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import NothingToDo, SyncPlan
 from incremental_assets.core.strategies import Strategy

@@ -15,7 +15,7 @@ import pytest
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import SetupError, SourceRefused, SourceUnreachable, TableMissing
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets_experimental.sqlserver import connect
 from incremental_assets_experimental.sqlserver.errors import explain
 

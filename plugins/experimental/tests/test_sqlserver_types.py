@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Column, Fidelity
 from incremental_assets_experimental.sqlserver import words
 from incremental_assets_experimental.sqlserver.types import beyond, converter, declared, shown, spark_type
 

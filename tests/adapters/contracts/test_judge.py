@@ -15,8 +15,11 @@ from incremental_assets.adapters.contracts.packing import judge_of
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.core.config.contract_document import ColumnRulesDocument
 from incremental_assets.core.errors import ConfigurationError, ContractBroken
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.contract import ColumnRules, Contract
-from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.strategies import Strategy
 
 

@@ -17,8 +17,11 @@ from incremental_assets.adapters.contracts.judge import breaches, reasons
 from incremental_assets.adapters.contracts.packing import judge_of
 from incremental_assets.core.config.resolve import Resolved
 from incremental_assets.core.errors import ConfigurationError, ContractBroken
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.contract import Contract
-from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.resources.contracts import with_sound_contracts
 

@@ -13,8 +13,10 @@ from incremental_assets.adapters.databases.sqlite.collation import collation_key
 from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import Column, Cursor, Fidelity, TableShape
+from incremental_assets.core.model.table import Cursor
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.strategies import Strategy
 
 

@@ -10,7 +10,10 @@ import pytest
 from incremental_assets.adapters.databases import file_part
 from incremental_assets.adapters.databases.file_part import FilePart
 from incremental_assets.adapters.databases.spooled_rows import write_rows
-from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape, TableSpec
+from incremental_assets.core.model.column import Column, Fidelity
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.strategies import Strategy
 
 SPEC = TableSpec(

@@ -15,7 +15,7 @@ from incremental_assets.adapters.databases.mysql import errors as mysql
 from incremental_assets.adapters.databases.postgresql import errors as postgresql
 from incremental_assets.adapters.databases.sqlite import errors as sqlite
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, TableMissing
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 SERVER = Address("postgresql", "ssl.certificates.example", 5432, "no database", "ssl error", "hunter2")
 

@@ -15,7 +15,7 @@ from incremental_assets.adapters.databases.postgresql.read_timeout import SILENT
 from incremental_assets.adapters.databases.sentences import LOST, NO_COLUMN, REFUSED, cancelled, unreachable
 from incremental_assets.adapters.databases.sqlite import errors as sqlite
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 ADDRESS = Address("postgresql", "127.0.0.1", 5432, "shop", "reader", "hunter2")
 ORDERS = TableId("shop", "public", "orders")

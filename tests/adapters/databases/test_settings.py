@@ -20,7 +20,8 @@ from incremental_assets.adapters.databases.mysql.flavour import MARIADB, MYSQL, 
 from incremental_assets.adapters.databases.settings import Setting, check_settings
 from incremental_assets.adapters.databases.whole import Counted
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.model.table import Arrival, TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import Arrival, TableShape
 
 PLACE = "reader@db:3306/shop"
 LIMIT = Setting("sql_select_limit", "0", "an answer has only so many rows", former="row_limit")

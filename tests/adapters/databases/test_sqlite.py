@@ -26,9 +26,10 @@ from incremental_assets.adapters.databases.sqlite.types import converter, spark_
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.discovery.traits import Sample
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
+from incremental_assets.core.model.column import Fidelity
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.model.table import Cursor, Fidelity, NullPolicy
+from incremental_assets.core.model.table import Cursor, NullPolicy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases import contract, where_contract

@@ -13,7 +13,8 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.sqlite import catalogue, session
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.model.table import TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.strategies import Strategy
 from tests.model.mutants.variant import without_the_thought

@@ -17,9 +17,10 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.databases.sqlite.spellings import AN_OFFSET, SAME_MOMENT, Forms, Spellings, spellings
 from incremental_assets.adapters.databases.sqlite.types import converter
+from incremental_assets.core.model.column import Fidelity
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.key_parts import KeyParts
-from incremental_assets.core.model.table import Cursor, Fidelity, TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.strategies import Strategy

@@ -25,7 +25,8 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.coding import Coding
 from incremental_assets.core.model.file_columns import NAMES
 from incremental_assets.core.model.paths import files_path
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Ports

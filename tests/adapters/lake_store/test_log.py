@@ -25,8 +25,8 @@ from incremental_assets.adapters.delta.tasks.restore import VersionGone, restore
 from incremental_assets.adapters.lake_store import opened
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import LakeRefused, Overtaken, StoreUnreachable, TargetChanged
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.rename import Rename
-from incremental_assets.core.model.table import Column, Fidelity
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.target import LastCommit
 from tests.adapters.lake_store.bucket import Relay, new_bucket, options

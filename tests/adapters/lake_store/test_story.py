@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.core.model.paths import table_path
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.demo.postgres import EmbeddedPostgres

@@ -8,7 +8,10 @@ import pyarrow as pa
 
 from incremental_assets.adapters.logs.row_versions import row_versions
 from incremental_assets.adapters.spark.own_names import IS_GONE
-from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape, TableSpec
+from incremental_assets.core.model.column import Column, Fidelity
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.strategies.strategy import Strategy
 from tests.adapters.logs.test_batch import Written
 

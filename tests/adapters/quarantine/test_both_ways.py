@@ -25,11 +25,12 @@ from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.captures.database.landed_state import landed_state
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.paths import quarantine_path
-from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableSpec
+from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
 from tests.adapters.batches import APP, Desk, Row, table
 from tests.adapters.test_lazy_session import WithoutSql
 from tests.left_to_spark import left_to_spark

@@ -39,7 +39,7 @@ from incremental_assets.adapters.spark.manifest import record
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
 from incremental_assets.core.model.compaction import How as Gathering
 from incremental_assets.core.model.schema_drift import delta_type
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import CommitIds
 
 _STAGED_GROUP = 3

@@ -12,8 +12,9 @@ from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.tasks.eligible import refused_by_batch, refused_by_table, refused_to_mark
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.schema_drift import Difference
-from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableSpec
+from incremental_assets.core.model.table import Strategy, TableSpec
 from tests.core.test_overlap import SPEC, plan_after
 
 UPSERT = replace(SPEC, strategy=Strategy.UPSERT, key=("id",), key_enforced=True)

@@ -12,7 +12,7 @@ import pytest
 from incremental_assets.adapters.delta import target_table
 from incremental_assets.adapters.delta.log import vectors
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
-from incremental_assets.core.model.table import Column, Fidelity
+from incremental_assets.core.model.column import Column, Fidelity
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

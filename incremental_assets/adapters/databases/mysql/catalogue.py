@@ -19,8 +19,10 @@ from incremental_assets.adapters.databases.mysql.types import spark_type
 from incremental_assets.adapters.databases.mysql.unstamped import NONE, Unstamped, unstamped
 from incremental_assets.adapters.databases.sentences import LOCKED, UNDESCRIBED
 from incremental_assets.adapters.databases.stamps.reading import TIMES
-from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
-from incremental_assets.core.model.table import Sequence as Numbers
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.column import Sequence as Numbers
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import Arrival, TableShape
 
 _MOMENT = 1
 """Seconds for which a table is waited for that another session is altering, or making: the server would wait as long as a question may take, and no table would be described."""

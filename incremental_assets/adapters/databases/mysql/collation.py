@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.floats import hexadecimal_sql
 from incremental_assets.adapters.databases.mysql.sql import identifier
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.column import Column
 
 _FLOAT, _PADDED = "float", "padded"
 _LEVELS = ((), (1, 2), (1, 3), (1, 2, 3))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incremental_assets.adapters.spark.arrow_types import required_type
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.column import Column
 
 Sent = bytes | None
 

@@ -30,7 +30,7 @@ from incremental_assets.core.errors import (
     SourceUnreachable,
     TableMissing,
 )
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE = 1045, 1049, 1044
 NO_TABLE, _NO_COLUMN, _ALTERED = 1146, 1054, 1412

@@ -30,7 +30,9 @@ from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure
-from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from incremental_assets.adapters.databases import chosen_rows
 from incremental_assets.adapters.databases.condition import EVERY, NONE, Condition
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.row_condition import Constant
-from incremental_assets.core.model.table import Column, TableId, TableSpec, cursor_of
+from incremental_assets.core.model.table import TableSpec, cursor_of
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 
 _FIRST = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from incremental_assets.adapters.databases.mysql.collation import collation_key
 from incremental_assets.adapters.databases.mysql.floats import hexadecimal_sql
 from incremental_assets.adapters.databases.mysql.sql import identifier
-from incremental_assets.core.model.table import Column, Fidelity
+from incremental_assets.core.model.column import Column, Fidelity
 
 _SIGNED = {"tinyint": "smallint", "smallint": "smallint", "mediumint": "int", "int": "int", "bigint": "bigint"}
 _UNSIGNED = {"tinyint": "smallint", "smallint": "int", "mediumint": "int", "int": "bigint", "bigint": "decimal(20,0)"}

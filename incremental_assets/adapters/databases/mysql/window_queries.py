@@ -29,11 +29,12 @@ from incremental_assets.adapters.databases.mysql.sql import (
 from incremental_assets.adapters.databases.mysql.types import travel
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Measure
-from incremental_assets.core.model.table import Column, NullPolicy, TableSpec, cursor_of
+from incremental_assets.core.model.table import NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, merge
 
 _AT_ONCE = 1_000

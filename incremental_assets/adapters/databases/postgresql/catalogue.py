@@ -20,8 +20,10 @@ from incremental_assets.adapters.databases.postgresql.settled.bound import known
 from incremental_assets.adapters.databases.postgresql.stamps.catalogue import Written, read_written
 from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
+from incremental_assets.core.model.column import Column, Sequence
 from incremental_assets.core.model.definition import Fact
-from incremental_assets.core.model.table import Arrival, Column, RoleZone, Sequence, TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import Arrival, RoleZone, TableShape
 
 # Row-level security filters nothing where one policy shows every row and none takes some away. Without an expression a restrictive policy takes none
 # away, and a permissive one shows none.

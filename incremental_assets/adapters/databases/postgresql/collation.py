@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.column import Column
 
 # Any other takes texts for equal only where they are the same. Another version of the library may compare otherwise.
 COLLATIONS = """

@@ -10,7 +10,8 @@ from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.postgresql.encodings import ANY_BYTES, is_legible, shown
 from incremental_assets.adapters.databases.sentences import COLUMN_NOT_UTF8, LOCKED, NAME_NOT_UTF8, UNDESCRIBED
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 
 _MOMENT = "1s"
 """How long a lock is waited for; most changes of a table are over by then."""

@@ -32,7 +32,7 @@ from incremental_assets.core.errors import (
     TableMissing,
 )
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.words import age
 
 _OF_ANOTHER_KIND = ("expected authentication request", "invalid response to ssl negotiation")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.databases.postgresql.sql import relation
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 BEGINS_WITH = "i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL"
 """Whether the index `i` of all rows begins with the column `a`."""

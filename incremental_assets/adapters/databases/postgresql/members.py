@@ -11,7 +11,8 @@ from incremental_assets.adapters.databases.postgresql.read_from import read_from
 from incremental_assets.adapters.databases.postgresql.sql import ALIAS, Parameters, orderly
 from incremental_assets.core.captures.database.observation import numbers
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 
 # The entry that has it in its table is written anew when it is attached again: what was done to its rows meanwhile no trigger of the table has stamped.
 _MEMBERS = """

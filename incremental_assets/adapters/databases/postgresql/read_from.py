@@ -9,8 +9,9 @@ from incremental_assets.adapters.databases.chosen_rows import condition_of
 from incremental_assets.adapters.databases.condition import Condition
 from incremental_assets.adapters.databases.postgresql.sql import literal, relation, value_of
 from incremental_assets.adapters.databases.postgresql.types import as_text
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.row_condition import Constant
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.table import TableSpec
 
 _PLAIN = re.compile(r"text|character varying(\(\d+\))?|character\(\d+\)|bpchar|name|citext")
 """Types for which every text is a value."""

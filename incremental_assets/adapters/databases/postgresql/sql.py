@@ -12,8 +12,10 @@ from typing import Protocol
 from incremental_assets.adapters.databases.postgresql.collation import collation_key
 from incremental_assets.adapters.databases.postgresql.transaction_number import NEXT, is_numbering, numbered
 from incremental_assets.core.captures.database.observation import numbers
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Column, NullPolicy, TableId, TableSpec, cursor_of
+from incremental_assets.core.model.table import NullPolicy, TableSpec, cursor_of
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 
 ALIAS = "t"

@@ -8,7 +8,7 @@ these bits once more, such a row is read again, and the copy has the number that
 
 from __future__ import annotations
 
-from incremental_assets.core.model.table import Column, Fidelity
+from incremental_assets.core.model.column import Column, Fidelity
 
 NUMBERING = Column(
     "xmin",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from incremental_assets.adapters.databases.jdbc import Transport
 from incremental_assets.adapters.databases.postgresql.encodings import not_utf8
 from incremental_assets.adapters.databases.postgresql.sql import value_of
-from incremental_assets.core.model.table import Column, Fidelity
+from incremental_assets.core.model.column import Column, Fidelity
 
 _SIMPLE = {
     "smallint": "smallint",

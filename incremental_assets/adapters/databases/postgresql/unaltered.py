@@ -17,8 +17,10 @@ from incremental_assets.core.captures.database.observation import numbers
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.collation_key import as_planned
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.stamping import Stamping
-from incremental_assets.core.model.table import Column, TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.plan import SyncPlan
 
 # pg_class tells the files as the snapshot shows them, the function tells them as they are; whatever the first question read is locked.

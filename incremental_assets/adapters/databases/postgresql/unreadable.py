@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.encodings import is_legible
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 
 # Every user may read the names in pg_class, whatever is granted on the tables.
 _UNREADABLE = f"""

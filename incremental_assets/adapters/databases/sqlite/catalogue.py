@@ -17,9 +17,11 @@ from incremental_assets.adapters.databases.sqlite.stamps.nested import AllTrigge
 from incremental_assets.adapters.databases.sqlite.stamps.trigger import Table, Trigger
 from incremental_assets.adapters.databases.sqlite.types import is_unicode, readings, spark_type
 from incremental_assets.adapters.databases.stamps.reading import TIMES
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.column import Sequence as Numbers
 from incremental_assets.core.model.stamping import Stamping
-from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
-from incremental_assets.core.model.table import Sequence as Numbers
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import Arrival, TableShape
 
 SCHEMA = "main"
 _TABLES = """

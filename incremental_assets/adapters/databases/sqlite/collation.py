@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from incremental_assets.adapters.databases.sqlite.sql import identifier, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, is_unicode, number_of, printed
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.table import TableSpec
 
 BINARY = "BINARY"
 """The collation of a column for which none is named."""

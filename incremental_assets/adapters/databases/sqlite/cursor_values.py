@@ -11,7 +11,8 @@ from incremental_assets.adapters.databases.sqlite.sql import chosen, effective, 
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cures import NO_TEXTS, NO_TEXTS_CURE
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import TableId, TableSpec, cursor_of
+from incremental_assets.core.model.table import TableSpec, cursor_of
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.words import counted
 
 

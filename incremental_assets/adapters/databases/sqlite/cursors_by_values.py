@@ -11,8 +11,9 @@ from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.sqlite.sql import identifier
 from incremental_assets.adapters.databases.sqlite.types import Stored, day, moment
 from incremental_assets.core.discovery.traits import cursor_columns
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import Arrival, Column, TableShape
+from incremental_assets.core.model.table_shape import Arrival, TableShape
 
 _NUMBERED = "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND name = ? AND type = 'table' AND NOT wr"
 ROWS = 1_000

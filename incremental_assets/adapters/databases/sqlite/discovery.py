@@ -16,7 +16,7 @@ from incremental_assets.adapters.databases.sqlite.doctor import has_default, is_
 from incremental_assets.adapters.databases.sqlite.sql import comparable_sql, identifier
 from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import TableShape
+from incremental_assets.core.model.table_shape import TableShape
 
 _TRIGGERS = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
 

@@ -22,7 +22,7 @@ from sqlite3 import (
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.sentences import NO_COLUMN, REFUSED
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.words import age
 
 

@@ -15,7 +15,8 @@ from incremental_assets.adapters.databases.sqlite.collation import collation_key
 from incremental_assets.adapters.databases.sqlite.spellings import Spellings
 from incremental_assets.adapters.databases.sqlite.sql import chosen, effective, identifier, is_local, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, converters, printed, zone_of
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.table import TableSpec
 
 
 @dataclass(frozen=True, slots=True)

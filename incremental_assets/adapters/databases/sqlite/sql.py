@@ -16,9 +16,10 @@ from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.adapters.databases.sqlite.types import Stored, day, moment, whole, zone_of
 from incremental_assets.core.checks.doctor import SourceFacts
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.row_condition import Constant
-from incremental_assets.core.model.table import Column, TableSpec, cursor_of
+from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 
 _FUNCTION = "_sync_cursor"

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from incremental_assets.adapters.databases.local_rows import Unfit
-from incremental_assets.core.model.table import Column, Fidelity
+from incremental_assets.core.model.column import Column, Fidelity
 
 Stored = int | float | str | bytes | None
 

@@ -19,10 +19,10 @@ from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
 from incremental_assets.adapters.spark.own_names import CURSOR, DELETED_AT, HASH, KEY, SEQ, TIMES, WRITTEN, own
 from incremental_assets.core.model.as_copied import in_source
+from incremental_assets.core.model.column import Column as SourceColumn
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
-from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window, disjoint, merge
 

@@ -10,8 +10,8 @@ from pyspark.sql import functions as sf
 from incremental_assets.adapters.databases.measure import placed_by_value, spark_row_hash
 from incremental_assets.adapters.spark.expressions import column
 from incremental_assets.adapters.spark.own_names import HASH, own
+from incremental_assets.core.model.column import Column as SourceColumn
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
-from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import TableSpec
 
 PLACE = own("place")

@@ -12,8 +12,8 @@ from incremental_assets.adapters.delta.audit.placed import PLACE, hashed, spread
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.spark.own_names import HASH
 from incremental_assets.core.model.change_columns import as_in_source, keeps_changes
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
-from incremental_assets.core.model.table import Column
 from incremental_assets.core.model.window import Window
 
 

@@ -14,9 +14,10 @@ from incremental_assets.adapters.delta.target_table import add_columns, create, 
 from incremental_assets.core.captures.log.position import LogPosition
 from incremental_assets.core.errors import SchemaChanged, TargetChanged
 from incremental_assets.core.model.change_columns import CHANGE_NUMBER, COMMIT_AT, COMMIT_LSN, version_columns
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.history import IS_CURRENT, VALID_FROM, VALID_TO
 from incremental_assets.core.model.schema_drift import TargetColumn, difference, is_added, sql_type
-from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.model.table import TableSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

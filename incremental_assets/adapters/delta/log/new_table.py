@@ -16,7 +16,7 @@ from incremental_assets.adapters.delta.log.protocol import asking_for
 from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.column import Column
 
 _NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 """Types that a schema in the log calls otherwise than SQL does."""

@@ -40,9 +40,10 @@ from incremental_assets.adapters.spark.own_names import (
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.batch import Batch, Operation
+from incremental_assets.core.model.column import Column as SourceColumn
+from incremental_assets.core.model.column import Fidelity
 from incremental_assets.core.model.paths import quarantine_path, table_path
-from incremental_assets.core.model.table import Column as SourceColumn
-from incremental_assets.core.model.table import Fidelity, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 
 RESOLVED = ((RESOLVED_AT, "timestamp"), (RESOLUTION, "string"))

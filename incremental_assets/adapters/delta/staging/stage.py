@@ -20,7 +20,8 @@ from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.paths import staging_path
-from incremental_assets.core.model.table import FuturePolicy, TableId
+from incremental_assets.core.model.table import FuturePolicy
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import GoneRows, Snapshot
 from incremental_assets.core.words import agreeing, counted

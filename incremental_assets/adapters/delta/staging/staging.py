@@ -28,10 +28,10 @@ from incremental_assets.adapters.spark.own_names import (
 from incremental_assets.adapters.spark.staged import FLAGS, STAGED, positions, read_staged, staged_schema
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import KeyRange, Operation
+from incremental_assets.core.model.column import Column as SourceColumn
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.measure import Duplicates
-from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 

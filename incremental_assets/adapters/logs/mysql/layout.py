@@ -10,8 +10,8 @@ from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.mysql.row_values import Read, reader_of
 from incremental_assets.adapters.logs.mysql.table_map import BIT, BLOB, DECIMAL, ENUM, SET, STRING, Mapped, TableMap
 from incremental_assets.core.errors import SchemaChanged
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cures import LOAD_AGAIN
-from incremental_assets.core.model.table import Column
 
 _NAMES = {
     1: "tinyint",

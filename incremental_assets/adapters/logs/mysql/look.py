@@ -15,7 +15,7 @@ from incremental_assets.adapters.databases.mysql.stored_names import owners
 from incremental_assets.adapters.databases.mysql.types import spark_type
 from incremental_assets.adapters.logs.mysql.layout import Shape
 from incremental_assets.adapters.logs.mysql.statements import Name
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.column import Column
 
 SETTINGS = (
     "log_bin",

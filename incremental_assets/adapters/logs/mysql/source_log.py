@@ -42,7 +42,8 @@ from incremental_assets.core.errors import (
 )
 from incremental_assets.core.model.change_columns import as_in_source
 from incremental_assets.core.model.cures import full_refresh
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 
 _TURN_SECONDS = 900.0
 """A backlog of hours is decoded within that, and tables that ask meanwhile wait."""

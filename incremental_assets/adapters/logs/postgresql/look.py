@@ -16,7 +16,7 @@ from incremental_assets.adapters.logs.postgresql.relation import Identity
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.segments.manifest import Server
 from incremental_assets.core.captures.log.lsn import lsn_of
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _WITH_SCHEMAS = 150_000
 """Since this version a publication may name schemas."""

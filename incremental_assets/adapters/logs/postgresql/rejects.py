@@ -17,7 +17,7 @@ from incremental_assets.adapters.logs.postgresql.spool import Octets
 from incremental_assets.adapters.logs.postgresql.text_values import text_values
 from incremental_assets.adapters.logs.postgresql.tuples import BINARY, Places
 from incremental_assets.adapters.logs.postgresql.values import NotBinary
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.column import Column
 
 Texts = npt.NDArray[np.object_]
 _WHOLE = {"t": "true", "f": "false"}

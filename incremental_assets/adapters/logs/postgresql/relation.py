@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from incremental_assets.core.model.table import Column, Fidelity
+from incremental_assets.core.model.column import Column, Fidelity
 
 _PART_OF_IDENTITY = 1
 

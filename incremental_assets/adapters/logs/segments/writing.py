@@ -15,7 +15,7 @@ from incremental_assets.adapters.logs.segments.files import TableFile
 from incremental_assets.adapters.logs.segments.manifest import FILE, Manifest, Piece, ReadColumn, Written
 from incremental_assets.adapters.new_file import new_file, sync_folder
 from incremental_assets.adapters.permissions import own_folder
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.column import Column
 
 UNFINISHED = "unfinished"
 TRANSACTIONS = "transactions.parquet"

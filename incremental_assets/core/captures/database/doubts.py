@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from incremental_assets.core.model.column import Sequence
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Arrival, Cursor, Sequence, TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.model.table_shape import Arrival
 from incremental_assets.core.model.time_zones import time_zone
 
 _HALF = "its engine keeps transactions untracked, or has none, so that a read may show half of what a statement writes"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from incremental_assets.core.model.table import Arrival, Column, Fidelity, TableId, TableShape
-from incremental_assets.core.model.table import Sequence as Numbers
+from incremental_assets.core.model.column import Column, Fidelity
+from incremental_assets.core.model.column import Sequence as Numbers
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import Arrival, TableShape
 from incremental_assets_experimental.oracle.types import declared, spark_type
 from incremental_assets_experimental.oracle.words import ROW_CHANGE, text, texts
 from incremental_assets_experimental.rowwise.listed import Place, by_table, keys_of

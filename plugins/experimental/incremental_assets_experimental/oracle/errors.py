@@ -22,7 +22,7 @@ from incremental_assets.core.errors import (
     SourceUnreachable,
     TableMissing,
 )
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets_experimental.oracle.connect import Lost
 from incremental_assets_experimental.oracle.words import relation
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from incremental_assets.adapters.databases.local_rows import Unfit
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Column, Fidelity
 from incremental_assets_experimental.rowwise.rows import scaled
 from incremental_assets_experimental.rowwise.sql import EVERY, NONE
 

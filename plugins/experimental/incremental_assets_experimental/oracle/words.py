@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 ROW_CHANGE = "ORA_ROWSCN"
 """What every row has beside its columns: the change number of the transaction that wrote it, or its block, last. It is no name in quotes."""

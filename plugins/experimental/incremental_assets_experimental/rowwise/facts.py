@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from incremental_assets.core.checks.doctor import TableFacts, Wanted
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets_experimental.rowwise.row_dialect import RowConnection
 
 

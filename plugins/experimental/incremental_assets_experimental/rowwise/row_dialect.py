@@ -11,8 +11,10 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.table import Column, TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 
 Row = tuple[Any, ...]
 

@@ -18,7 +18,8 @@ from incremental_assets.adapters.databases.whole import Counted, check_whole
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.captures.database.reading import fingerprint_window
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import TableShape, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets_experimental.rowwise.queries import counted, fingerprint, read_keys, value_of, without
 from incremental_assets_experimental.rowwise.row_dialect import RowConnection, RowDialect

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Column, NullPolicy, TableId, TableSpec, cursor_of
+from incremental_assets.core.model.table import NullPolicy, TableSpec, cursor_of
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets_experimental.rowwise.row_dialect import RowDialect

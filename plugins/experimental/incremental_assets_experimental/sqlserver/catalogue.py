@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
-from incremental_assets.core.model.table import Sequence as Numbers
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.column import Sequence as Numbers
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import Arrival, TableShape
 from incremental_assets_experimental.rowwise.listed import Place, by_table, keys_of
 from incremental_assets_experimental.rowwise.row_dialect import Row, RowConnection
 from incremental_assets_experimental.sqlserver.types import declared, spark_type

@@ -22,7 +22,7 @@ from incremental_assets.core.errors import (
     SourceUnreachable,
     TableMissing,
 )
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.words import age
 from incremental_assets_experimental.sqlserver.connect import Lost, NotReached
 from incremental_assets_experimental.sqlserver.words import relation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.column import Column
 from incremental_assets_experimental.rowwise.row_dialect import UNPLAYED, RowDialect
 from incremental_assets_experimental.sqlserver import bound, catalogue, doctor, errors, types, words
 from incremental_assets_experimental.sqlserver.connect import Connection

@@ -15,7 +15,8 @@ from incremental_assets.adapters.databases.postgresql.encodings import is_legibl
 from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH, GIVES_NEXT, last_rows
 from incremental_assets.adapters.databases.postgresql.sql import column, relation
 from incremental_assets.core.discovery.traits import ColumnTraits, Inserts, Sample, TableTraits, cursor_columns
-from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_shape import TableShape
 
 _SCHEMAS = f"""
 SELECT n.nspname FROM pg_namespace AS n

@@ -15,7 +15,7 @@ from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WI
 from incremental_assets.adapters.databases.postgresql.settled.bound import LOGIN_TRIGGER, database_zone
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted, there
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _SOURCE = f"""
 SELECT current_setting('server_version'), current_user, current_setting('server_encoding'),

@@ -14,8 +14,8 @@ from incremental_assets.adapters.databases.measure import LONG
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.sql import ALIAS, identifier, literal, value_of
 from incremental_assets.adapters.databases.postgresql.types import as_days, as_text
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.key_parts import HASH_BITS
-from incremental_assets.core.model.table import Column, Fidelity
 
 _LIMITED = re.compile(r"character( varying)?\((\d+)\)")
 _BYTES = 4

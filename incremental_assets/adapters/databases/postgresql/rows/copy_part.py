@@ -26,7 +26,7 @@ from incremental_assets.adapters.databases.postgresql.read_timeout import Patien
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.errors import StageBroken
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _CHUNK = 2**20
 """Bytes of text that are parsed at once: whole rows, so that one of a gigabyte is a chunk of its own."""

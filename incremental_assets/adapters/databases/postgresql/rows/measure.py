@@ -21,8 +21,9 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 )
 from incremental_assets.adapters.databases.postgresql.types import as_days, as_micros, as_text, holdable, unholdable
 from incremental_assets.adapters.spark.own_names import KEY
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.measure import Measure, RowHash
-from incremental_assets.core.model.table import Column, NullPolicy, TableSpec, cursor_of
+from incremental_assets.core.model.table import NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, disjoint, merge
 
 Hashed = Callable[[Sequence[Column]], str]

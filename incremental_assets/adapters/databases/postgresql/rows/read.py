@@ -27,7 +27,8 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 from incremental_assets.adapters.databases.postgresql.types import as_text, transport, unholdable
 from incremental_assets.adapters.spark.own_names import BLOCK, LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.captures.database.reading import of_database
-from incremental_assets.core.model.table import Column, FuturePolicy, TableSpec, cursor_of
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.table import FuturePolicy, TableSpec, cursor_of
 from incremental_assets.core.planning.plan import SyncPlan
 
 _PAGES_PER_PART = 128

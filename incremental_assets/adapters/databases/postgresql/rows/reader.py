@@ -24,7 +24,8 @@ from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.adapters.spark.read_part import ReadPart
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.key_parts import KeyParts
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from incremental_assets.adapters.databases.measure import parts_of
 from incremental_assets.adapters.databases.postgresql.sql import column
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.column import Column
 
 _KINDS = {
     "smallint": ("bigint", "{}"),

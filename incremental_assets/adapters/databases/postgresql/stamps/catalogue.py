@@ -23,8 +23,8 @@ from incremental_assets.adapters.databases.stamps.proof import Found, all_of
 from incremental_assets.adapters.databases.stamps.reading import TIMES, Reading, grain_of
 from incremental_assets.adapters.databases.stamps.steps import KEPT
 from incremental_assets.adapters.databases.stamps.tokens import NotRead, NotStamped
+from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.stamping import Cut, Stamping
-from incremental_assets.core.model.table import Column
 
 _NOT_READ = "\\\\"
 """Stands for a body whose bytes are no text that we could read: nothing is concluded from it."""

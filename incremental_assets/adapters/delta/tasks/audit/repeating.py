@@ -10,7 +10,8 @@ from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.spark.arrow_types import FLOATING, arrow_type
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.tasks import Tasks
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.table import TableSpec
 
 _TASK = "incremental_assets.adapters.delta.tasks.audit.repeat_task"
 _SHARE_ROWS = 8_000_000

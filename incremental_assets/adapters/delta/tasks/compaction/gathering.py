@@ -21,7 +21,7 @@ from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import CommitMissing, Overtaken
 from incremental_assets.core.model.compaction import Bins, How, gathered, purged
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.table_id import TableId
 
 _TASK = "incremental_assets.adapters.delta.tasks.compaction.gather_task"
 _ATTEMPTS = 10
