@@ -183,6 +183,8 @@ def leaves(value: object) -> list[str]:
 
 def test_no_file_of_the_deployment_holds_a_secret() -> None:
     folder = DOCS / "deployment"
-    for path in folder.iterdir():
-        for value in re.findall(r"(?i)password\w*\s*[:=]\s*(\S+)", path.read_text(encoding="utf-8")):
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        # psql's `:'name'` is a variable, which it fills in.
+        text = re.sub(r":'\w+'", "", path.read_text(encoding="utf-8"))
+        for value in re.findall(r"(?i)password\w*\s*[:=]\s*(\S+)", text):
             assert value.startswith("{env:"), (path, value)
