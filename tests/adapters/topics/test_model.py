@@ -13,7 +13,7 @@ from incremental_assets.adapters.topics import completing
 from incremental_assets.core.captures.topic import ranges
 from incremental_assets.core.errors import SourceRefused
 from tests.adapters.topics.broker import envelope
-from tests.adapters.topics.test_stories import Shop
+from tests.adapters.topics.shop import Shop
 from tests.fakes import Killed
 
 WORD = "__debezium_unavailable_value"
