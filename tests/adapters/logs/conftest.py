@@ -14,6 +14,7 @@ from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.logs.binlogged import NUMBERED, ROWS, BinlogShop, OpenBinlog, world_of
 from tests.adapters.logs.binlogged import ORDERS as BINLOG_ORDERS
+from tests.adapters.logs.log_reader import Reader
 from tests.adapters.logs.opening import log_database, log_server
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 from tests.adapters.logs.stand import LogStand
@@ -103,6 +104,12 @@ def stand(logged: EmbeddedPostgres) -> Iterator[LogStand]:
         found.make_slot()
         yield found
         found.close()
+
+
+@pytest.fixture
+def reader(stand: LogStand, tmp_path: Path) -> Reader:
+    """Reads it into the folder of the test."""
+    return Reader(stand, tmp_path)
 
 
 @pytest.fixture

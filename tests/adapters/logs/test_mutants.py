@@ -28,9 +28,19 @@ from incremental_assets.adapters.logs.postgresql.tuples import Places
 from incremental_assets.adapters.logs.segments import files, shelf
 from incremental_assets.adapters.logs.segments.manifest import Manifest
 from incremental_assets.core.errors import IncrementalAssetsError
-from tests.adapters.logs import test_batch, test_changes, test_joining, test_look, test_reading, test_types
+from tests.adapters.logs import (
+    test_batch,
+    test_changes,
+    test_joining,
+    test_look,
+    test_membership,
+    test_reading,
+    test_reading_stopped,
+    test_segments,
+    test_types,
+)
+from tests.adapters.logs.log_reader import Reader
 from tests.adapters.logs.stand import LogStand
-from tests.adapters.logs.test_reading import Reader
 from tests.adapters.source import Source
 
 pytestmark = pytest.mark.acceptance
@@ -133,7 +143,7 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     "nobody asks whether the slot was read by another one meanwhile": (
         _asked_before_alone,
         lambda stand, folder: (
-            test_reading.test_a_slot_that_somebody_else_reads_between_the_look_and_the_read_stops_by_name(
+            test_reading_stopped.test_a_slot_that_somebody_else_reads_between_the_look_and_the_read_stops_by_name(
                 _reader(stand, folder)
             )
         ),
@@ -148,36 +158,36 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     ),
     "nobody asks on which schema a table depends": (
         lambda patch: patch.setattr(look, "_OF_SCHEMA", "NULL"),
-        lambda stand, folder: test_reading.test_a_table_that_was_in_another_schema_for_a_while_has_a_gap(
+        lambda stand, folder: test_membership.test_a_table_that_was_in_another_schema_for_a_while_has_a_gap(
             _reader(stand, folder)
         ),
     ),
     "nobody asks whether the slot is ahead": (
         lambda patch: patch.setattr(reading, "check_log", lambda *_: None),
-        lambda stand, folder: test_reading.test_a_slot_that_somebody_else_has_read_stops_by_name(
+        lambda stand, folder: test_reading_stopped.test_a_slot_that_somebody_else_has_read_stops_by_name(
             _reader(stand, folder)
         ),
     ),
     "the publication is as it was": (
         lambda patch: patch.setattr(reading, "gaps", lambda *_: {}),
-        lambda stand, folder: test_reading.test_what_became_of_the_publication_between_two_looks_is_in_the_segment(
+        lambda stand, folder: test_membership.test_what_became_of_the_publication_between_two_looks_is_in_the_segment(
             _reader(stand, folder), ("ALTER PUBLICATION p DROP TABLE orders",), "it was removed"
         ),
     ),
     "a file is what it is": (
         lambda patch: patch.setattr(files, "check_file", lambda *_: None),
-        lambda stand, folder: test_reading.test_a_file_that_is_not_as_it_was_written_stops_by_name(
+        lambda stand, folder: test_segments.test_a_file_that_is_not_as_it_was_written_stops_by_name(
             _three(stand, folder), lambda data: data[:-9] + b"x" + data[-8:], "was altered"
         ),
     ),
     "segments follow each other as they lie there": (
         lambda patch: patch.setattr(shelf.Shelf, "after", _whatever_is_there),
-        lambda stand, folder: test_reading.test_a_missing_segment_stops_by_name(_three(stand, folder)),
+        lambda stand, folder: test_segments.test_a_missing_segment_stops_by_name(_three(stand, folder)),
     ),
     "a segment begins where the one before it ends": (
         lambda patch: patch.setattr(Manifest, "before", property(lambda self: self.begin)),
         lambda stand, folder: (
-            test_reading.test_a_table_that_has_landed_a_segment_needs_none_of_an_empty_range_behind_it(
+            test_segments.test_a_table_that_has_landed_a_segment_needs_none_of_an_empty_range_behind_it(
                 _reader(stand, folder)
             )
         ),
@@ -192,7 +202,7 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     ),
     "segments go whether they have landed or not": (
         lambda patch: patch.setattr(shelf.Shelf, "prune", _all_but_the_last),
-        lambda stand, folder: test_reading.test_segments_that_all_have_landed_go_when_they_are_old_enough(
+        lambda stand, folder: test_segments.test_segments_that_all_have_landed_go_when_they_are_old_enough(
             _three(stand, folder)
         ),
     ),
@@ -244,7 +254,7 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
     ),
     "a lost slot is a slot": (
         lambda patch: patch.setattr(fitness, "_check_slot", lambda *_: None),
-        lambda stand, folder: test_reading.test_a_slot_that_is_gone_stops_by_name(_reader(stand, folder)),
+        lambda stand, folder: test_reading_stopped.test_a_slot_that_is_gone_stops_by_name(_reader(stand, folder)),
     ),
 }
 
