@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
 from tests.core.repairs import DAYS, SETTLED, check, check_and_repair, drift, equal, moves_on, repair, settled, verified
+from tests.fakes.recorder import Recorder
 from tests.scenario import ORDERS, orders
 
 pytestmark = pytest.mark.usefixtures("few")
@@ -155,6 +157,22 @@ def test_a_check_that_mends_hands_on_what_it_has_seen() -> None:
     assert verdict.passed
     # Of each side what was repaired, and nothing before it.
     assert process.moments.count("before placed_rows") - seen == 2
+
+
+@pytest.mark.parametrize(("is_busy", "status"), [(False, Status.LANDED), (True, Status.BUSY)])
+def test_a_check_that_mends_says_how_its_repair_ended(is_busy: bool, status: Status) -> None:
+    spec = orders()
+    world = settled(spec)
+    drift(world)
+    heard = Recorder()
+    ports = replace(world.ports(), observer=heard)
+    found = reconcile(spec, DAYS, ports)
+    remember(spec, found, world.checkpoints)
+    with world.checkpoints.lease(spec.id, "another run") if is_busy else nullcontext():
+        auto_repaired(spec, TERMS, found, AutoRepair("the-repair", lambda *_: None), ports)
+    assert [(report.run_id, report.mode, report.status) for report in heard.reports] == [
+        ("the-repair", Mode.REPAIR, status)
+    ]
 
 
 def test_rows_too_many_to_be_named_are_read_with_their_windows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,8 @@ class Tracing(Observer):
     def __init__(self, provider: TracerProvider, ids: TraceIds) -> None:
         self._provider, self._ids = provider, ids
         self._tracer: Tracer = provider.get_tracer("incremental_assets")
-        self._syncs: dict[TableId, Open] = {}
+        # By the run as well: one that finds its table busy ends while another's sync of it goes on.
+        self._syncs: dict[tuple[TableId, str], Open] = {}
         self._checks: dict[tuple[TableId, str], Span] = {}
         self._lock = threading.Lock()
 
@@ -138,14 +139,14 @@ class Tracing(Observer):
 
     @_noted.register
     def _(self, commit: Committed, now: int) -> None:
-        if sync := self._syncs.get(commit.table):
+        if sync := self._syncs.get((commit.table, commit.run_id)):
             by = "spark" if commit.by_spark else "tasks"
             found = _attributes(seq=commit.seq, version=commit.version, by=by, why=commit.by_spark)
             sync.span.add_event("commit", found, now)
 
     @_noted.register
     def _(self, retried: Retried, now: int) -> None:
-        if sync := self._syncs.get(retried.table):
+        if sync := self._syncs.get((retried.table, retried.run_id)):
             sync.leave(now)
             sync.span.add_event("retry", {"error.type": type(retried.error).__name__}, now)
 
@@ -157,25 +158,25 @@ class Tracing(Observer):
 
     @_noted.register
     def _(self, look: SourceObserved, now: int) -> None:
-        sync = self._syncs.get(look.tables[0]) if len(look.tables) == 1 else None
+        sync = self._syncs.get((look.tables[0], look.run_id)) if len(look.tables) == 1 else None
         failed = {"error.type": type(look.error).__name__} if look.error else {}
         attributes = _attributes(tables=len(look.tables)) | failed
         inside = sync.inside if sync else None
         self._past(Begin("look", _before(now, look.seconds), attributes, look.run_id, inside), now)
 
     def _begun(self, table: TableId, run_id: str, start: int) -> Open:
-        if table not in self._syncs:
+        if (table, run_id) not in self._syncs:
             named = {_TABLE: str(table), _RUN: run_id}
-            self._syncs[table] = Open(self._span(Begin(f"sync {table}", start, named, run_id)))
-        return self._syncs[table]
+            self._syncs[table, run_id] = Open(self._span(Begin(f"sync {table}", start, named, run_id)))
+        return self._syncs[table, run_id]
 
     @_noted.register
     def _(self, ended: SyncEnded, now: int) -> None:
         report = ended.report
-        if report.status is Ended.IDLE and report.table not in self._syncs:
+        if report.status is Ended.IDLE and (report.table, report.run_id) not in self._syncs:
             return  # a table that was seen to stand still, among all others, by one look
         sync = self._begun(report.table, report.run_id, _before(now, report.seconds))
-        del self._syncs[report.table]
+        del self._syncs[report.table, report.run_id]
         sync.leave(now)
         sync.span.set_attributes(_of_report(report))
         if report.status is Ended.FAILED:

@@ -12,6 +12,9 @@ from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verdict import Verdict
+from incremental_assets.core.observing.occurrences import SyncEnded
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.words import counted
 
@@ -34,7 +37,10 @@ def auto_repaired(spec: TableSpec, terms: TableConfig, drift: Drift, auto_repair
     try:
         done = repair_table(spec, terms.partitions, auto_repair.run_id, ports, drift.seen)
     except IncrementalAssetsError as error:
+        failed = SyncReport.failed(spec, Request(auto_repair.run_id, Mode.REPAIR), error)
+        ports.observer.notify(SyncEnded(failed))
         return replace(found, detail=f"{found.detail}; it could not be repaired: {error}")
+    ports.observer.notify(SyncEnded(done.report))
     auto_repair.announce(spec, done)
     if done.left is None:
         return found

@@ -72,10 +72,11 @@ class CompactionEnded:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """Work on a table starts again because of this error."""
+    """Work on a table starts again because of this error. Without a run's id it was a check's."""
 
     table: TableId
     error: Exception
+    run_id: str = ""
 
 
 Occurrence = SourceObserved | LeaseTaken | PhaseBegun | Committed | SyncEnded | CheckEnded | CompactionEnded | Retried

@@ -22,7 +22,7 @@ def or_failed(work: Callable[[], _Done], spec: TableSpec, request: Request, port
     """The result, or the report of the error. An unexpected error is one sentence there, and its traceback is in the log."""
     begun = time.monotonic()
     try:
-        return retry_once(work, spec.id, ports)
+        return retry_once(work, spec.id, ports, request.run_id)
     except Exception as error:  # noqa: BLE001 - one failure must not stop the other tables
         if not isinstance(error, IncrementalAssetsError):
             _log.exception("%s: unexpected error", spec.id)

@@ -47,10 +47,10 @@ def sync_and_fill(spec: TableSpec, request: Request, ports: Ports) -> SyncReport
 def _filled(spec: TableSpec, request: Request, ports: Ports) -> Iterator[SyncReport]:
     """Each range, also one that is idle: another run has read it, or an attempt that lost its engine after the commit."""
     state = ports.checkpoints.position(spec.id).state
-    windows = retry_once(partial(_windows, spec, state, ports), spec.id, ports) if state else ()
+    windows = retry_once(partial(_windows, spec, state, ports), spec.id, ports, request.run_id) if state else ()
     for window in windows:
         of_range = replace(request, mode=Mode.FILL, window=window)
-        yield retry_once(partial(sync_table, spec, of_range, ports), spec.id, ports)
+        yield retry_once(partial(sync_table, spec, of_range, ports), spec.id, ports, request.run_id)
 
 
 def _windows(spec: TableSpec, state: State, ports: Ports) -> tuple[Window, ...]:

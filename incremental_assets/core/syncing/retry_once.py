@@ -13,7 +13,7 @@ from incremental_assets.core.ports import Ports
 Answer = TypeVar("Answer")
 
 
-def retry_once(work: Callable[[], Answer], table: TableId, ports: Ports) -> Answer:
+def retry_once(work: Callable[[], Answer], table: TableId, ports: Ports, run_id: str = "") -> Answer:
     """Call it, and call it again if the engine is lost, or another commit comes between: half-finished work of a dead attempt is found.
 
     Once is enough. An engine ends once. A source that had no connection for a reader is read by one session from then on. And a run that was killed leaves an engine one operation of a table to end, which commits once.
@@ -21,7 +21,7 @@ def retry_once(work: Callable[[], Answer], table: TableId, ports: Ports) -> Answ
     try:
         return _or_engine_lost(work, ports)
     except (EngineLost, Overtaken, SourceFull) as error:
-        ports.observer.notify(Retried(table, error))
+        ports.observer.notify(Retried(table, error, run_id))
         return work()
 
 

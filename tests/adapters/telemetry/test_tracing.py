@@ -19,7 +19,7 @@ from incremental_assets.core.errors import SetupError
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.observing.observers import Observers
-from incremental_assets.core.observing.occurrences import CheckEnded, PhaseBegun
+from incremental_assets.core.observing.occurrences import CheckEnded, PhaseBegun, Retried
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.syncing.sync_many import attempt
 from tests.fakes import World
@@ -132,6 +132,29 @@ def test_a_sync_that_met_another_run_has_a_span_and_a_table_that_stands_still_ha
     (busy,) = collector.spans
     assert attributes(busy)["incremental_assets.status"] == "busy"
     assert busy.status.code == busy.status.STATUS_CODE_UNSET
+
+
+def test_a_run_that_finds_its_table_busy_ends_in_no_span_of_the_run_that_has_it(
+    world: World, collector: Collector
+) -> None:
+    tracing = open_tracing()
+    observer, other, process = Observers(tracing), "9a3f0d6c-8f1a-4f6e-9d55-1c0c1f8a2b34", world.process()
+
+    def meets() -> None:
+        attempt(UPSERT, Request(other), replace(world.ports(), observer=observer))
+        tracing.notify(Retried(ORDERS, OSError("a check of the same table")))
+
+    process.at = {"before apply": meets}
+    attempt(UPSERT, Request(RUN), replace(world.ports(process), observer=observer))
+    tracing.close()
+
+    ended = {span.trace_id: span for span in collector.spans if not span.parent_span_id}
+    busy, landed = ended[uuid.UUID(other).bytes], ended[uuid.UUID(RUN).bytes]
+    assert attributes(busy)["incremental_assets.status"] == "busy"
+    assert attributes(landed)["incremental_assets.status"] == "landed"
+    assert [event.name for event in landed.events] == ["commit"]
+    inside = [span.name for span in collector.spans if span.parent_span_id == landed.span_id]
+    assert sorted(inside) == ["apply", "lease", "look", "plan", "read"]
 
 
 def test_a_check_is_a_trace_of_its_own(collector: Collector) -> None:
