@@ -81,17 +81,15 @@ lowest: setup ## the tests on the oldest versions that pyproject.toml allows, in
 newest: setup ## the same on the newest
 	@.ci/range.sh newest $(ARGS)
 
+COMPILE = $(BIN)/uv pip compile --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet
 IMAGES := docs/deployment/container
-IN_IMAGES := --constraints requirements.lock --python-platform linux --python-version 3.11 --generate-hashes \
-  --no-emit-index-url --no-emit-find-links --no-header --quiet
+FOR_IMAGES := --constraints requirements.lock --python-platform linux
 lock: setup ## resolve the dependencies of pyproject.toml anew, with hashes and without addresses
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --generate-hashes \
-	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file requirements.lock
-	$(BIN)/uv pip compile plugins/experimental/pyproject.toml --all-extras --universal --python-version 3.11 --upgrade --generate-hashes \
-	  --constraints requirements.lock --no-emit-package incremental-assets --no-deps \
-	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file plugins/experimental/requirements.lock
-	$(BIN)/uv pip compile pyproject.toml $(IMAGES)/build.in $(addprefix --extra ,service mysql kafka s3 otel notify ssh) $(IN_IMAGES) --output-file $(IMAGES)/full.lock
-	$(BIN)/uv pip compile $(IMAGES)/ui.in $(IMAGES)/build.in $(IN_IMAGES) --output-file $(IMAGES)/ui.lock
+	$(COMPILE) pyproject.toml --extra dev --universal --upgrade --output-file requirements.lock
+	$(COMPILE) plugins/experimental/pyproject.toml --all-extras --universal --upgrade --constraints requirements.lock \
+	  --no-emit-package incremental-assets --no-deps --output-file plugins/experimental/requirements.lock
+	$(COMPILE) pyproject.toml $(IMAGES)/build.in $(addprefix --extra ,service mysql kafka s3 otel notify ssh) $(FOR_IMAGES) --output-file $(IMAGES)/full.lock
+	$(COMPILE) $(IMAGES)/ui.in $(IMAGES)/build.in $(FOR_IMAGES) --output-file $(IMAGES)/ui.lock
 
 jars: setup ## resolve the jars anew and write their hashes to the lock (after changing a coordinate)
 	$(BIN)/python -m incremental_assets.adapters.spark.jars --relock

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly FOLDER=.prometheus
-if command -v promtool prometheus >/dev/null || [[ -x $FOLDER/promtool && -x $FOLDER/prometheus ]]; then
+if { command -v promtool && command -v prometheus; } >/dev/null || [[ -x $FOLDER/promtool && -x $FOLDER/prometheus ]]; then
   exit
 fi
 if ! command -v apt-get dpkg-deb >/dev/null; then

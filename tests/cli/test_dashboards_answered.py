@@ -10,7 +10,7 @@ import pytest
 
 from incremental_assets.core.operations.dashboards import DASHBOARDS, Panel
 from tools.dashboards.history import DOWN, FAILS
-from tools.dashboards.picture import picture
+from tools.dashboards.picture import draw
 from tools.dashboards.server import Prometheus, prometheus
 
 pytestmark = pytest.mark.acceptance
@@ -53,9 +53,10 @@ def test_the_numbers_are_those_of_the_history(server: Prometheus) -> None:
     assert late[0] == late[-1] == 0
 
 
-def test_a_picture_has_every_panel(server: Prometheus) -> None:
+def test_a_picture_has_every_panel(server: Prometheus, tmp_path: Path) -> None:
     for dashboard in DASHBOARDS.values():
-        drawn = picture(dashboard, server.ask)
+        draw(dashboard, server.ask, tmp_path / "drawn.svg")
+        drawn = (tmp_path / "drawn.svg").read_text(encoding="utf-8")
         assert all(f">{panel.title}</text>" in drawn for panel in dashboard.panels)
 
 

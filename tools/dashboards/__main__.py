@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from incremental_assets.core.operations.dashboards import DASHBOARDS
-from tools.dashboards.picture import picture
+from tools.dashboards.picture import draw
 from tools.dashboards.server import ROOT, prometheus
 
 IMAGES = ROOT / "docs" / "images"
@@ -15,8 +15,7 @@ IMAGES = ROOT / "docs" / "images"
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, prometheus(Path(folder)) as found:
         for dashboard in DASHBOARDS.values():
-            file = IMAGES / f"dashboard_{dashboard.name}.svg"
-            file.write_text(picture(dashboard, found.ask), encoding="utf-8")
+            draw(dashboard, found.ask, IMAGES / f"dashboard_{dashboard.name}.svg")
 
 
 if __name__ == "__main__":
