@@ -10,13 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incremental_assets.adapters.files import object_names, objects, pattern
+from incremental_assets.adapters.files import object_names, pattern
 from incremental_assets.adapters.files.ledger import PATH, SIZE, TAG, Ledger
 from incremental_assets.core.captures.files.observation import News
 from incremental_assets.core.captures.files.position import FilesPosition
 from incremental_assets.core.config.files_settings import Files
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.dropped_file import DroppedFile
+from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table_id import TableId
 
 MOST_BYTES, MOST_FILES = 256 << 20, 20_000
@@ -100,13 +101,12 @@ def listed(folder: str, files: Files, table: TableId, known: Ledger, now: float)
 
 
 def _found(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]:
-    found = object_names.found(folder, files, table) if objects.are_in(folder) else _in_folder(folder, files, table)
-    return (each for each in found if not files.marker or not each.path.endswith(files.marker))
+    return _in_folder(folder, files, table) if is_local(folder) else object_names.found(folder, files, table)
 
 
 def _in_folder(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]:
     try:
-        yield from pattern.found(folder, files.path)
+        yield from (each for each in pattern.found(folder, files.path) if not files.marks(each.path))
     except FileNotFoundError:
         raise SourceUnreachable(
             f"{table}: the folder {folder!r} is not there; make it, mount it, or correct `folder`"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from incremental_assets.adapters.files import objects, pattern
@@ -12,6 +14,7 @@ from incremental_assets.core.config.files_settings import Files
 from incremental_assets.core.model.table_id import TableId
 
 _NANO = 1_000_000_000
+_ASKED_AT_ONCE = 16
 
 
 def found(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]:
@@ -19,15 +22,16 @@ def found(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]:
     import obstore
 
     bucket, fits = Bucket.of(folder), pattern.fitting(files.path)
-    seen = _Seen()
+    seen, empty = _Seen(), list[pattern.Found]()
     with objects.listing(table, folder):
         for page in obstore.list(bucket.client, bucket.key(pattern.fixed(files.path)) or None):
             for each in page:
                 path = each["path"].removeprefix(bucket.prefix)
                 if files.marker:
                     seen.beside(path)
-                if fits(path) and (each["size"] or not _is_folder(bucket, each["path"])):
-                    seen.files.append(_file(path, each))
+                if fits(path) and not files.marks(path):
+                    (seen.files if each["size"] else empty).append(_file(path, each))
+        seen.files += _that_are_files(bucket, empty)
     return seen.all()
 
 
@@ -53,12 +57,18 @@ def _file(path: str, told: Any) -> pattern.Found:
     return pattern.Found(path, told["size"], objects.tag_of(told), touched, frozenset())
 
 
-def _is_folder(bucket: Bucket, key: str) -> bool:
-    """Whether an empty object is what some programs put for a folder: its key ends with a slash, which a listing does not show."""
+def _that_are_files(bucket: Bucket, empty: Sequence[pattern.Found]) -> list[pattern.Found]:
+    """Without what some programs put for a folder: its key ends with a slash, which a listing does not show. Each has to be asked for."""
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+        is_file = pool.map(partial(_is_file, bucket), empty)
+        return [each for each, found in zip(empty, is_file, strict=True) if found]
+
+
+def _is_file(bucket: Bucket, empty: pattern.Found) -> bool:
     import obstore
 
     try:
-        obstore.head(bucket.client, key)
+        obstore.head(bucket.client, bucket.key(empty.path))
     except FileNotFoundError:
-        return True
-    return False
+        return False
+    return True

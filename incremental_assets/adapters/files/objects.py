@@ -17,18 +17,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-def are_in(folder: str) -> bool:
-    """Whether a source's folder is in a store."""
-    return "://" in folder
-
-
 @dataclass(frozen=True, slots=True)
 class Bucket:
     """`prefix`: what the keys of the folder begin with."""
 
     client: Any
     prefix: str
-    folder: str
 
     @classmethod
     def of(cls, folder: str) -> Bucket:
@@ -37,7 +31,7 @@ class Bucket:
         scheme, _, rest = folder.partition("://")
         bucket, _, prefix = rest.partition("/")
         root = f"{scheme}://{bucket}"
-        return cls(_client(root, tuple(sorted(options_of(root).items()))), f"{prefix}/" if prefix else "", folder)
+        return cls(_client(root, tuple(sorted(options_of(root).items()))), f"{prefix}/" if prefix else "")
 
     def key(self, path: str) -> str:
         """Of a file below the folder."""

@@ -16,11 +16,12 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from incremental_assets.adapters.files import object_parts, objects
+from incremental_assets.adapters.files import object_parts
 from incremental_assets.adapters.files.pattern import tag_of
 from incremental_assets.adapters.files.refusals import Broken, Refusals
 from incremental_assets.adapters.permissions import plain_file
 from incremental_assets.core.model.dropped_file import DroppedFile
+from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table_id import TableId
 
 _PACKED = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}
@@ -42,7 +43,7 @@ class Opening:
 
         Opening and reading raise SourceRefused where a file has gone, may not be read, is another one than was listed or becomes one, and where reading it says that it is Broken; SourceUnreachable.
         """
-        if not objects.are_in(self.folder):
+        if is_local(self.folder):
             yield from ((file, self._explained(file, partial(self._unaltered, file))) for file in files)
             return
         ask = partial(object_parts.opened, self.folder, refusals=Refusals(self.table))

@@ -56,6 +56,10 @@ class Files:
     """What the name of another file ends with that says of a file that it is complete; empty: `settle` says so."""
     changed: Changed = Changed.FAIL
 
+    def marks(self, path: str) -> bool:
+        """Whether a file only says of another one that it is complete."""
+        return bool(self.marker) and path.endswith(self.marker)
+
     @property
     def schema_and_name(self) -> tuple[str, str]:
         """The table's name in its two parts."""

@@ -65,9 +65,9 @@ def log_path(lake: str, source: str) -> str:
     return f"{_root(lake)}/_log/{encoded(source)}"
 
 
-def is_local(lake: str) -> bool:
-    """Whether the lake is a folder of this machine rather than a store with an address."""
-    return "://" not in lake
+def is_local(place: str) -> bool:
+    """Whether a lake, or where files are dropped, is a folder of this machine rather than a store with an address."""
+    return "://" not in place
 
 
 def _under(root: str, table: TableId) -> str:

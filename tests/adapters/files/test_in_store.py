@@ -139,7 +139,7 @@ def test_a_file_that_is_replaced_is_another_one_and_one_that_comes_again_is_not(
     assert drop.copy() == {1: "old"}
 
 
-def test_a_file_is_read_once_its_marker_is_there(dropping: Dropping) -> None:
+def test_a_file_is_read_once_its_marker_is_there_and_no_marker_is_asked_for(dropping: Dropping, relay: Relay) -> None:
     drop = dropping(replace(ORDERS, marker=".done"))
     drop.put("day/a.csv", "id,status\n1,new\n")
     drop.put("a.csv.done", "")
@@ -147,6 +147,8 @@ def test_a_file_is_read_once_its_marker_is_there(dropping: Dropping) -> None:
     drop.put("day/a.csv.done", "")
     drop.sync()
     assert drop.copy() == {1: "new"}
+    # Markers are empty and many, and what could be a folder is asked for.
+    assert not [each for each in relay.asked if each.startswith("HEAD")]
 
 
 def test_a_file_settles_by_the_time_of_the_store(dropping: Dropping) -> None:
