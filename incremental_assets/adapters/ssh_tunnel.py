@@ -64,20 +64,21 @@ class _Tunnel:
         self._route, self._host, self._port = route, host, port
         self._line: Any = None
         self._server: asyncio.Server | None = None
-        self._opening: asyncio.Lock | None = None
+        self._opening = asyncio.Lock()
 
     async def opened(self) -> int:
         """The port; the database was reached by this line at least once."""
-        if self._opening is None:
-            self._opening = asyncio.Lock()
+        await self._whole_line()
         async with self._opening:
-            if self._line is None:
-                line = await self._connected()
-                asyncio.get_running_loop().create_task(self._until_lost(line))
-                self._line = line
             if self._server is None:
                 self._server = await asyncio.start_server(self._served, HERE, 0)
         return int(self._server.sockets[0].getsockname()[1])
+
+    async def _whole_line(self) -> Any:
+        async with self._opening:
+            if self._line is None or self._line.is_closed():
+                self._line = await self._connected()
+            return self._line
 
     async def _connected(self) -> Any:
         import asyncssh
@@ -133,19 +134,13 @@ class _Tunnel:
     def _refused(self, why: str) -> SourceUnreachable:
         return SourceUnreachable(f"the SSH server {self._route.place} before {self._host}:{self._port}: {why}")
 
-    async def _until_lost(self, line: Any) -> None:
-        with suppress(Exception):
-            await line.wait_closed()
-        if self._line is line:
-            self._line = None
-
     async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         import asyncssh
 
         try:
-            await self.opened()
-            there, back = await self._line.open_connection(self._host, self._port)
-        except (IncrementalAssetsError, OSError, asyncssh.Error, AttributeError):
+            line = await self._whole_line()
+            there, back = await line.open_connection(self._host, self._port)
+        except (IncrementalAssetsError, OSError, asyncssh.Error):
             # Whoever connects anew asks by `door`, which says why.
             writer.close()
             return
