@@ -88,6 +88,11 @@ def test_an_entry_in_one_line_becomes_one_with_keys_that_means_the_same() -> Non
     assert "- table: public.orders   # ours\n        cursor: " in after
 
 
+def test_a_value_of_any_depth_comes_into_an_entry_in_one_line() -> None:
+    text = "sources:\n  shop:\n    tables:\n    - public.orders:at:datetime\n"
+    assert "      cursor: {column: at, type: datetime, stamped: {within: 2m}}\n" in edited(text, WITHIN)
+
+
 def test_a_file_whose_last_line_has_no_end_and_an_entry_in_braces_are_edited_too() -> None:
     text = "sources:\n  shop:\n    tables: [{table: public.orders, cursor: {column: at, type: timestamp}}, {table: public.events}]"
     assert edited(text, LOOKBACK) == text.replace("timestamp}}", "timestamp}, lookback: 1m}")
@@ -102,6 +107,8 @@ def test_a_file_whose_last_line_has_no_end_and_an_entry_in_braces_are_edited_too
         ("sources: {shop: {dialect: postgresql}}", "lists no tables"),
         ("sources: {shop: {tables: [public.orders:at:timestamp]}}", "shares a line"),
         ("sources:\n  shop:\n    tables:\n    - table: public.orders\n      cursor: &c {column: at, type: timestamp}\n    - {table: public.b, cursor: *c}\n", "anchor"),
+        ("sources:\n  shop:\n    tables:\n    - &o public.orders:at:timestamp\n    owners: [*o]\n", "anchor"),
+        ("sources:\n  shop:\n    tables:\n    - >-\n      public.orders:at:timestamp\n    - public.b:at:timestamp\n", "not known"),
         ("sources: [", "no YAML"),
     ],
 )  # fmt: skip

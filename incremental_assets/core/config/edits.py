@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
-from incremental_assets.core.config.shorthand import Direction, parse
-from incremental_assets.core.config.yaml_source import Data, read
+from incremental_assets.core.config.shorthand import Direction, Shorthand, parse
+from incremental_assets.core.config.yaml_source import read
 from incremental_assets.core.model.identifiers import parse_table, render_table
 from incremental_assets.core.model.table_id import TableId
 
+_UNKNOWN = "its entry is written in a way that is not known"
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 
 
@@ -47,13 +49,23 @@ def edited(text: str, edit: Edit) -> str:
     if not isinstance(entries, yaml.SequenceNode):
         raise NotWritten(f"the file lists no tables of {edit.table.source}")
     number, entry = _entry(entries, edit.table)
-    if isinstance(entry, yaml.ScalarNode):
-        return _checked(text, _in_full(text, entry, edit), None, edit)
     shared = {id(each) for each, times in _times(root) if times > 1}
     if shared & {id(each) for each in _walk(entry)}:
         raise NotWritten("its entry uses an anchor, which others may share")
-    new = _set(text, entry, edit.keys, edit.value)
-    return _checked(text, new, ("sources", edit.table.source, "tables", number), edit)
+    meant: Any = document.data
+    listed = meant["sources"][edit.table.source]["tables"]
+    if isinstance(entry, yaml.ScalarNode):
+        listed[number] = _terms(parse(entry.value))
+    _put(listed[number], edit)
+    new = (
+        _in_full(text, entry, listed[number])
+        if isinstance(entry, yaml.ScalarNode)
+        else _set(text, entry, edit.keys, edit.value)
+    )
+    # Nothing is written that means more than was meant.
+    if read(new, "")[0].data != meant:
+        raise NotWritten(_UNKNOWN)
+    return new
 
 
 def _entry(entries: yaml.SequenceNode, table: TableId) -> tuple[int, yaml.Node]:
@@ -80,7 +92,7 @@ def _at(node: yaml.Node | None, key: str) -> yaml.Node | None:
 
 def _set(text: str, node: yaml.Node, keys: Sequence[str], value: str | Mapping[str, str]) -> str:
     if not isinstance(node, yaml.MappingNode):
-        raise NotWritten("its entry is written in a way that is not known")
+        raise NotWritten(_UNKNOWN)
     key, *deeper = keys
     there = _at(node, key)
     if there is None:
@@ -115,48 +127,36 @@ def _end(node: yaml.Node) -> int:
     return int(node.end_mark.index)
 
 
-def _in_full(text: str, entry: yaml.ScalarNode, edit: Edit) -> str:
+def _terms(short: Shorthand) -> dict[str, Any]:
+    """An entry in one line as one with keys."""
+    if short.direction is Direction.EXCLUDE:
+        raise NotWritten("its entry leaves it out of the incremental sync")
+    start = {} if short.start is None else {"start": short.start.text}
+    cursor = {"column": short.column, "type": str(short.type)}
+    named = {"table": render_table(short.schema, short.name)}
+    return named | {"cursor": cursor, "strategy": str(short.strategy)} | start
+
+
+def _put(terms: dict[str, Any], edit: Edit) -> None:
+    *around, last = edit.keys
+    for key in around:
+        terms = terms.setdefault(key, {})
+        if not isinstance(terms, dict):
+            raise NotWritten(_UNKNOWN)
+    terms[last] = dict(edit.value) if isinstance(edit.value, Mapping) else edit.value
+
+
+def _in_full(text: str, entry: yaml.ScalarNode, terms: Mapping[str, Any]) -> str:
     """An entry in one line as one with keys, which stands where it stood."""
-    short, column = parse(entry.value), entry.start_mark.column
+    column = entry.start_mark.column
     line = text.rfind("\n", 0, entry.start_mark.index) + 1
     if text[line : entry.start_mark.index].strip() != "-":
         raise NotWritten("its entry shares a line with others")
-    if short.direction is Direction.EXCLUDE:
-        raise NotWritten("its entry leaves it out of the incremental sync")
-    cursor: dict[str, object] = {"column": short.column, "type": str(short.type)}
-    terms: dict[str, object] = {
-        "table": render_table(short.schema, short.name),
-        "cursor": cursor,
-        "strategy": str(short.strategy),
-    }
-    if short.start is not None:
-        terms["start"] = short.start.text
-    if edit.keys[0] == "cursor":
-        cursor[edit.keys[1]] = edit.value
-    else:
-        terms[edit.keys[0]] = edit.value
     first, *rest = (f"{key}: {_flow(value)}" for key, value in terms.items())
     end = int(entry.end_mark.index)
     comment = next((at for at in range(end, len(text)) if text[at] == "\n"), len(text))
     written = f"{first}{text[end:comment]}" + "".join(f"\n{' ' * column}{each}" for each in rest)
     return text[: entry.start_mark.index] + written + text[comment:]
-
-
-def _checked(before: str, after: str, path: tuple[str | int, ...] | None, edit: Edit) -> str:
-    """Nothing is written that means more than was meant."""
-    old, new = (read(text, "")[0].data for text in (before, after))
-    if path is not None:
-        node: Data = old
-        for part in (*path, *edit.keys[:-1]):
-            if isinstance(node, dict) and isinstance(part, str):
-                node = node.setdefault(part, {})
-            elif isinstance(node, list) and isinstance(part, int):
-                node = node[part]
-        if isinstance(node, dict):
-            node[edit.keys[-1]] = dict(edit.value) if isinstance(edit.value, Mapping) else edit.value
-        if old != new:
-            raise NotWritten("its entry is written in a way that is not known")
-    return after
 
 
 def _flow(value: object) -> str:
