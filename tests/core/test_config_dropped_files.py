@@ -115,6 +115,7 @@ def test_its_settings_are_the_folder_and_the_files_of_each_table(tmp_path: Path)
             "files are read from a folder of this machine or of a store that speaks S3",
         ),
         ("orders/*.csv", "../*.csv", 8, "write a pattern below `folder`, as in orders/*.csv"),
+        ("key: [id], order", "key: [id], odrer", 8, "there is no such key here; did you mean `order`?"),
         ("orders/*.csv", "/in/*.csv", 8, "write a pattern below `folder`, as in orders/*.csv"),
         ("orders/*.csv", "**.csv", 8, "`**` stands for any folders and is written alone between slashes"),
         ("orders/*.csv", "orders/**", 8, "`**` stands for any folders and is written alone between slashes"),

@@ -32,6 +32,8 @@ def test_the_way_to_a_database_is_read_with_its_secrets_as_references(tmp_path: 
         (in_source("ssh: {host: bastion, user: tunnel, key: tunnel_key}  #!"), "a secret is never written in this file"),
         (in_source("database: [eu, us]  #!").replace("    database: shop\n", ""), "or several as `databases: [first, second]`"),
         (in_source("ssh: {host: bastion, user: tunnel}  #!"), "`key` is missing"),
+        (in_source(WAY.replace("}}", "}, known: a}  #!")), "did you mean `known_hosts`?"),
+        (in_source(WAY.replace("}}", "}, password: {env: P}}  #!")), "there is no such key here; a server of SSH is entered by a key: write `key: {file: …}`"),
         (FILE + f"    dialect: sqlite\n    database: a.db\n    {WAY}  #!\n", "a file has no ssh"),
         (in_source(f"{WAY}  #!") + "\nspark: {master: 'spark://host:7077'}\n", "Spark's tasks reach a tunnel on this machine alone"),
     ],

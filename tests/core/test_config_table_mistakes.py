@@ -101,6 +101,11 @@ TABLE_MISTAKES = [
         "primary_key",
         "write `primary_key` beside `cursor`, not in it",
     ),
+    (
+        "table: public.a\ncursor: {column: at, type: timestamp, stamped: {by: application, witin: 1m}} #!",
+        "witin",
+        "did you mean `within`?",
+    ),
     ("table: public.a\n<<: {strategy: upsert} #!", "<<", "keys are not merged here; write them out"),
     ("table: public.a\ncontract: contracts.shop #!", "contracts.shop", "write `module:Class`"),
     ("table: public.a\ncontract: {email: {nulable: false}} #!", "nulable", "did you mean `nullable`?"),

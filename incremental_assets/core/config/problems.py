@@ -5,15 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from incremental_assets.core.config import database_document, table_document
 from incremental_assets.core.config import document as written
-from incremental_assets.core.config.contract_document import ColumnRulesDocument
-from incremental_assets.core.config.scalars import CommandReference, EnvReference, FileReference
 from incremental_assets.core.config.source_kinds import kind_named
 from incremental_assets.core.config.yaml_source import Data, Document, Path
 from incremental_assets.core.errors import Problem
@@ -34,24 +32,9 @@ _OTHER_WORDS = {
     "pattern": "matches",
     "in": "isin",
 }
-_KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
-    "cursor": (table_document.CursorDocument,),
-    "partitions": (table_document.TimePartitions, table_document.IntegerPartitions),
-    "freshness": (table_document.FreshnessDocument,),
-    "slo": (table_document.SloDocument,),
-    "reconciliation": (table_document.ReconciliationDocument,),
-    "defaults": (table_document.DefaultsDocument,),
-    "deletes": (table_document.DeletesDocument,),
-    "columns": (table_document.ColumnsDocument,),
-    "compare": (table_document.CompareDocument,),
-    "maintenance": (table_document.MaintenanceDocument,),
-    "copies": (table_document.CopiesDocument,),
-    "options": (database_document.OptionsDocument,),
-    "parallel": (written.ParallelDocument,),
-    "backfill": (database_document.BackfillDocument,),
-    "log": (database_document.LogDocument,),
-    "spark": (written.SparkDocument,),
-}
+_BY_KEY = (
+    "a server of SSH is entered by a key: write `key: {file: …}`; the database's own `password` stands beside `ssh`"
+)
 
 _CURES = {
     "int_parsing": "write a whole number",
@@ -131,6 +114,8 @@ def _unknown_key(document: Document, loc: Path) -> str:
         return f"`{loc[-1]}` does not go with the other key here; remove one of the two"
     if loc[-1] == "<<":
         return "keys are not merged here; write them out, or an alias in place of a whole value"
+    if document.existing(loc)[-2:] == ("ssh", "password"):
+        return f"there is no such key here; {_BY_KEY}"
     if around := _around(document, loc):
         return f"there is no such key here; write `{loc[-1]}` beside `{around}`, not in it"
     near = meant(document, loc)
@@ -168,23 +153,32 @@ def dialect_of(source: Data) -> str:
 
 def _models(document: Document, path: Path) -> tuple[type[BaseModel], ...]:
     """The models whose keys may appear next to the last of `path`."""
-    match path:
-        case (_,):
-            return (written.ConfigurationDocument,)
-        case ("sources", str() as name, _):
+    kinds: list[Any] = [written.ConfigurationDocument]
+    for depth, part in enumerate(path[:-1]):
+        if path[:depth] == ("sources",):
             sources = document.data.get("sources") if isinstance(document.data, dict) else None
-            return (kind_named(dialect_of(sources.get(name) if isinstance(sources, dict) else None)).document,)
-        case ("stores", str(), _):
-            return (written.StoreDocument,)
-        case ("notify", str(), _):
-            return (written.ChannelDocument,)
-        case (*_, int(), _):
-            return (table_document.TableDocument, table_document.MatchDocument)
-        case (*_, "defaults", "columns", _):
-            return (table_document.DefaultColumnsDocument,)
-        case (*_, "contract", str(), _):
-            return (ColumnRulesDocument,)
-        case (*_, parent, _):
-            known = (EnvReference, FileReference, *((CommandReference,) if parent == "password" else ()))
-            return _KEYS_OF.get(str(parent), known)
-    return ()
+            kinds = [kind_named(dialect_of(sources.get(str(part)) if isinstance(sources, dict) else None)).document]
+        else:
+            kinds = [inside for kind in kinds for inside in _inside(kind, part)]
+    return tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
+
+
+def _inside(kind: Any, part: str | int) -> Iterator[Any]:
+    """What may stand at a key of a model or of a mapping, or at a place of a list."""
+    found: Iterable[Any] = get_args(kind)[:1]
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        found = (field.annotation for name, field in kind.model_fields.items() if part == (field.alias or name))
+    elif get_origin(kind) is dict:
+        found = get_args(kind)[1:]
+    for each in found:
+        yield from _alternatives(each)
+
+
+def _alternatives(kind: Any) -> Iterator[Any]:
+    if get_origin(kind) is Annotated:
+        yield from _alternatives(get_args(kind)[0])
+    elif get_origin(kind) in (Union, UnionType):
+        for each in get_args(kind):
+            yield from _alternatives(each)
+    else:
+        yield kind
