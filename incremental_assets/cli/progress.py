@@ -12,7 +12,7 @@ from incremental_assets.cli.render import console_for
 from incremental_assets.cli.streams import own_stderr
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.observers import Observer
-from incremental_assets.core.observing.occurrences import Occurrence, PhaseBegun, SyncEnded
+from incremental_assets.core.observing.occurrences import CheckBegun, Occurrence, PhaseBegun, SyncEnded
 from incremental_assets.core.planning.report import Status, SyncReport
 
 if TYPE_CHECKING:
@@ -35,8 +35,10 @@ class ProgressDisplay(Observer):
     def notify(self, occurrence: Occurrence) -> None:
         """A table enters a phase of its sync, or has ended: its report says that it has landed."""
         match occurrence:
-            case PhaseBegun(table, phase) if phase != "landed":
+            case PhaseBegun(table, _, phase) if phase != "landed":
                 self._update(table, _PHASES.get(phase, phase))
+            case CheckBegun(table, check):
+                self._update(table, check)
             case SyncEnded(report):
                 self._ended(report)
 

@@ -175,7 +175,7 @@ def test_each_table_is_asked_only_its_own_checks() -> None:
         ("t1", Check.FRESHNESS),
         ("t1", Check.DUPLICATES),
     }
-    assert sorted((table.name, check) for table, check in told.phases) == [("t0", "schema"), ("t1", "duplicates")]
+    assert sorted((table.name, check) for table, check in told.checks) == [("t0", "schema"), ("t1", "duplicates")]
     assert told.verdicts == found
 
 

@@ -119,8 +119,8 @@ def test_who_joins_for_a_while_hears_that_while() -> None:
     first, guest = Recorder(), Recorder()
     told = Observers(first)
     with told.joined_by(guest):
-        told.notify(PhaseBegun(ORDERS, "plan"))
-    told.notify(PhaseBegun(ORDERS, "read"))
+        told.notify(PhaseBegun(ORDERS, "run", "plan"))
+    told.notify(PhaseBegun(ORDERS, "run", "read"))
     assert (first.phases, guest.phases) == ([(ORDERS, "plan"), (ORDERS, "read")], [(ORDERS, "plan")])
 
 

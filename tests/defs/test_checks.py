@@ -241,4 +241,4 @@ def test_a_run_of_selected_checks_asks_each_table_only_its_own(studio: Studio, m
     )
 
     assert result.success
-    assert sorted((table.name, check) for table, check in told.phases) == sorted(wanted)
+    assert sorted((table.name, check) for table, check in told.checks) == sorted(wanted)

@@ -7,6 +7,7 @@ from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import (
+    CheckBegun,
     CheckEnded,
     CompactionEnded,
     Occurrence,
@@ -29,6 +30,10 @@ class Recorder(Observer):
     @property
     def phases(self) -> list[tuple[TableId, str]]:
         return [(each.table, each.phase) for each in self.all if isinstance(each, PhaseBegun)]
+
+    @property
+    def checks(self) -> list[tuple[TableId, str]]:
+        return [(each.table, each.check) for each in self.all if isinstance(each, CheckBegun)]
 
     @property
     def reports(self) -> list[SyncReport]:

@@ -22,6 +22,7 @@ from opentelemetry.trace import Span, Status, StatusCode, Tracer, set_span_in_co
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import (
+    CheckBegun,
     CheckEnded,
     Committed,
     CompactionEnded,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
     from incremental_assets.core.model.table_id import TableId
+    from incremental_assets.core.model.verdict import Check
     from incremental_assets.core.planning.report import SyncReport
 
 _TABLE, _RUN = "incremental_assets.table", "incremental_assets.run_id"
@@ -103,7 +105,7 @@ class Tracing(Observer):
         self._tracer: Tracer = provider.get_tracer("incremental_assets")
         # By the run as well: one that finds its table busy ends while another's sync of it goes on.
         self._syncs: dict[tuple[TableId, str], Open] = {}
-        self._checks: dict[tuple[TableId, str], Span] = {}
+        self._checks: dict[tuple[TableId, Check], Span] = {}
         self._lock = threading.Lock()
 
     def notify(self, occurrence: Occurrence) -> None:
@@ -128,14 +130,15 @@ class Tracing(Observer):
 
     @_noted.register
     def _(self, begun: PhaseBegun, now: int) -> None:
-        if not begun.run_id:
-            check = Begin(f"check {begun.phase} {begun.table}", now, {_TABLE: str(begun.table)})
-            self._checks[begun.table, begun.phase] = self._span(check)
-            return
         sync = self._begun(begun.table, begun.run_id, now)
         sync.leave(now)
         if begun.phase != "landed":
             sync.child = self._tracer.start_span(begun.phase, sync.inside, start_time=now)
+
+    @_noted.register
+    def _(self, begun: CheckBegun, now: int) -> None:
+        check = Begin(f"check {begun.check} {begun.table}", now, {_TABLE: str(begun.table)})
+        self._checks[begun.table, begun.check] = self._span(check)
 
     @_noted.register
     def _(self, commit: Committed, now: int) -> None:
@@ -186,7 +189,7 @@ class Tracing(Observer):
     @_noted.register
     def _(self, ended: CheckEnded, now: int) -> None:
         verdict = ended.verdict
-        span = self._checks.pop((verdict.table, str(verdict.check)), None)
+        span = self._checks.pop((verdict.table, verdict.check), None)
         if span is not None:
             span.set_attributes(_attributes(passed=verdict.passed))
             span.end(now)

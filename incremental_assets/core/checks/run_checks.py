@@ -42,7 +42,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.observing.occurrences import CheckEnded, PhaseBegun
+from incremental_assets.core.observing.occurrences import CheckBegun, CheckEnded
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.foreign_changes import seen_in
@@ -149,7 +149,7 @@ def _asked(spec: TableSpec, terms_of: TermsOf, scope: Scope) -> tuple[Check, ...
 
 
 def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:
-    ports.observer.notify(PhaseBegun(spec.id, str(check)))
+    ports.observer.notify(CheckBegun(spec.id, check))
     try:
         return retry_once(partial(_ask, check, spec, terms, ports, scope), spec.id, ports)
     except IncrementalAssetsError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from incremental_assets.core.model.compaction import Compacted, NotCompacted
 from incremental_assets.core.model.table_id import TableId
-from incremental_assets.core.model.verdict import Verdict
+from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.planning.report import SyncReport
 
 
@@ -31,11 +31,11 @@ class LeaseTaken:
 
 @dataclass(frozen=True, slots=True)
 class PhaseBegun:
-    """A table enters a phase of its sync (plan, read, apply, landed), or a check of it begins; the phase before has ended. Checks have no run's id."""
+    """A table enters a phase of its sync (plan, read, apply, history, landed), so that the phase before has ended."""
 
     table: TableId
+    run_id: str
     phase: str
-    run_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,14 @@ class SyncEnded:
     """A sync has ended, well or not."""
 
     report: SyncReport
+
+
+@dataclass(frozen=True, slots=True)
+class CheckBegun:
+    """A check of a table begins; of one that asks the source about all tables at once, nothing is said."""
+
+    table: TableId
+    check: Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +87,14 @@ class Retried:
     run_id: str = ""
 
 
-Occurrence = SourceObserved | LeaseTaken | PhaseBegun | Committed | SyncEnded | CheckEnded | CompactionEnded | Retried
+Occurrence = (
+    SourceObserved
+    | LeaseTaken
+    | PhaseBegun
+    | Committed
+    | SyncEnded
+    | CheckBegun
+    | CheckEnded
+    | CompactionEnded
+    | Retried
+)

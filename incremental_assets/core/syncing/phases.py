@@ -22,7 +22,7 @@ class Phases:
     def enter(self, phase: str) -> None:
         """The next phase begins now."""
         self._marks.append((phase, time.monotonic()))
-        self._observer.notify(PhaseBegun(self._table, phase, self._run_id))
+        self._observer.notify(PhaseBegun(self._table, self._run_id, phase))
 
     @property
     def seconds(self) -> float:

@@ -19,7 +19,7 @@ from incremental_assets.core.errors import SetupError
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.observing.observers import Observers
-from incremental_assets.core.observing.occurrences import CheckEnded, PhaseBegun, Retried
+from incremental_assets.core.observing.occurrences import CheckBegun, CheckEnded, Retried
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.syncing.sync_many import attempt
 from tests.fakes import World
@@ -159,7 +159,7 @@ def test_a_run_that_finds_its_table_busy_ends_in_no_span_of_the_run_that_has_it(
 
 def test_a_check_is_a_trace_of_its_own(collector: Collector) -> None:
     tracing = open_tracing()
-    tracing.notify(PhaseBegun(ORDERS, "reconciliation"))
+    tracing.notify(CheckBegun(ORDERS, Check.RECONCILIATION))
     tracing.notify(
         CheckEnded(Verdict(ORDERS, Check.RECONCILIATION, False, Severity.ERROR, "2 rows differ: 4711, 4712"))
     )
