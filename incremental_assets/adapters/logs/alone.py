@@ -16,6 +16,8 @@ from incremental_assets.core.errors import LakeRefused, SourceUnreachable
 
 _FILE = "lock"
 _POLL_SECONDS = 0.05
+TURN_SECONDS = 900.0
+"""For whoever reads: a backlog of hours is decoded within that, and tables that ask meanwhile wait."""
 
 
 @contextmanager

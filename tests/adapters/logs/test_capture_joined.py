@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.logs import gathering
+from incremental_assets.adapters.logs import gathering, kept
 from incremental_assets.adapters.logs.log_of_source import Joined
 from incremental_assets.adapters.logs.postgresql import source_log
 from incremental_assets.adapters.logs.postgresql.source_log import Begun, SourceLog
@@ -192,16 +192,16 @@ def test_a_transaction_that_is_more_than_can_land_at_once_is_named(open_shop: Op
 
 
 def a_publication_that_is_altered_while_a_load_begins(shop: LoggedShop, patch: Patch) -> None:
-    kept, late = source_log.record, shop.stand.shop.connect()
+    recorded, late = kept.record, shop.stand.shop.connect()
 
     def altered(*of: Any) -> None:
-        kept(*of)
-        patch.setattr(source_log, "record", kept)
+        recorded(*of)
+        patch.setattr(kept, "record", recorded)
         shop.execute("ALTER PUBLICATION shop DROP TABLE orders")
         late.execute("INSERT INTO orders VALUES (1)")
         shop.execute("ALTER PUBLICATION shop ADD TABLE orders")
 
-    patch.setattr(source_log, "record", altered)
+    patch.setattr(kept, "record", altered)
     assert "the publication shop was altered just now; try again" in shop.refused()
     late.commit()
     late.close()

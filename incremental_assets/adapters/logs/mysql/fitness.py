@@ -136,6 +136,13 @@ def check_standing(found: Look, standing: Standing) -> None:
         )
 
 
+def check_left(found: Look, standing: Standing | None) -> None:
+    """Whether the log can be read, and gone on with from where it was left, if it was. Raises SourceRefused, SourceExchanged."""
+    check_settings(found)
+    if standing is not None:
+        check_standing(found, standing)
+
+
 def numbers_of(found: Look) -> str:
     """Which transactions the log has had, as the server writes it."""
     return found.settings.get("gtid_binlog_state", "") if found.is_mariadb else found.executed

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.errors import explained
-from incremental_assets.adapters.logs.alone import alone
-from incremental_assets.adapters.logs.disk import RESTORE, written_to
-from incremental_assets.adapters.logs.following import Following, Record, forget, record, record_in
+from incremental_assets.adapters.logs import kept
+from incremental_assets.adapters.logs.alone import TURN_SECONDS, alone
+from incremental_assets.adapters.logs.disk import written_to
+from incremental_assets.adapters.logs.following import Following, Record, record, record_in
 from incremental_assets.adapters.logs.joining import Snapshot
 from incremental_assets.adapters.logs.log_of_source import KEEP, Joined
 from incremental_assets.adapters.logs.mysql.events import Unreadable
@@ -36,17 +37,13 @@ from incremental_assets.core.config.database_settings import LogTerms
 from incremental_assets.core.errors import (
     IncrementalAssetsError,
     LakeRefused,
-    SourceExchanged,
     SourceRefused,
     SourceUnreachable,
 )
 from incremental_assets.core.model.change_columns import as_in_source
-from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 
-_TURN_SECONDS = 900.0
-"""A backlog of hours is decoded within that, and tables that ask meanwhile wait."""
 _POLL_SECONDS = 0.2
 _ALL_SHOWN = Snapshot(1, 1, frozenset(), 0)
 """What is read of the log is visible in the source by then, so that each later snapshot shows it."""
@@ -75,7 +72,7 @@ class SourceLog:
         except SourceRefused as error:
             # Of the tables that are read from the log, and of no other.
             return tuple(self._seen(spec, None, None, error, error) for spec in specs)
-        refused = _refusal(lambda: check_settings(found))
+        refused = kept.refusal(lambda: check_settings(found))
         try:
             standing = self.shelf.standing()
             behind = refused or _unlike(found, standing)
@@ -92,7 +89,7 @@ class SourceLog:
 
     def begin(self, spec: TableSpec) -> int:
         """Follow the table from now on; from this position on its changes are in segments. Raises what `read_on` does."""
-        with alone(self.folder, _TURN_SECONDS):
+        with alone(self.folder, TURN_SECONDS):
             with self._asked() as connection:
                 found = look(connection)
                 check_settings(found)
@@ -161,55 +158,29 @@ class SourceLog:
 
     def read_on(self, spec: TableSpec, number: int, landed: int) -> Standing:
         """Decode what the log has into segments, for all tables that are followed; this one has landed up to there. Raises as `reading.read_on` does."""
-        with alone(self.folder, _TURN_SECONDS):
-            known = self._recorded()
-            if number not in known.tables:
-                raise LakeRefused(
-                    f"{spec.id}: {self.folder} has no record of it, so that changes which were read of the log may be missing there; "
-                    f"restore the folder from a backup of the lake, or load the table again with {full_refresh(spec)}"
-                )
-            known = known.has_landed(number, landed)
+        with alone(self.folder, TURN_SECONDS):
+            known = kept.landed(self.folder, spec, number, landed)
             found = self._read_on(known)
             self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
             return found
 
     def check_whole(self) -> None:
         """Raises LakeRefused where the last segment that was there is no more."""
-        self._recorded()
-
-    def _recorded(self) -> Record:
-        """Which tables are followed. Raises LakeRefused likewise."""
-        found = record_in(self.folder)
-        if not self._is_whole(found):
-            raise LakeRefused(f"{self.shelf.segments / found.last} is missing, a range of the log; {RESTORE}")
-        return found
-
-    def _is_whole(self, known: Record) -> bool:
-        return not known.last or known.last in self.shelf.names()
+        kept.recorded(self.folder)
 
     def _gone_on(self, connection: Connection, found: Look) -> Record:
         """Which tables are followed, from where the log was left, or anew where that cannot be gone on from."""
-        try:
-            known = record_in(self.folder)
-        except LakeRefused:
-            known = forget(self.folder)
-        try:
-            standing = self.shelf.standing()
-        except LakeRefused:
-            standing = None
+        known, standing = kept.left(self.folder)
         if standing is None and not known.tables and not self.shelf.names():
             return known
-        if standing and known.tables and self._is_whole(known) and _unlike(found, standing) is None:
+        if standing and known.tables and kept.is_whole(self.shelf, known) and _unlike(found, standing) is None:
             return known
         self._anew(connection, found, known)
         return record_in(self.folder)
 
     def _anew(self, connection: Connection, found: Look, known: Record) -> Standing:
         """From where the log is now. Its places are later than all of before, whatever the server calls them."""
-        try:
-            before = self.shelf.standing()
-        except LakeRefused:
-            before = None
+        before = kept.standing_if_any(self.shelf)
         turn = Place.of(before.position).turn + 1 if before else 0
         number = before.number if before else self.shelf.last_number()
         after = standing_at(connection, found, number + 1, turn)
@@ -221,21 +192,14 @@ class SourceLog:
         return after
 
     def _read_on(self, known: Record) -> Standing:
-        """The tables are on disk before a range is decoded for them, and the range before its name is."""
-        with written_to(self.folder):
-            own_folder(self.folder)
-            own_folder(self.folder / "scratch")
-        record(self.folder, record_in(self.folder), known)
         names = {
             (schema, name): number
             for number, each in known.tables.items()
             for schema, _, name in [each.joined.partition("\0")]
         }
         tables = Tables({number: each.followed for number, each in known.tables.items()}, names)
-        with self._asked() as connection:
-            found = read_on(connection, self.shelf, tables, self.moment)
-        record(self.folder, known, replace(known, last=(self.shelf.names() or [""])[-1]))
-        return found
+        with kept.following(self.folder, known), self._asked() as connection:
+            return read_on(connection, self.shelf, tables, self.moment)
 
     def _seen(
         self,
@@ -246,7 +210,7 @@ class SourceLog:
         behind: IncrementalAssetsError | None,
     ) -> LogSeen:
         why = "" if refused else check_table(table, as_in_source(spec).shape.names)
-        own = SourceRefused(f"{spec.id}: {why}") if why else refused and _of(spec, refused)
+        own = SourceRefused(f"{spec.id}: {why}") if why else refused and kept.of_table(spec, refused)
         found, standing = told or (None, None)
         place = Place.of(standing.position) if standing else Place(0, 0, 0)
         return LogSeen(
@@ -255,7 +219,7 @@ class SourceLog:
             server=f"{found.server}/binlog" if found else "",
             kept_bytes=found.bytes_from(place.file, place.offset) if found and standing else 0,
             refused=own,
-            behind=own or (behind and _of(spec, behind)),
+            behind=own or (behind and kept.of_table(spec, behind)),
         )
 
     @contextmanager
@@ -278,18 +242,6 @@ def _name(table: TableId) -> tuple[str, str]:
     return table.schema, table.name
 
 
-def _refusal(check: Callable[[], None]) -> IncrementalAssetsError | None:
-    try:
-        check()
-    except (SourceRefused, SourceExchanged) as error:
-        return error
-    return None
-
-
 def _unlike(found: Look, standing: Standing | None) -> IncrementalAssetsError | None:
     """Why the log cannot be gone on with from where it was read to."""
-    return None if standing is None else _refusal(lambda: check_standing(found, standing))
-
-
-def _of(spec: TableSpec, error: IncrementalAssetsError) -> IncrementalAssetsError:
-    return type(error)(f"{spec.id}: {error}")
+    return None if standing is None else kept.refusal(lambda: check_standing(found, standing))

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 
-from incremental_assets.adapters.logs.following import Record, record_in
-from incremental_assets.adapters.logs.mysql.fitness import check_settings, check_standing
+from incremental_assets.adapters.logs.kept import followed, last_commit, standing_and_why_not
+from incremental_assets.adapters.logs.mysql.fitness import check_left
 from incremental_assets.adapters.logs.mysql.look import Look
 from incremental_assets.adapters.logs.mysql.place import Place
-from incremental_assets.adapters.logs.segments.manifest import Standing
 from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.standing import LogStanding, Reader
-from incremental_assets.core.errors import LakeRefused, SourceExchanged, SourceRefused
 
 
 def standing_of(found: Look, folder: Path) -> LogStanding:
     """From a look, and the files here; what is wrong with these is why nothing can be read on."""
     shelf = Shelf(folder)
-    known, unreadable = _recorded(folder)
-    standing, refused = _standing(shelf, found)
+    known, unreadable = followed(folder)
+    standing, refused = standing_and_why_not(shelf, lambda left: check_left(found, left))
     place = Place.of(standing.position) if standing else Place(0, *found.visible)
     return LogStanding(
         slot="",
@@ -33,7 +29,7 @@ def standing_of(found: Look, folder: Path) -> LogStanding:
         left_bytes=None,
         holders=(),
         read_to=standing.position if standing else None,
-        last_commit_at=_last_commit(shelf),
+        last_commit_at=last_commit(shelf),
         files=len(shelf.names()),
         file_bytes=shelf.bytes(),
         readers=tuple(
@@ -44,34 +40,3 @@ def standing_of(found: Look, folder: Path) -> LogStanding:
         refused=unreadable or refused,
         sizes=tuple((Place(place.turn, number, 0).position, size) for number, size in found.files.items()),
     )
-
-
-def _recorded(folder: Path) -> tuple[Record, str]:
-    try:
-        return record_in(folder), ""
-    except LakeRefused as error:
-        return Record(), str(error)
-
-
-def _standing(shelf: Shelf, found: Look) -> tuple[Standing | None, str]:
-    try:
-        standing = shelf.standing()
-    except LakeRefused as error:
-        return None, str(error)
-    try:
-        check_settings(found)
-        if standing is not None:
-            check_standing(found, standing)
-    except (SourceRefused, SourceExchanged) as error:
-        return standing, str(error)
-    return standing, ""
-
-
-def _last_commit(shelf: Shelf) -> datetime | None:
-    # Whether they can be read is said beside it.
-    with suppress(LakeRefused):
-        for name in reversed(shelf.names()):
-            at = shelf.manifest(name).last_commit_at
-            if at is not None:
-                return at
-    return None

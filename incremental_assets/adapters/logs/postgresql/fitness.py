@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +13,7 @@ from incremental_assets.adapters.logs.changes import CODES, Change, change_codes
 from incremental_assets.adapters.logs.postgresql.look import Look, Member, Publication, SlotState
 from incremental_assets.adapters.logs.postgresql.relation import Identity, Layout
 from incremental_assets.adapters.logs.postgresql.slot import Slot
-from incremental_assets.adapters.logs.segments.manifest import Server
+from incremental_assets.adapters.logs.segments.manifest import Server, Standing
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.errors import SourceExchanged, SourceRefused, SourceUnreachable
@@ -43,6 +44,12 @@ def check_log(found: Look, slot: Slot, position: int | None, server: Server | No
         )
     _check_publication(found, slot)
     _check_slot(found, slot, position)
+
+
+def check_left(found: Look, slot: Slot, standing: Standing | None) -> None:
+    """Whether the log can be gone on with from where it was left. Whoever reads it at this moment ends by himself. Raises SourceRefused, SourceExchanged."""
+    unread = replace(found, slot=found.slot and replace(found.slot, reader=None))
+    check_log(unread, slot, standing.position if standing else None, standing.server if standing else None)
 
 
 def check_partitioned(publication: Publication, table: str, slot: Slot) -> str:

@@ -13,13 +13,13 @@ import numpy as np
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import Asked
-from incremental_assets.adapters.logs.alone import alone
+from incremental_assets.adapters.logs import kept
+from incremental_assets.adapters.logs.alone import TURN_SECONDS, alone
 from incremental_assets.adapters.logs.changes import Offsets
-from incremental_assets.adapters.logs.disk import RESTORE, written_to
-from incremental_assets.adapters.logs.following import Following, Record, forget, record, record_in
+from incremental_assets.adapters.logs.following import Following, Record
 from incremental_assets.adapters.logs.joining import Snapshot
 from incremental_assets.adapters.logs.log_of_source import KEEP, Joined
-from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_partitioned, check_table
+from incremental_assets.adapters.logs.postgresql.fitness import check_left, check_log, check_partitioned, check_table
 from incremental_assets.adapters.logs.postgresql.look import Look, Member, holders, look
 from incremental_assets.adapters.logs.postgresql.membership import membership_of
 from incremental_assets.adapters.logs.postgresql.missing import missing_sql
@@ -32,7 +32,6 @@ from incremental_assets.adapters.logs.postgresql.walsender import Walsender
 from incremental_assets.adapters.logs.segments.manifest import Standing
 from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.adapters.logs.start_anew import start_anew
-from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.captures.log.lsn import lsn_of, lsn_text
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.captures.log.position import Join
@@ -42,17 +41,13 @@ from incremental_assets.core.config.database_settings import LogTerms
 from incremental_assets.core.errors import (
     IncrementalAssetsError,
     LakeRefused,
-    SourceExchanged,
     SourceRefused,
     SourceUnreachable,
 )
 from incremental_assets.core.model.change_columns import as_in_source
-from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.table import TableSpec
 
 _POLL_SECONDS = 0.2
-_TURN_SECONDS = 900.0
-"""A backlog of hours is decoded within that, and tables that ask meanwhile wait."""
 TAKEN = "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
 """What tells a snapshot, and up to where the log is written by then."""
 _WRITTEN = "SELECT pg_current_wal_insert_lsn()::text"
@@ -109,7 +104,7 @@ class SourceLog:
 
     def begin(self, spec: TableSpec) -> Begun:
         """Follow the table from now on. Raises what `read_on` does."""
-        with alone(self.folder, _TURN_SECONDS), self._asked() as asked:
+        with alone(self.folder, TURN_SECONDS), self._asked() as asked:
             found = look(asked, self.slot)
             check_log(found, self.slot, None, None)
             member, why = self._member(spec, found)
@@ -182,14 +177,8 @@ class SourceLog:
 
     def read_on(self, spec: TableSpec, oid: int, landed: int) -> Range:
         """Decode what the slot holds into segments, for all tables that are followed; this one has landed up to there. Raises as `reading.read_on` does."""
-        with alone(self.folder, _TURN_SECONDS), self._asked() as asked:
-            known = self._recorded()
-            if oid not in known.tables:
-                raise LakeRefused(
-                    f"{spec.id}: {self.folder} has no record of it, so that changes which were read of the log may be missing there; "
-                    f"restore the folder from a backup of the lake, or load the table again with {full_refresh(spec)}"
-                )
-            known = known.has_landed(oid, landed)
+        with alone(self.folder, TURN_SECONDS), self._asked() as asked:
+            known = kept.landed(self.folder, spec, oid, landed)
             found = self._read_on(asked, known)
             self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
             return found
@@ -210,46 +199,22 @@ class SourceLog:
 
     def _gone_on(self, found: Look) -> Record:
         """Which tables are followed, from where the log was left, or anew where that cannot be gone on from."""
-        try:
-            known = record_in(self.folder)
-        except LakeRefused:
-            known = forget(self.folder)
-        try:
-            standing = self.shelf.standing()
-        except LakeRefused:
-            standing = None
+        known, standing = kept.left(self.folder)
         if standing is None:
             return start_anew(self.shelf, known, _standing(self.shelf.last_number() + 1, found), 0)
         # Without a record what was read had no changes of the tables that it named.
-        if known.tables and self._is_whole() and _refusal(found, self.slot, standing) is None:
+        if known.tables and kept.is_whole(self.shelf, known) and _refusal(found, self.slot, standing) is None:
             return known
         return start_anew(self.shelf, known, _standing(standing.number + 1, found), standing.position)
 
     def check_whole(self) -> None:
         """Raises LakeRefused where the last segment that was there is no more."""
-        self._recorded()
-
-    def _recorded(self) -> Record:
-        """Which tables are followed. Raises LakeRefused likewise."""
-        found = record_in(self.folder)
-        if not self._is_whole():
-            raise LakeRefused(f"{self.shelf.segments / found.last} is missing, a range of the log; {RESTORE}")
-        return found
-
-    def _is_whole(self) -> bool:
-        last = record_in(self.folder).last
-        return not last or last in self.shelf.names()
+        kept.recorded(self.folder)
 
     def _read_on(self, asked: Asked, known: Record) -> Range:
-        """The tables are on disk before a range is decoded for them, and the range before its name is."""
-        with written_to(self.folder):
-            own_folder(self.folder)
-            scratch = own_folder(self.folder / "scratch")
-        record(self.folder, record_in(self.folder), known)
-        log = Log(self.slot, Switching(Walsender(self.address)), self.shelf, scratch)
-        found = read_on(asked, log, {oid: each.followed for oid, each in known.tables.items()}, self.moment)
-        record(self.folder, known, replace(known, last=(self.shelf.names() or [""])[-1]))
-        return found
+        with kept.following(self.folder, known) as scratch:
+            log = Log(self.slot, Switching(Walsender(self.address)), self.shelf, scratch)
+            return read_on(asked, log, {oid: each.followed for oid, each in known.tables.items()}, self.moment)
 
     def _passed(self, position: int) -> Offsets:
         segments = [self.shelf.manifest(name) for name in self.shelf.names()]
@@ -270,7 +235,7 @@ class SourceLog:
         behind: IncrementalAssetsError | None,
     ) -> LogSeen:
         member, why = (None, "") if refused else self._member(spec, found)
-        own = SourceRefused(f"{spec.id}: {why}") if why else refused and _of(spec, refused)
+        own = SourceRefused(f"{spec.id}: {why}") if why else refused and kept.of_table(spec, refused)
         return LogSeen(
             flushed=found.flushed or 0,
             number=member.oid if member else 0,
@@ -279,7 +244,7 @@ class SourceLog:
             columns_written=member.columns_written if member else "",
             kept_bytes=found.kept_bytes,
             refused=own,
-            behind=own or (behind and _of(spec, behind)),
+            behind=own or (behind and kept.of_table(spec, behind)),
             warnings=self._warnings(found),
         )
 
@@ -309,13 +274,7 @@ class SourceLog:
 
 
 def _refusal(found: Look, slot: Slot, standing: Standing | None) -> IncrementalAssetsError | None:
-    """Whoever reads it at this moment ends by himself."""
-    unread = replace(found, slot=found.slot and replace(found.slot, reader=None))
-    try:
-        check_log(unread, slot, standing.position if standing else None, standing.server if standing else None)
-    except (SourceRefused, SourceExchanged) as error:
-        return error
-    return None
+    return kept.refusal(lambda: check_left(found, slot, standing))
 
 
 def _standing(number: int, found: Look) -> Standing:
@@ -330,10 +289,6 @@ def _joined(found: Look, member: Member | None) -> str:
     if found.publication is None or member is None:
         return ""
     return f"{found.publication.joined}/{member.joined}"
-
-
-def _of(spec: TableSpec, error: IncrementalAssetsError) -> IncrementalAssetsError:
-    return type(error)(f"{spec.id}: {error}")
 
 
 def _one(asked: Asked, sql: str) -> str:
