@@ -13,12 +13,16 @@ from incremental_assets.core.errors import SourceExchanged, SourceRefused
 from incremental_assets.core.model.cures import LOAD_AGAIN
 
 _AGAIN = f"load the tables again with {LOAD_AGAIN}, as what changed in between is in no log"
-_WANTED = (
+WANTED = (
     ("binlog_format", "ROW", "by statements, which do not tell what became of rows"),
     ("binlog_row_image", "FULL", "without all columns of a row"),
     ("binlog_row_metadata", "FULL", "without the names of columns"),
 )
-_PACKED = ("binlog_transaction_compression", "log_bin_compress")
+"""Of settings how they must be, and how the log is written where they are not."""
+IN_PARTS = "binlog_row_value_options"
+"""Which must be empty."""
+PACKED = ("binlog_transaction_compression", "log_bin_compress")
+"""Which must be off."""
 TYPES = frozenset(
     (
         *(
@@ -79,7 +83,7 @@ def check_settings(found: Look) -> None:
 def _check_rows(found: Look) -> None:
     if not found.is_on("log_bin"):
         raise SourceRefused("the server writes no binlog; write `log_bin` into its configuration, and restart it")
-    for name, wanted, told in _WANTED:
+    for name, wanted, told in WANTED:
         value = found.settings.get(name)
         if value is None:
             raise SourceRefused(
@@ -92,14 +96,14 @@ def _check_rows(found: Look) -> None:
 
 
 def _check_events(found: Look) -> None:
-    for name in _PACKED:
+    for name in PACKED:
         if found.is_on(name):
             raise SourceRefused(
                 f"`{name}` is on, by which the server packs events so that they are not read here; SET GLOBAL {name} = OFF, and see that no session sets it"
             )
-    if found.settings.get("binlog_row_value_options"):
+    if found.settings.get(IN_PARTS):
         raise SourceRefused(
-            "`binlog_row_value_options = PARTIAL_JSON` is set, by which the log has parts of values; SET GLOBAL binlog_row_value_options = ''"
+            f"`{IN_PARTS} = PARTIAL_JSON` is set, by which the log has parts of values; SET GLOBAL {IN_PARTS} = ''"
         )
     if not found.is_mariadb and found.settings.get("gtid_mode", "").upper() != "ON":
         raise SourceRefused(

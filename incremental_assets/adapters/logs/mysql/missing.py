@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.flavour import MARIADB
+from incremental_assets.adapters.logs.mysql.fitness import IN_PARTS, PACKED, WANTED
 
 _GRANTED = "SELECT privilege_type FROM information_schema.user_privileges"
-_SETTINGS = {
-    "binlog_format": "ROW",
-    "binlog_row_image": "FULL",
-    "binlog_row_metadata": "FULL",
-    "binlog_row_value_options": "",
-    "binlog_transaction_compression": "OFF",
-    "log_bin_compress": "OFF",
-}
+_SETTINGS = {**{name: wanted for name, wanted, _ in WANTED}, IN_PARTS: "", **dict.fromkeys(PACKED, "OFF")}
 
 
 def missing_sql(connection: Connection) -> str:

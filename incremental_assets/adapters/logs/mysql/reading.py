@@ -11,6 +11,7 @@ from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.mysql.decode import Decoder
 from incremental_assets.adapters.logs.mysql.events import Events
 from incremental_assets.adapters.logs.mysql.fitness import check_settings, check_standing, gtids
+from incremental_assets.adapters.logs.mysql.gtids import Domains
 from incremental_assets.adapters.logs.mysql.layout import Shape
 from incremental_assets.adapters.logs.mysql.look import Look, collations, described, look
 from incremental_assets.adapters.logs.mysql.place import Place, file_name
@@ -133,9 +134,8 @@ def _numbers_at(connection: Connection, found: Look, place: Place) -> str:
 
 def _check_numbers(before: Standing, numbers: str) -> None:
     """MariaDB tells which transactions come before a place: another log has others there. Raises SourceExchanged."""
-    if dict(each.rsplit("-", 1) for each in numbers.split(",") if each).items() <= dict(
-        each.rsplit("-", 1) for each in before.gtids.split(",") if each
-    ).items() and bool(numbers) == bool(before.gtids):
+    had, has = Domains.parse(before.gtids).of, Domains.parse(numbers).of
+    if has.items() <= had.items() and bool(has) == bool(had):
         return
     raise SourceExchanged(
         f"the binlog has other transactions before the place up to which it was read ({numbers or 'none'}, before {before.gtids or 'none'}), as after RESET MASTER or a restored "

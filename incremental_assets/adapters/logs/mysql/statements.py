@@ -58,7 +58,6 @@ _OTHERS = frozenset(
         "package",
         "aggregate",
         "resource",
-        "spatial",
     )
 )
 """What is made, altered or dropped and is no table."""
