@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.databases.probe import SqlProbe
     from incremental_assets.adapters.delta.lake_part import Versions
     from incremental_assets.adapters.logs.registry import Logged
-    from incremental_assets.adapters.ssh_tunnel import Route
+    from incremental_assets.adapters.ssh_route import Route
     from incremental_assets.core.ports import Source
 
 
@@ -87,7 +87,7 @@ class OpenDatabase:
 
 def _route(settings: DatabaseSettings, found: Mapping[str, str]) -> Route | None:
     """The way to it, where it is reached through a server of SSH."""
-    from incremental_assets.adapters.ssh_tunnel import Route
+    from incremental_assets.adapters.ssh_route import Route
 
     ssh = settings.ssh
     if ssh is None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.notifying.notifier import Notifier
 from incremental_assets.core.concurrency.background import in_background
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.paths import quarantine_path
@@ -17,7 +16,6 @@ from incremental_assets.core.ports import Ports
 from incremental_assets.resources.checkpoints import open_checkpoints
 from incremental_assets.resources.contracts import with_sound_contracts
 from incremental_assets.resources.lake import open_lake, open_logged_lake, open_ownership, open_stage
-from incremental_assets.resources.notifying import notify
 from incremental_assets.resources.observers import open_observers
 from incremental_assets.resources.references import digest_of, looked_up
 from incremental_assets.resources.session import session_of
@@ -76,6 +74,9 @@ class Runtime:
         """Who hears of what happens; opened here, as a command that only shows something needs none."""
         found = open_observers(self.configuration)
         if self.configuration.notify and self._writes:
+            from incremental_assets.adapters.notifying.notifier import Notifier
+            from incremental_assets.resources.notifying import notify
+
             found.join(Notifier(lambda: notify(self.configuration, self.checkpoints)))
         return found
 

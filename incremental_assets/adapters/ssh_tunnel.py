@@ -11,42 +11,16 @@ import os
 import threading
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from incremental_assets.adapters.ssh_route import HERE, Route
 from incremental_assets.core.errors import IncrementalAssetsError, SourceUnreachable
 from incremental_assets.core.extras import SSH
 
 T = TypeVar("T")
 
-HERE = "127.0.0.1"
 _BYTES = 1 << 16
 _ALIVE = {"keepalive_interval": 15, "keepalive_count_max": 3}
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """The server of SSH, and who asks it; neither key nor passphrase ever show."""
-
-    host: str
-    port: int
-    user: str
-    key: str = field(repr=False)
-    passphrase: str = field(repr=False, default="")
-    known_hosts: str = ""
-    """The file of the keys of servers that are known; empty: that of the user."""
-    within: float = 10.0
-    """Seconds in which it has to answer."""
-
-    @property
-    def place(self) -> str:
-        """As people read it."""
-        return f"{self.user}@{self.host}:{self.port}"
-
-    @property
-    def known(self) -> str:
-        """The file by its path."""
-        return self.known_hosts or os.path.expanduser("~/.ssh/known_hosts")  # noqa: PTH111
 
 
 def door(route: Route, host: str, port: int) -> int:

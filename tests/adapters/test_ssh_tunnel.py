@@ -23,7 +23,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.connect import driver_arguments, jdbc_url
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.spark_source import SparkSource
-from incremental_assets.adapters.ssh_tunnel import Route
+from incremental_assets.adapters.ssh_route import Route
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.table import Cursor, CursorType, TableSpec
 from incremental_assets.core.strategies import Strategy

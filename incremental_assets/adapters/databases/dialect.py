@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.spark.read_part import ReadPart
-from incremental_assets.adapters.ssh_tunnel import HERE, Route, door
+from incremental_assets.adapters.ssh_route import HERE, Route
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
@@ -71,7 +71,11 @@ class Address:
         """Where on this machine the host answers, where it is reached through a server of SSH; else None. Raises SourceUnreachable."""
         if self.by_port:
             return HERE, self.by_port
-        return (HERE, door(self.ssh, self.host, self.port)) if self.ssh else None
+        if self.ssh is None:
+            return None
+        from incremental_assets.adapters.ssh_tunnel import door
+
+        return HERE, door(self.ssh, self.host, self.port)
 
     @property
     def for_tasks(self) -> Address:
