@@ -14,7 +14,7 @@ from incremental_assets.core.planning.preflight import check_same_columns
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.adapters.databases import mysql_contract, test_postgresql, test_sqlite
+from tests.adapters.databases import mysql_contract, sqlite_file, test_postgresql
 from tests.adapters.databases.contract import decided, spec_of, synced
 from tests.adapters.databases.definition_contract import Change, as_landed, compared, outcomes, wanted
 
@@ -536,7 +536,7 @@ SQLITE = [
 
 @pytest.mark.parametrize("change", SQLITE, ids=lambda change: change.of)
 def test_sqlite_tells_of_changes_after_which_rows_show_something_else(tmp_path: Path, change: Change) -> None:
-    world = test_sqlite.File(tmp_path / "shop.db", "wal")
+    world = sqlite_file.File(tmp_path / "shop.db", "wal")
     assert outcomes(world, [change]) == wanted([change])
 
 
@@ -546,7 +546,7 @@ def test_sqlite_tells_of_a_file_that_was_put_in_the_place_of_the_one_that_was_re
     tmp_path: Path, journal: str, exchanged: str
 ) -> None:
     """Its schema is the same to the letter, and so may be the count of changes in its header."""
-    world, other = (test_sqlite.File(tmp_path / name, journal) for name in ("shop.db", "other.db"))
+    world, other = (sqlite_file.File(tmp_path / name, journal) for name in ("shop.db", "other.db"))
     filled = (
         OF_FILE[0].replace("{t}", "t"),
         "INSERT INTO t VALUES (1, 1, '2024-01-01 00:00:00', 1), (2, 2, '2024-01-01 00:00:00', 2)",

@@ -10,7 +10,7 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.adapters.databases import mysql_contract, test_postgresql, test_sqlite
+from tests.adapters.databases import mysql_contract, sqlite_file, test_postgresql
 from tests.adapters.databases.contract import World
 
 LOOKED_UP = (
@@ -133,7 +133,7 @@ def test_mysql_names_them_where_it_does_not_refuse_them(mysql: EmbeddedMySQL) ->
 
 
 def test_sqlite_computes_nothing_but_from_the_row(tmp_path: Path) -> None:
-    world = test_sqlite.File(tmp_path / "shop.db", "wal")
+    world = sqlite_file.File(tmp_path / "shop.db", "wal")
     world.execute(
         "CREATE TABLE t (id integer PRIMARY KEY, v int, g int AS (v + 1), at text, d text AS (date(at, '+1 day')))"
     )

@@ -27,7 +27,7 @@ from incremental_assets.core.strategies import Strategy
 from tests.adapters.batches import Desk
 from tests.adapters.databases.contract import of_window, planned, spec_of
 from tests.adapters.databases.places_contract import found
-from tests.adapters.databases.test_sqlite import File
+from tests.adapters.databases.sqlite_file import File
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
