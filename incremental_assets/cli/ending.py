@@ -15,8 +15,10 @@ from contextlib import contextmanager
 from typing import NoReturn, TextIO
 
 from incremental_assets.cli.answer import INTERRUPTED
+from incremental_assets.cli.lines import line
 from incremental_assets.cli.streams import own_stderr
 from incremental_assets.core.concurrency.interruption import this_process
+from incremental_assets.core.observing.json_line import Level
 
 TERMINATED = 143
 _ENDS_WITHIN = 4.5
@@ -109,8 +111,8 @@ class _Ending:
         os._exit(self._code)
 
     def _say(self, words: str) -> None:
-        # Below the tables that are drawn there.
-        self._stderr.write(f"\n{words}\n" if self._stderr.isatty() else f"{words}\n")
+        below_the_tables = "\n" if self._stderr.isatty() else ""
+        self._stderr.write(f"{below_the_tables}{line(words, Level.WARNING)}")
         self._stderr.flush()
 
 

@@ -26,9 +26,11 @@ from incremental_assets.cli.answer import (
     quietened,
 )
 from incremental_assets.cli.ending import TERMINATED, Terminated, sentence
+from incremental_assets.cli.lines import log_format, say, written_as
 from incremental_assets.cli.options import QUIET
 from incremental_assets.cli.shell import is_completing
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.observing.json_line import Level
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -40,7 +42,7 @@ def run(commands: click.Group, arguments: Sequence[str]) -> int:
         # What click answers goes to stdout itself.
         return int(commands.main(args=list(arguments), prog_name="incremental-assets", standalone_mode=False) or DONE)
     as_json = "--json" in arguments
-    with _terminable(), _stdout_kept() as out:
+    with _terminable(), _stdout_kept() as out, written_as(log_format(arguments)):
         try:
             return _answered(commands, arguments, out, as_json=as_json)
         except BrokenPipeError:
@@ -100,7 +102,7 @@ def _print_answers(answers: Iterator[Answer], out: TextIO, *, as_json: bool) -> 
 
 def _fail(error: BaseException, out: TextIO, *, as_json: bool, indent: int | None = 2) -> int:
     message, code = _message_and_code(error)
-    sys.stderr.write(f"{message}\n")
+    say(message, Level.ERROR)
     if as_json:
         document = error_document(error, code)
         document["error"]["message"] = message

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.ending import ended_by_signals
+from incremental_assets.cli.lines import say
 from incremental_assets.core.config.load import CONFIG_VARIABLE, load
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.observing.json_line import Level
 from incremental_assets.demo.places import IN_CHECKOUT, PLACES, configuration_of, shipped
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ def configured(config: Path | None) -> Configuration:
         )
     if path is None and not Path.cwd().is_relative_to(_PACKAGE.parent):
         # After a forgotten `cd`, users would take the demo's tables for theirs.
-        sys.stderr.write(
+        say(
             f"there is no {HERE} in this folder, so the configuration of the demo is used: {SHIPPED}; "
-            "name yours with --config, or write one with `incremental-assets init URL`\n"
+            "name yours with --config, or write one with `incremental-assets init URL`"
         )
     return configured_or_demo(config)
 
@@ -62,7 +63,8 @@ def configured(config: Path | None) -> Configuration:
 def configured_or_demo(config: Path | None) -> Configuration:
     """As `configured`, without the note on the demo, for commands that are meant for the demo as well."""
     configuration = load(config_path(config) or shipped(SHIPPED))
-    sys.stderr.writelines(f"{sentence}\n" for sentence in configuration.unencrypted)
+    for sentence in configuration.unencrypted:
+        say(sentence, Level.WARNING)
     os.environ[CONFIG_VARIABLE] = str(configuration.path)
     return configuration
 

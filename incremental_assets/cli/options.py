@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from incremental_assets.cli.completing import tables
+from incremental_assets.cli.lines import JSON, LOG_FORMAT, TEXT
 
 QUIET = "--quiet"
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -27,11 +28,17 @@ def everywhere(command: Command) -> Command:
         expose_value=False,
         help="Print nothing where all is well: warnings and errors alone.",
     )
-    return config(
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, even after an error.")(
-            quiet(command)
-        )
+    log_format = click.option(
+        LOG_FORMAT,
+        type=click.Choice((TEXT, JSON)),
+        default=TEXT,
+        expose_value=False,
+        help="What is written to stderr: sentences for people, or a JSON object per line, with what happens to each table.",
     )
+    as_json = click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, even after an error."
+    )
+    return config(as_json(quiet(log_format(command))))
 
 
 def select(command: Command) -> Command:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from incremental_assets.cli.lines import is_json, line
 from incremental_assets.cli.render import console_for
 from incremental_assets.cli.streams import own_stderr
 from incremental_assets.core.model.table_id import TableId
@@ -64,7 +65,7 @@ class ProgressDisplay(Observer):
         if self._progress is not None:
             self._progress.console.print(sentence)
         else:
-            self._stream.write(f"{sentence}\n")
+            self._stream.write(line(sentence))
             self._stream.flush()
 
     def step(self, sentence: str) -> None:
@@ -92,9 +93,27 @@ class ProgressDisplay(Observer):
             self._progress.update(self._lines[table], state=state, completed=1 if ended else 0)
 
 
+class LinesDisplay(ProgressDisplay):
+    """A line for each thing that happens, for collectors of logs."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from incremental_assets.adapters.telemetry.log_lines import LogLines
+
+        super().__init__(stream)
+        self._lines_of = LogLines(stream)
+
+    def notify(self, occurrence: Occurrence) -> None:
+        """All kinds, as an exporter hears them."""
+        self._lines_of.notify(occurrence)
+
+
 @contextmanager
 def progress_display() -> Iterator[ProgressDisplay]:
     """A display on stderr for as long as the block lasts; its tables leave nothing behind."""
+    if is_json():
+        with own_stderr() as stream:
+            yield LinesDisplay(stream)
+        return
     with _drawn() as drawn, _session_warnings(drawn):
         yield drawn
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from importlib import metadata
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
@@ -11,7 +13,9 @@ from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import ConfigurationError, SetupError
 from incremental_assets.core.observing import registry
 from incremental_assets.core.observing.observers import Observer
+from incremental_assets.core.observing.occurrences import LeaseTaken
 from incremental_assets.resources.observers import open_observers
+from tests.scenario import ORDERS
 
 FILE = """\
 lake: ./lake
@@ -89,3 +93,10 @@ def test_a_variable_that_may_mean_other_programs_stops_nothing_where_the_client_
     assert open_observers(load(written(tmp_path, "[]"))).members == ()
     (record,) = caplog.records
     assert "pip install 'incremental-assets[otel]'" in record.getMessage()
+
+
+def test_ours_writes_a_line_in_json_for_each_thing_that_happens(capsys: pytest.CaptureFixture[str]) -> None:
+    (entry,) = metadata.entry_points(group=registry.GROUP, name="log")
+    entry.load()().notify(LeaseTaken(ORDERS, "run", 0.5))
+    line = json.loads(capsys.readouterr().err)
+    assert (line["event"], line["table"], line["run_id"]) == ("lease_taken", "shop.public.orders", "run")

@@ -51,7 +51,7 @@ def kept(door: SqlCheckpoints) -> int:
 
 
 def test_an_incident_is_said_once_and_once_that_it_is_over(checkpoints: SqlCheckpoints) -> None:
-    assert say(checkpoints, FAILS, DOWN) == News((FAILS, DOWN), ())
+    assert say(checkpoints, FAILS, DOWN) == News((DOWN, FAILS), ()), "a source stands before its tables"
     assert not say(checkpoints, FAILS, DOWN)
     assert say(checkpoints, DOWN) == News((), (FAILS,))
     assert say(checkpoints) == News((), (DOWN,))

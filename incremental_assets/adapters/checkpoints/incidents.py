@@ -58,7 +58,7 @@ def claim(
     kept = {_key(row): row for row in connection.execute(select(incidents).where(incidents.c.channel == channel))}
     for key, each in there.items():
         if key not in kept:
-            begun = {**_names(channel, each), "sentence": each.sentence, "begun_at": database.now()}
+            begun = {**_names(channel, each), "sentence": each.sentence, "begun_at": now}
             connection.execute(database.insert_missing(incidents, begun))
         elif kept[key].ended_at is not None:
             connection.execute(update(incidents).where(_is(channel, each)).values(ended_at=None))
@@ -75,6 +75,7 @@ def claim(
     c = incidents.c
     is_free = c.claimed_at.is_(None) | (c.claimed_at <= now - _CLAIMED)
     waits = c.said_at.is_(None) | c.ended_at.is_not(None)
+    # All that one claim finds begins at once, and a source stands before its tables.
     asked = select(incidents).where(c.channel == channel, waits, is_free).order_by(c.begun_at, c.table_name)
     rows = connection.execute(asked.with_for_update()).all()
     for free in rows:

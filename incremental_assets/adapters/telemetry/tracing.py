@@ -6,10 +6,8 @@ how it ended: no key, no value of a row, no SQL and no message of an error, whic
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import singledispatchmethod
@@ -33,6 +31,7 @@ from incremental_assets.core.observing.occurrences import (
     SourceObserved,
     SyncEnded,
 )
+from incremental_assets.core.observing.trace_ids import trace_of
 from incremental_assets.core.planning.report import Status as Ended
 
 if TYPE_CHECKING:
@@ -44,14 +43,6 @@ if TYPE_CHECKING:
     from incremental_assets.core.planning.report import SyncReport
 
 _TABLE, _RUN = "incremental_assets.table", "incremental_assets.run_id"
-
-
-def trace_of(run_id: str) -> int:
-    """The trace of a run, in every process that works for it: its id without dashes, so that either is found by the other."""
-    try:
-        return uuid.UUID(run_id).int
-    except ValueError:
-        return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:16], "big")
 
 
 class TraceIds(IdGenerator):

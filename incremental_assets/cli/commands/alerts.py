@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets.cli.answer import Answer, Note
+from incremental_assets.cli.lines import say
 from incremental_assets.cli.opening import configured
 from incremental_assets.cli.selection import remembered
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
@@ -48,8 +48,8 @@ def run(config: Path | None, runbooks: str) -> Answer:
     wrong = dict.fromkeys(problem for _, source, each in terms for problem in mistakes(source, each))
     if wrong:
         raise ConfigurationError(tuple(wrong))
-    said = [note for table, _, each in terms for note in notes(table, each)]
-    sys.stderr.writelines(f"{note}\n" for note in said)
+    for note in [note for table, _, each in terms for note in notes(table, each)]:
+        say(note)
     document = rules(runbooks)
     return Answer(document, (Note(_text(document), wrap=False),))
 

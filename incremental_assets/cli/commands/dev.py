@@ -16,6 +16,7 @@ from urllib.error import URLError
 
 from incremental_assets.cli.answer import Answer, Note
 from incremental_assets.cli.commands.demo_site import Site
+from incremental_assets.cli.lines import JSON, LOG_FORMAT, is_json, say
 from incremental_assets.cli.opening import configured_or_demo, dagster_home, opened
 from incremental_assets.cli.served_home import end_group, hearing_sigint, serving, take_over
 from incremental_assets.core.config.settings import Configuration
@@ -35,7 +36,7 @@ def run(config: Path | None, port: int) -> Answer:
     configuration = configured_or_demo(config)
     home = dagster_home()
     if left := take_over(home):
-        _say(left)
+        say(left)
     _refuse_busy(port)
     # Not in `logs`: Dagster takes what lies there for its telemetry, posts it whatever `telemetry.enabled` says, and removes it.
     url, log = f"http://{HOST}:{port}", home / "dev.log"
@@ -50,7 +51,7 @@ def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None
     """Serve Dagster until Ctrl-C. Raises SetupError where it does not start, or ends by itself."""
     with running_dagster(port, log, configuration.path.parent) as process, serving(log.parent, process.pid, url):
         _wait_until_ready(process, url, log)
-        _say(
+        say(
             f"Dagster is up: {url}\n  configuration {configuration.path}\n  log           {log}\n"
             f"  sensors       run from now on, and sync what is due; to stop one: {url}/automation\nCtrl-C ends it."
         )
@@ -58,7 +59,7 @@ def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None
             process.wait()
         if process.poll() is not None:
             raise SetupError(f"Dagster ended by itself: {_last_line(log)}; see {log}")
-        _say("ending …")
+        say("ending …")
 
 
 def _look(configuration: Configuration) -> None:
@@ -68,7 +69,7 @@ def _look(configuration: Configuration) -> None:
             try:
                 runtime.specs(source.name)
             except IncrementalAssetsError as error:
-                _say(str(error))
+                say(str(error))
 
 
 def _end_dead_runs() -> None:
@@ -80,7 +81,7 @@ def _end_dead_runs() -> None:
         count = end_dead_runs(instance)
     if count:
         them = agreeing(count, "it", "them")
-        _say(
+        say(
             f"{counted(count, 'run')} had been killed; Dagster shows {them} as failed now, and the sensor asks for {them} again"
         )
 
@@ -96,10 +97,10 @@ def _database(configuration: Configuration) -> Iterator[None]:
     place = site.start(shop)
     try:
         if shop.loaded_scale() is None:
-            _say(f"loading TPC-H at scale {_SCALE} …")
+            say(f"loading TPC-H at scale {_SCALE} …")
             shop.prepare(_SCALE, lambda _table, _rows: None)
             site.claim()
-        _say(f"{shop.database} answers on {place}")
+        say(f"{shop.database} answers on {place}")
         yield
     finally:
         shop.stop()
@@ -121,12 +122,12 @@ def _engine(configuration: Configuration) -> Iterator[None]:
     try:
         engine, _ = server.start(folder, without=configuration.secrets, keeper=me)
         ours = engine.keeper == me or engine.is_left_alone
-        _say(f"the engine answers at {engine.address} (pid {engine.process.pid})")
+        say(f"the engine answers at {engine.address} (pid {engine.process.pid})")
         if control.running(folder) is None:
             # Of which runs are forks; until it has imported, they import for themselves.
             forks = control.start(folder, configuration.secrets)
     except SetupError as error:
-        _say(f"{error}; runs start Spark themselves")
+        say(f"{error}; runs start Spark themselves")
     try:
         yield
     finally:
@@ -147,6 +148,8 @@ def running_dagster(port: int, log: Path, folder: Path) -> Iterator[subprocess.P
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "dagster", "dev", "--host", HOST, "--port", str(port), *_workspace()]
+    if is_json():
+        command += [LOG_FORMAT, JSON]
     with log.open("wb") as output:
         with hearing_sigint():
             process = subprocess.Popen(
@@ -196,8 +199,3 @@ def _refuse_busy(port: int) -> None:
 def _last_line(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     return lines[-1] if lines else "it left no message"
-
-
-def _say(sentence: str) -> None:
-    sys.stderr.write(f"{sentence}\n")
-    sys.stderr.flush()

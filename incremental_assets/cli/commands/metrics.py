@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
 from incremental_assets.cli.answer import Answer, Note
 from incremental_assets.cli.exporter import Exporter
+from incremental_assets.cli.lines import say
 from incremental_assets.cli.metrics_server import PATH, MetricsServer
 from incremental_assets.cli.opening import configured
 
@@ -33,8 +33,7 @@ def _served(exporter: Exporter, host: str, port: int) -> Answer:
     with MetricsServer(host, port, exporter.text) as server:
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{server.server_port}{PATH}"
-        sys.stderr.write(f"metrics are served at {url}; Ctrl-C ends it\n")
-        sys.stderr.flush()
+        say(f"metrics are served at {url}; Ctrl-C ends it")
         with suppress(KeyboardInterrupt):
             server.serve_forever()
     return Answer({"url": url}, (Note("ended"),))
