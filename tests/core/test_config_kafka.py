@@ -209,10 +209,11 @@ LOOK = """\
 import sys
 from pathlib import Path
 from incremental_assets.core.config.load import load
+from incremental_assets.adapters.topics.kafka import KafkaBroker
 from incremental_assets.core.errors import SourceUnreachable
-from incremental_assets.resources import topics
 from incremental_assets.resources.topics import OpenTopics
 
+KafkaBroker.__init__.__defaults__ = (0.5,)   # nobody answers there, however long one waits
 read = load(Path(sys.argv[1]))
 try:
     OpenTopics(read.source("shop"), read.path, read.lake).probe.catalogue()

@@ -27,7 +27,7 @@ MOMENTS = {
 }
 RUNS = {True: "first load", False: "incremental"}
 TARGETS = {
-    ("between the commit in the lake and its record", False): (),
+    ("between the commit in the lake and its record", True): (),
     ("as soon as the intent is written", True): pytest.mark.acceptance,
 }
 ALL = [pytest.param(*case, marks=TARGETS.get(case, pytest.mark.long)) for case in itertools.product(MOMENTS, RUNS)]

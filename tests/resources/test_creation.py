@@ -37,7 +37,7 @@ for line in sys.stdin:
     else:
         print("used", flush=True)
 """
-_PAIRS = 12
+_PAIRS = 6
 
 
 class _Commands(subprocess.Popen[str]):
