@@ -412,7 +412,7 @@ def test_the_command_prints_them_once_without_asking_the_source(
 @contextmanager
 def served(text: Callable[[], str]) -> Iterator[str]:
     with MetricsServer("127.0.0.1", 0, text) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

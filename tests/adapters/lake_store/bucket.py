@@ -22,6 +22,8 @@ QUICKLY = {
     "retry_timeout": timedelta(seconds=20),
     "backoff": {"init_backoff": timedelta(milliseconds=1), "max_backoff": timedelta(milliseconds=2), "base": 2},
 }
+_POLL = 0.01
+"""Seconds after which a server that is to end looks whether it is: half a second without it, for each test."""
 _BUCKETS = iter(range(1_000_000))
 _KEPT = ("content-length", "content-type", "etag", "last-modified", "content-range", "accept-ranges")
 
@@ -122,7 +124,7 @@ def relaying(server: str) -> Iterator[Relay]:
     relay = Relay(server)
     listening = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"relay": relay}))
     relay.address = f"127.0.0.1:{listening.server_address[1]}"
-    Thread(target=listening.serve_forever, daemon=True).start()
+    Thread(target=listening.serve_forever, args=(_POLL,), daemon=True).start()
     try:
         yield relay
     finally:
