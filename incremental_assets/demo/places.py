@@ -12,10 +12,11 @@ PLACES: Mapping[str, str] = {
     "mysql": ".demo-mysql",
     "sqlite": ".demo-sqlite",
     "log": ".demo-log",
+    "binlog": ".demo-binlog",
     "files": ".demo-files",
     "s3": ".demo-s3",
 }
-"""The name of the shop's folder, by its dialect; `log` is PostgreSQL as it is read from its log, `files` drops files, `s3` PostgreSQL with a lake in a store."""
+"""The name of the shop's folder, by its dialect; `log` is PostgreSQL as it is read from its log, `binlog` MariaDB likewise, `files` drops files, `s3` PostgreSQL with a lake in a store."""
 INCOMING = "incoming"
 """In the shop's folder, where it drops files."""
 BUCKET = "shop"
@@ -23,7 +24,8 @@ BUCKET = "shop"
 LAKES = ("s3",)
 """What `demo --lake` names; the others are sources."""
 SOURCES = tuple(name for name in PLACES if name not in LAKES)
-_POSTGRESQL = ("log", "s3")
+_DIALECTS = {"log": "postgresql", "s3": "postgresql", "binlog": "mariadb"}
+"""Of places that are not called by them."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 IN_CHECKOUT = (_PACKAGE.parent / "pyproject.toml").is_file()
 INSTALLED = Path("incremental-assets-demo")
@@ -38,7 +40,7 @@ def configuration_of(name: str) -> Path:
 def shop_in(folder: Path, dialect: str) -> str | None:
     """The shop of this dialect whose folder has that name; None for a folder that is no demo's."""
     named = next((name for name, place in PLACES.items() if place == folder.name), None)
-    return named if named == dialect or (named in _POSTGRESQL and dialect == "postgresql") else None
+    return named if named is not None and _DIALECTS.get(named, named) == dialect else None
 
 
 def shipped(file: Path) -> Path:

@@ -33,7 +33,7 @@ def test_the_shipped_configuration_describes_the_demo_beside_it(site: Site, tmp_
 @pytest.mark.parametrize("name", PLACES)
 def test_every_shipped_configuration_describes_a_demo_of_its_own(name: str) -> None:
     site = Site.of(load(configuration_of(name)))
-    assert site.source.dialect == ("postgresql" if name in ("log", "s3") else name)
+    assert site.source.dialect == {"log": "postgresql", "s3": "postgresql", "binlog": "mariadb"}.get(name, name)
     assert site.in_store is (name == "s3")
     assert site.folder == SHIPPED.parents[1] / PLACES[name]
     shop = site.shop()
