@@ -61,8 +61,8 @@ conformance: setup ## run every fault and write docs/conformance.md (ARGS="-k ki
 dialect-check: setup ## play the contract of all databases on a server of yours, in databases of its own (URL=dialect://user@host:port/database)
 	@$(if $(filter oracle:% sqlserver:% mssql:%,$(URL)),.ci/experimental.sh && .venv-experimental/bin,$(BIN))/python -m tests.dialect_check "$(URL)" $(ARGS)
 
-soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30, ARGS=--log: by PostgreSQL's log); the result is docs/soak.json, docs/soak-log.json
-	$(BIN)/python -m tests.conformance.soak$(if $(findstring --log,$(ARGS)),.by_log $(MINUTES) docs/soak-log.json, $(MINUTES) docs/soak.json)
+soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30, ARGS=--log: by PostgreSQL's log, --binlog: by MariaDB's); the result is docs/soak.json, docs/soak-log.json, docs/soak-binlog.json
+	$(BIN)/python -m tests.conformance.soak$(if $(findstring log,$(ARGS)),.by_log $(MINUTES) docs/soak-$(patsubst --%,%,$(ARGS)).json $(patsubst --%,%,$(ARGS)), $(MINUTES) docs/soak.json)
 
 bench: setup ## measure against dlt, Spark, sling and COPY; the result is docs/benchmarks.md (ARGS=--quick, ARGS="--only F1,I1")
 	$(BIN)/python -m bench $(ARGS)

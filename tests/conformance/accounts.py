@@ -7,12 +7,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-import psycopg
-
-from tests.adapters.logs.shelved import LoggedShop
+from tests.adapters.logs.log_shop import LogShop
 from tests.conformance.soak.copy import ask
 
 ACCOUNTS = "accounts (id int PRIMARY KEY, money int, done int)"
@@ -26,24 +25,24 @@ HELD = 200
 class Ledger:
     """`HELD` accounts, and one more for each writer."""
 
-    shop: LoggedShop
+    shop: LogShop[Any]
     writers: int
 
     @classmethod
     @contextmanager
-    def written_by(cls, shop: LoggedShop, writers: int) -> Iterator[Ledger]:
+    def written_by(cls, shop: LogShop[Any], writers: int) -> Iterator[Ledger]:
         """They write until the block ends."""
         shop.execute(
-            f"INSERT INTO accounts SELECT n, 100, 0 FROM generate_series(1, {HELD + writers}) AS n",
-            f"INSERT INTO transfers SELECT n, 0, '0' FROM generate_series(1, {writers}) AS n",
+            f"INSERT INTO accounts VALUES {', '.join(f'({n}, 100, 0)' for n in range(1, HELD + writers + 1))}",
+            f"INSERT INTO transfers SELECT id - {HELD}, 0, '0' FROM accounts WHERE id > {HELD}",
         )
-        stop, failed = threading.Event(), list[psycopg.Error]()
+        stop, failed = threading.Event(), list[Exception]()
 
         def write(writer: int) -> None:
             try:
-                with shop.stand.shop.connect() as connection:
+                with closing(shop.writing()) as connection:
                     _write(connection, writer, stop)
-            except psycopg.Error as error:
+            except Exception as error:  # noqa: BLE001 - of any driver
                 failed.append(error)
 
         threads = [threading.Thread(target=write, args=(number,), daemon=True) for number in range(1, writers + 1)]
@@ -59,7 +58,7 @@ class Ledger:
 
     def done(self) -> int:
         """Transactions that have been committed."""
-        ((done,),) = self.shop.stand.shop.rows("SELECT sum(done)::bigint FROM accounts")
+        ((done,),) = self.shop.stand.shop.rows("SELECT sum(done) FROM accounts")
         return int(done)
 
     def assert_consistent(self, name: str, at_least: int) -> int:
@@ -80,20 +79,18 @@ class Ledger:
         return done
 
 
-def _write(connection: psycopg.Connection, writer: int, stop: threading.Event) -> None:
-    chance, number = random.Random(writer), 0
+def _write(connection: Any, writer: int, stop: threading.Event) -> None:
+    chance, number, cursor = random.Random(writer), 0, connection.cursor()
     while not stop.is_set():
         number += 1
         # In one order, so that no two wait for each other.
         one, other = sorted(chance.sample(range(1, HELD + 1), 2))
         for account, money in ((one, 7), (other, -7)):
-            connection.execute("UPDATE accounts SET money = money + %s WHERE id = %s", [money, account])
-        connection.execute("UPDATE accounts SET done = done + 1 WHERE id = %s", [HELD + writer])
-        connection.execute("INSERT INTO transfers VALUES (%s, %s, %s)", [writer, number, f"{one} to {other}"])
-        connection.execute("UPDATE transfers SET what = %s WHERE writer = %s AND number = 0", [str(number), writer])
-        connection.execute(
-            "DELETE FROM transfers WHERE writer = %s AND number = %s AND number > 0", [writer, number - 10]
-        )
+            cursor.execute("UPDATE accounts SET money = money + %s WHERE id = %s", [money, account])
+        cursor.execute("UPDATE accounts SET done = done + 1 WHERE id = %s", [HELD + writer])
+        cursor.execute("INSERT INTO transfers VALUES (%s, %s, %s)", [writer, number, f"{one} to {other}"])
+        cursor.execute("UPDATE transfers SET what = %s WHERE writer = %s AND number = 0", [str(number), writer])
+        cursor.execute("DELETE FROM transfers WHERE writer = %s AND number = %s AND number > 0", [writer, number - 10])
         if chance.random() < 0.05:
             time.sleep(chance.random())
         connection.commit()

@@ -13,19 +13,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from incremental_assets.adapters.lake_store import objects
+from incremental_assets.demo.mariadb import EmbeddedMariaDB
+from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.object_store import KEY, EmbeddedObjectStore
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.files.place import Place, StoredPlace
 from tests.adapters.lake_store.bucket import QUICKLY, Relay, relaying
 from tests.adapters.lake_store.seaweed import new_bucket, serving_from
 from tests.adapters.lake_store.shop_in_store import StoreStand, shop_in_store
-from tests.adapters.logs.opening import log_database, log_server
+from tests.adapters.logs.binlogged import ORDERS as BINLOG_ORDERS
+from tests.adapters.logs.binlogged import BinlogShop, OpenBinlog
+from tests.adapters.logs.opening import binlog_server, log_database, log_server
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 from tests.adapters.topics.server import KafkaServer, kafka_server
 from tests.conformance import planes
 from tests.conformance.clock import ClockedPostgres, ClockMissing
 from tests.conformance.file_stand import FileStand
 from tests.conformance.mart import Marts
+from tests.conformance.played import BINLOGS
 from tests.conformance.stand import Stand
 from tests.conformance.store_tables import TABLES as THREE_TABLES
 from tests.conformance.topic_stand import TopicStand
@@ -132,6 +137,45 @@ def open_shop(
             return shop
 
         yield open_one
+
+
+@pytest.fixture(scope="session")
+def mariadb_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMariaDB]:
+    """A MariaDB that writes a binlog."""
+    with binlog_server(EmbeddedMariaDB, tmp_path_factory.mktemp("mariadb-log")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mysql_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMariaDB]:
+    """A MySQL that does."""
+    with binlog_server(EmbeddedMySQL, tmp_path_factory.mktemp("mysql-log")) as server:
+        yield server
+
+
+@pytest.fixture(params=BINLOGS)
+def binlog(request: pytest.FixtureRequest) -> str:
+    """Of which database."""
+    return str(request.param)
+
+
+@pytest.fixture
+def open_binlog(
+    binlog: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    spark: SparkSession,
+    record_property: Callable[[str, object], None],
+) -> OpenBinlog:
+    """Opens a shop whose tables are read from the binlog."""
+    shared: EmbeddedMariaDB = request.getfixturevalue(binlog.replace("-", "_"))
+
+    def open_one(*tables: str, server: EmbeddedMariaDB = shared, **options: Any) -> BinlogShop:
+        shop = BinlogShop.open(server, tmp_path, spark, *(tables or (BINLOG_ORDERS,)), **options)
+        record_property("server", f"{shop.stand.shop.title} {shop.stand.shop.version}")
+        return shop
+
+    return open_one
 
 
 @pytest.fixture(scope="session")

@@ -15,12 +15,14 @@ from incremental_assets.core.observing.observers import Observers
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.resources.runtime import Runtime
-from tests.adapters.logs.shelved import at_moments
+from tests.adapters.logs.moments import at_moments
 from tests.conformance.points import Beside, at_points, once
 from tests.conformance.process import Told, kill, place_of, when_written
 
 STEPS = ("spool", "decode", "write", "finish", "advance", "end")
-"""Of the read of the log, in their order: each is about to begin."""
+"""Of the read of PostgreSQL's log, in their order: each is about to begin."""
+BINLOG_STEPS = ("read", "decode", "write", "finish", "end")
+"""Of that of a binlog."""
 
 
 def main(config: str, step: str, table: str, mode: str) -> int:
@@ -35,7 +37,7 @@ def main(config: str, step: str, table: str, mode: str) -> int:
     with at_moments(strike):
         specs = [spec for spec in runtime.specs("shop").specs if spec.id.name == table]
         ports = runtime.ports("shop")
-        if step not in STEPS:
+        if step not in (*STEPS, *BINLOG_STEPS):
             place, fault = place_of(step), kill
             if place is Beside.WRITTEN:
                 history = Path(runtime.configuration.lake, "shop", "public", f"{table}{SUFFIX}")

@@ -23,6 +23,8 @@ MAIN = "PostgreSQL"
 """What a scenario is played on that names no database."""
 BY_LOG = "PostgreSQL's log"
 """What one is played on whose tables are read from there."""
+BINLOGS = {"mariadb-log": "MariaDB's binlog", "mysql-log": "MySQL's binlog"}
+"""Likewise of these databases."""
 TOPICS = "topics of Kafka"
 """What one is played on whose tables are read from these."""
 FILES = "files"

@@ -207,7 +207,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         mark = item.get_closest_marker("scenario")
         if mark is not None:
-            database = getattr(item, "callspec", None) and item.callspec.params.get("world")
+            params = item.callspec.params if hasattr(item, "callspec") else {}
+            database = params.get("world", params.get("binlog"))
             told = {**mark.kwargs, **({"database": TITLES[database]} if database else {})}
             item.user_properties.append((_MARK, json.dumps(told)))
 

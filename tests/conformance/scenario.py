@@ -28,6 +28,11 @@ def of_log(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> C
     return _of(BY_LOG, {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True})
 
 
+def of_binlog(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
+    """The same of tables that are read from the binlog of each database that has one. `make test` has their rules in `tests/adapters/logs`."""
+    return scenario(number, done, holds=holds, bugs=bugs, long=True)
+
+
 def of_topic(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
     """The same of tables that are read from topics. `make test` has their rules in `tests/adapters/topics`."""
     return _of(TOPICS, {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True})

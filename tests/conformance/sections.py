@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance.played import MAIN, NOT_HERE, NOT_RUN, Played
+from tests.conformance.played import BINLOGS, BY_LOG, MAIN, NOT_HERE, NOT_RUN, Played
 
 SOAK = "## Soak"
 AFTER_SOAK = "## Bugs we do not have"
@@ -114,21 +114,27 @@ def soak(file: Path) -> Iterable[str]:
         ],
     )
     yield ""
-    yield from _soak_of_log(file.with_name("soak-log.json"))
+    for name, title in (("log", BY_LOG), ("binlog", BINLOGS["mariadb-log"])):
+        yield from _soak_of_log(file.with_name(f"soak-{name}.json"), f"`make soak ARGS=--{name}`", title)
 
 
-def _soak_of_log(file: Path) -> Iterable[str]:
-    """What `make soak ARGS=--log` last came to."""
+def _soak_of_log(file: Path, command: str, title: str) -> Iterable[str]:
+    """What it last came to by a log."""
     if not file.is_file():
         return
     found = json.loads(file.read_text(encoding="utf-8"))
+    altered = (
+        f", {found['definitions']} statements defined or moved something, {found['altered']} of which stopped a table by name until it was loaded again"
+        if "altered" in found
+        else ""
+    )
     yield (
-        f"`make soak ARGS=--log`, {found['minutes']:.0f} minutes: eight writers moved money between accounts in {found['transactions']:,} transactions of tables that are read from "
-        f"PostgreSQL's log, and {found['long_transactions']} others were open for up to 150 s, {found['undone']} of which were undone. The syncing process was killed {found['kills']} "
+        f"{command}, {found['minutes']:.0f} minutes: eight writers moved money between accounts in {found['transactions']:,} transactions of tables that are read from "
+        f"{title}, and {found['long_transactions']} others were open for up to 150 s, {found['undone']} of which were undone{altered}. The syncing process was killed {found['kills']} "
         f"times, {found['syncs']:,} syncs landed, and after each kill the copies were looked at, whether each is the table at one place of the log and none goes back. "
         f"**Of {found['rows']:,} rows at the end none was lost or doubled; faults of every kind: {len(found['faults'])}.** Seed {found['seed']}."
         if not found["faults"]
-        else f"`make soak ARGS=--log` found **{len(found['faults'])} faults**: {'; '.join(found['faults'][:5])}."
+        else f"{command} found **{len(found['faults'])} faults**: {'; '.join(found['faults'][:5])}."
     )
     yield ""
 

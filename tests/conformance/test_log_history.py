@@ -15,10 +15,11 @@ from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 from tests.adapters.logs.test_history import APPEND, SCD2, assert_sound
 from tests.conformance.killing import killed_in
 from tests.conformance.log_process import STEPS
+from tests.conformance.log_words import statements
 from tests.conformance.points import Beside, Point
 from tests.conformance.scenario import of_log
 from tests.conformance.stand import plain
-from tests.conformance.test_log_rows import LONG, statements
+from tests.conformance.test_log_rows import LONG
 
 AUDIT = (
     "CREATE TABLE loaded AS SELECT * FROM orders",

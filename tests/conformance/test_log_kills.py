@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from typing import Any
 
 import pytest
 
 from incremental_assets.core.captures.log.lsn import lsn_of
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
+from tests.adapters.logs.log_shop import LogShop
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 from tests.conformance.killing import killed_in
 from tests.conformance.log_process import STEPS
+from tests.conformance.log_words import CHANGE
 from tests.conformance.points import Point
 from tests.conformance.scenario import of_log
 from tests.disks import fill, small_disk
 
 ITEMS = "items (id int PRIMARY KEY, n int)"
-CHANGE = (
-    "INSERT INTO orders SELECT max(id) + 1, 'new', 1, NULL FROM orders",
-    "UPDATE orders SET total = total + 1 WHERE id > 3",
-    "DELETE FROM orders WHERE id = (SELECT min(id) FROM orders)",
-    "UPDATE orders SET id = id + 1000 WHERE id = (SELECT min(id) FROM orders)",
-    "UPDATE items SET n = n + 1",
-    "INSERT INTO items SELECT max(id) + 1, 0 FROM items",
-)
 
 
 def opened(open_shop: Open) -> LoggedShop:
@@ -37,7 +32,7 @@ def opened(open_shop: Open) -> LoggedShop:
     return shop
 
 
-def assert_healed(shop: LoggedShop) -> None:
+def assert_healed(shop: LogShop[Any]) -> None:
     """One more sync makes it good, and another one goes on from there."""
     for _ in range(2):
         shop.stand.land("orders", "items")
@@ -112,7 +107,10 @@ def test_a_source_that_crashes(open_shop: Open) -> None:
     holds="each ends well or says that another one is at work; none reads the slot while another does, and both sides are equal after one more",
 )
 def test_syncs_at_once(open_shop: Open) -> None:
-    shop = opened(open_shop)
+    syncs_at_once(opened(open_shop))
+
+
+def syncs_at_once(shop: LogShop[Any]) -> None:
     shop.stand.land("orders", "items")
     told: list[str] = []
 

@@ -3,50 +3,30 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
 
 from incremental_assets.core.planning.report import Status
-from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
+from tests.adapters.logs.log_shop import LogShop
+from tests.adapters.logs.shelved import ORDERS, Open
+from tests.conformance.log_words import POSTGRESQL, Words, statements
 from tests.conformance.scenario import of_log
 
-LONG = "(SELECT string_agg(md5(n::text || random()::text), '') FROM generate_series(1, 200) AS n)"
-"""A text that is too long to lie in its row, and does not shrink."""
+LONG = POSTGRESQL.long
 TRANSACTIONS, SYNCS = 300, 10
 
 
-def statements(chance: random.Random) -> Iterator[str]:
-    """One transaction of up to eight statements over forty keys: rows come, change, move and go, in part only up to a savepoint."""
-    is_undone = False
-    for _ in range(chance.randint(1, 8)):
-        key, other = chance.randint(1, 40), chance.randint(1, 40)
-        if not is_undone and chance.random() < 0.1:
-            yield "SAVEPOINT here"
-            is_undone = True
-        yield chance.choice(
-            (
-                f"INSERT INTO orders VALUES ({key}, 'new', {other}, {LONG}) ON CONFLICT DO NOTHING",
-                f"INSERT INTO orders VALUES ({key}, 'put', {other}, NULL) ON CONFLICT (id) DO UPDATE SET total = orders.total + 1",
-                f"UPDATE orders SET status = 's{other}' WHERE id = {key}",
-                f"UPDATE orders SET note = 'short {other}' WHERE id = {key}",
-                f"UPDATE orders SET id = {other} WHERE id = {key} AND NOT EXISTS (SELECT 1 FROM orders WHERE id = {other})",
-                f"DELETE FROM orders WHERE id = {key}",
-            )
-        )
-    if is_undone:
-        yield "ROLLBACK TO here"
-
-
-def a_random_day(shop: LoggedShop, seed: int) -> int:
+def a_random_day(shop: LogShop[Any], seed: int, words: Words = POSTGRESQL) -> int:
     """Rows that the syncs have landed; the copy is equal after each."""
     chance, landed = random.Random(seed), 0
-    shop.execute(f"INSERT INTO orders SELECT n, 'old', n, {LONG} FROM generate_series(1, 1000) AS n")
+    shop.execute(f"INSERT INTO orders SELECT n, 'old', n, {words.long} FROM {words.many(1000)}")
     shop.land()
     for number in range(TRANSACTIONS):
-        with shop.stand.shop.connect() as connection:
-            for statement in statements(chance):
-                connection.execute(statement.encode())
-            if chance.random() < 0.1:
-                connection.rollback()
+        with closing(shop.writing()) as connection:
+            cursor = connection.cursor()
+            for statement in statements(chance, words):
+                cursor.execute(statement)
+            connection.rollback() if chance.random() < 0.1 else connection.commit()
         if number % (TRANSACTIONS // SYNCS) == 0:
             report = shop.land()
             landed += report.rows.inserted + report.rows.updated

@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.logs.log_shop import LogShop
 from tests.adapters.logs.opening import SETTINGS
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 from tests.conformance.backed import Backed
@@ -31,15 +32,15 @@ def landed(shop: LoggedShop) -> LoggedShop:
     return shop
 
 
-def change(shop: LoggedShop) -> None:
+def change(shop: LogShop[Any]) -> None:
     shop.execute(
-        "DELETE FROM orders WHERE id = (SELECT min(id) FROM orders)",
+        "DELETE FROM orders WHERE id = (SELECT id FROM (SELECT min(id) AS id FROM orders) AS first)",
         "UPDATE orders SET total = total + 1",
         "INSERT INTO items SELECT max(id) + 1 FROM items",
     )
 
 
-def assert_stopped(shop: LoggedShop, words: str, *names: str) -> None:
+def assert_stopped(shop: LogShop[Any], words: str, *names: str) -> None:
     """Each says so, twice, and no copy has moved."""
     names = names or ("orders", "items")
     copies = [shop.stand.copy(name) for name in names]
@@ -49,7 +50,7 @@ def assert_stopped(shop: LoggedShop, words: str, *names: str) -> None:
     assert [shop.stand.copy(name) for name in names] == copies
 
 
-def assert_loaded_again(shop: LoggedShop, *names: str) -> None:
+def assert_loaded_again(shop: LogShop[Any], *names: str) -> None:
     for name in names or ("orders", "items"):
         shop.land(name, mode=Mode.FULL_REFRESH)
         shop.assert_equal(name)

@@ -19,7 +19,7 @@ import pytest
 
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.conformance.played import BY_LOG, FILES, IN_STORE, NOT_HERE, TOPICS
+from tests.conformance.played import BINLOGS, BY_LOG, FILES, IN_STORE, NOT_HERE, TOPICS
 from tests.shop import PASSWORD, Place, Shop, touching
 
 _numbers = itertools.count(1)
@@ -348,6 +348,7 @@ OTHERS = ALL[1:]
 """Where PostgreSQL has scenarios of its own for it."""
 TITLES = {world.title.lower(): world.title for world in (PostgresWorld, MariaWorld, MySQLWorld, SQLiteWorld)} | {
     "log": BY_LOG,
+    **BINLOGS,
     "topics": TOPICS,
     "files": FILES,
     "store": IN_STORE,

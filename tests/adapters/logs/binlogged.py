@@ -1,22 +1,19 @@
-"""A shop in a MariaDB or MySQL whose tables are read from the binlog: its source, its copies, and syncs that die on the way."""
+"""A shop in a MariaDB or MySQL whose tables are read from the binlog."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.logs.mysql.logged import Logged
-from incremental_assets.adapters.logs.mysql.source_log import SourceLog
-from incremental_assets.adapters.logs.segments.shelf import Shelf
-from incremental_assets.core.captures.log.position import LogPosition
-from incremental_assets.core.planning.report import SyncReport
+import pymysql
+
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
-from tests.adapters.logs.shelved import Died
+from tests.adapters.logs.log_shop import LogShop
 from tests.conformance.stand import Stand
 from tests.conformance.worlds import MariaWorld, MySQLWorld
 
@@ -24,16 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ORDERS = "orders (id int PRIMARY KEY, status varchar(20), total decimal(10,2), note text)"
-ROWS = {
-    "log-bin": "binlog",
-    "server-id": "1",
-    "binlog-format": "ROW",
-    "binlog-row-image": "FULL",
-    "binlog-row-metadata": "FULL",
-    "innodb-flush-log-at-trx-commit": "2",
-}
-NUMBERED = {"gtid-mode": "ON", "enforce-gtid-consistency": "ON"}
-"""What MySQL needs besides."""
 _numbers = itertools.count(1)
 
 
@@ -47,10 +34,8 @@ def world_of(server: EmbeddedMariaDB, folder: Path) -> MariaWorld:
 
 
 @dataclass
-class BinlogShop:
-    """`orders` is read from the log; more tables may be."""
-
-    stand: Stand[MariaWorld]
+class BinlogShop(LogShop[MariaWorld]):
+    """`orders` is read from the binlog; more tables may be."""
 
     @classmethod
     def open(
@@ -64,67 +49,17 @@ class BinlogShop:
         world.execute(*(f"CREATE TABLE {table}" for table in tables))
         return cls(Stand(world, spark))
 
-    def execute(self, *statements: str) -> None:
-        """Each in a transaction of its own."""
-        self.stand.shop.execute(*statements)
+    def writing(self) -> pymysql.Connection:
+        connection: pymysql.Connection = self.stand.shop.session().connection
+        with connection.cursor() as cursor:
+            # Writers of different rows do not wait for each other.
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        return connection
 
-    def together(self, *statements: str) -> None:
-        """In one transaction."""
-        with closing(self.stand.shop.session()) as session:
-            session.run(*statements)
-            session.commit()
-
-    def land(self, name: str = "orders", **options: Any) -> SyncReport:
-        return self.stand.land(name, **options)[name]
-
-    def refused(self, name: str = "orders", **options: Any) -> str:
-        """What a sync says that cannot."""
-        error = self.stand.sync(name, **options)[name].error
-        assert error is not None
-        return str(error)
-
-    def assert_equal(self, *names: str) -> None:
-        for name in names or ("orders",):
-            self.stand.assert_equal(name)
-
-    def at(self, name: str = "orders") -> LogPosition:
-        with self.stand.runtime() as runtime:
-            state = runtime.checkpoints.position(self.stand._id(name)).state
-        assert state is not None
-        assert isinstance(state.position, LogPosition)
-        return state.position
-
-    def shelf(self) -> Shelf:
-        """The segments."""
-        return Shelf(self.stand.lake / "_log" / "shop")
-
-
-@contextmanager
-def at_moments(moment: Callable[[str], None]) -> Iterator[None]:
-    """It is called before each step of a read of the log in this block, with the step's name."""
-    original: Callable[..., None] = Logged.__init__
-
-    def made(self: Logged, *arguments: Any) -> None:
-        self.log = SourceLog(*arguments, moment=moment)
-
-    Logged.__init__ = made  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Logged.__init__ = original  # type: ignore[method-assign]
-
-
-@contextmanager
-def dying(number: int, moments: list[str]) -> Iterator[None]:
-    """Reads of the log in this block end at the step of this number, by a process that is gone."""
-
-    def moment(name: str) -> None:
-        moments.append(name)
-        if len(moments) == number:
-            raise Died(name)
-
-    with at_moments(moment):
-        yield
+    def follow_the_port(self) -> None:
+        """The server may have come up at another one."""
+        config = self.stand.shop.config
+        config.write_text(re.sub(r"port: \d+", f"port: {self.stand.shop.port}", config.read_text()))
 
 
 OpenBinlog = Callable[..., BinlogShop]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,10 @@ import pytest
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.adapters.logs.binlogged import NUMBERED, ROWS, BinlogShop, OpenBinlog, world_of
 from tests.adapters.logs.binlogged import ORDERS as BINLOG_ORDERS
+from tests.adapters.logs.binlogged import BinlogShop, OpenBinlog, world_of
 from tests.adapters.logs.log_reader import Reader
-from tests.adapters.logs.opening import log_database, log_server
+from tests.adapters.logs.opening import binlog_server, log_database, log_server
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
 from tests.adapters.logs.stand import LogStand
 from tests.conformance.worlds import MariaWorld
@@ -25,44 +24,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_CI = Path(__file__).parents[3] / ".ci"
-
-
 @pytest.fixture(scope="session")
 def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
     with log_server(tmp_path_factory.mktemp("logged")) as server:
         yield server
 
 
-def _installed(script: str) -> None:
-    found = subprocess.run([_CI / script], capture_output=True, text=True, check=False)
-    if found.returncode != 0:
-        pytest.skip(f"{script}: {found.stderr.strip().splitlines()[-1]}")
-
-
 @pytest.fixture(scope="session")
 def logged_mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMariaDB]:
     """A MariaDB that writes a binlog by rows."""
-    _installed("mariadb.sh")
-    server = EmbeddedMariaDB(tmp_path_factory.mktemp("binlogged"), settings=ROWS)
-    server.start()
-    yield server
-    server.remove()
+    with binlog_server(EmbeddedMariaDB, tmp_path_factory.mktemp("binlogged")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
-def logged_mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMySQL]:
+def logged_mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMariaDB]:
     """A MySQL that does."""
-    _installed("mysql.sh")
-    server = EmbeddedMySQL(tmp_path_factory.mktemp("binlogged-mysql"), settings={**ROWS, **NUMBERED})
-    try:
-        server.start()
-    except PermissionError as error:
-        # Root's clone is below a folder that the server's account may not enter.
-        server.remove()
-        pytest.skip(f"no MySQL: {error}")
-    yield server
-    server.remove()
+    with binlog_server(EmbeddedMySQL, tmp_path_factory.mktemp("binlogged-mysql")) as server:
+        yield server
 
 
 @pytest.fixture(params=["mariadb", pytest.param("mysql", marks=pytest.mark.acceptance)])

@@ -12,7 +12,7 @@ import pytest
 
 from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, SourceExchanged, SourceRefused
 from tests.adapters.logs.mirror import Mirror, address_of
-from tests.adapters.logs.shelved import Died
+from tests.adapters.logs.moments import Died
 from tests.conformance.worlds import MariaWorld
 
 TEN = "(WITH RECURSIVE g (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < 10) SELECT n FROM g) g"

@@ -8,7 +8,8 @@ import pytest
 
 from incremental_assets.core.captures.log.lsn import lsn_of
 from incremental_assets.core.ports import Ports
-from tests.adapters.logs.shelved import Died, LoggedShop, Open, dying
+from tests.adapters.logs.moments import Died, dying
+from tests.adapters.logs.shelved import LoggedShop, Open
 from tests.disks import fill, small_disk
 from tests.fakes import Killed, Process
 from tests.fakes.world import Watched

@@ -10,7 +10,8 @@ from incremental_assets.adapters.delta.quarantine import kept_rows
 from incremental_assets.core.maintenance.replay import replay_table
 from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.planning.report import Status
-from tests.adapters.logs.shelved import Died, LoggedShop, Open
+from tests.adapters.logs.moments import Died
+from tests.adapters.logs.shelved import LoggedShop, Open
 from tests.adapters.logs.test_capture import LONG
 from tests.adapters.logs.test_check import checked, losing
 

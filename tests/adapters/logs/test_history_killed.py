@@ -11,7 +11,8 @@ import pytest
 from incremental_assets.adapters.logs.postgresql import source_log
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.ports import Ports
-from tests.adapters.logs.shelved import Died, LoggedShop, Open, dying
+from tests.adapters.logs.moments import Died, dying
+from tests.adapters.logs.shelved import LoggedShop, Open
 from tests.adapters.logs.test_history import ORDERS, SCD2, assert_sound, versions
 from tests.fakes import Killed, Process
 from tests.fakes.world import Watched
