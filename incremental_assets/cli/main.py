@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 @click.option(
     "--source",
     type=click.Choice(SOURCES),
-    help=f"What is synced; `log` is the default database, read from its log, `binlog` MariaDB, read from its binlog, and `files` a folder into which files are dropped.  [default: {next(iter(PLACES))}]",
+    help=f"What is synced; `log` is the default database, read from its log, `binlog` another one, read from its binlog, and `files` a folder into which files are dropped.  [default: {next(iter(PLACES))}]",
 )
 @click.option(
     "--lake", type=click.Choice(LAKES), help="Where the copies are: a store that speaks S3.  [default: a folder]"

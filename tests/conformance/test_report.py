@@ -91,8 +91,8 @@ def test_each_database_has_its_column_of_what_was_played_on_it() -> None:
     held, spared = _row("holds", ""), Row({"number": "T2"}, "", [Case(NOT_HERE, "one writer")], "SQLite")
     late = Row({"number": "T1"}, "", [Case("failed"), Case("holds")], "MariaDB")
     assert list(by_database([held, held, late, spared]))[2:] == [
-        "| T1 | 2 hold | 0 of 1 hold |  |  |  |  |  |  |",
-        "| T2 |  |  |  | –: one writer |  |  |  |  |",
+        "| T1 | 2 hold | 0 of 1 hold |  |  |  |  |  |  |  |  |",
+        "| T2 |  |  |  | –: one writer |  |  |  |  |  |  |",
     ]
 
 

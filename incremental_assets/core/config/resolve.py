@@ -327,8 +327,8 @@ def _check_key(shape: TableShape, config: TableConfig, cursor: Cursor | None, ke
 def _check_logged(shape: TableShape, key: tuple[str, ...], *, needed: bool) -> None:
     if not (shape.splits or shape.is_partitioned or shape.by_itself):
         raise SourceRefused(
-            f"{shape.id}: the log has the changes of tables, and this is a view, a foreign table, has a partition that is one, is granted by its columns, or of MariaDB and MySQL "
-            "has another engine than InnoDB or keeps its old rows itself (SYSTEM VERSIONING); remove `capture`, and write a cursor or `compare: {every: 1h}`"
+            f"{shape.id}: the log has the changes of tables, and this is a view, a foreign table, has a partition that is one, is granted by its columns, "
+            "is of another engine than InnoDB where the server has several, or keeps its old rows itself (SYSTEM VERSIONING); remove `capture`, and write a cursor or `compare: {every: 1h}`"
         )
     if not shape.logged:
         raise SourceRefused(
