@@ -82,7 +82,8 @@ class OpenDatabase:
     def _logged(self) -> Logged:
         from incremental_assets.adapters.logs.registry import logged
 
-        return logged(self._address, database_of(self._config).log, Path(log_path(self._lake, self._config.name)))
+        terms = database_of(self._config).log
+        return logged(self._address, terms, Path(log_path(self._lake, self._config.name, terms.folder)))
 
 
 def _route(settings: DatabaseSettings, found: Mapping[str, str]) -> Route | None:

@@ -12,7 +12,6 @@ from incremental_assets.core.config.kafka_settings import Format, KafkaSettings,
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 from incremental_assets.core.extras import KAFKA
-from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.strategies import Strategy, traits_of
 from incremental_assets.resources.references import looked_up
@@ -28,7 +27,7 @@ class OpenTopics:
 
     def __init__(self, source: SourceConfig, file: Path, lake: str) -> None:
         self._config, self._lake = source, lake
-        self._settings = _settings(source, file, lake)
+        self._settings = _settings(source, file)
 
     @cached_property
     def probe(self) -> TopicProbe:
@@ -66,7 +65,7 @@ class OpenTopics:
         return {table: (topic, strategies[table]) for table, topic in named}
 
 
-def _settings(source: SourceConfig, file: Path, lake: str) -> KafkaSettings:
+def _settings(source: SourceConfig, file: Path) -> KafkaSettings:
     """Raises ConfigurationError for references without a usable value, and for topics and tables that do not fit together."""
     settings: Any = source.settings
     values, problems = looked_up(source, file)
@@ -78,9 +77,6 @@ def _settings(source: SourceConfig, file: Path, lake: str) -> KafkaSettings:
             problems.append(
                 Problem(str(file), source.line_of("bootstrap_servers"), shown, f"the value is none: {error}")
             )
-    if not is_local(lake):
-        cure = "topics are read into a lake on a disk of this machine, and this one is in a store; write a path"
-        problems.append(Problem(str(file), source.line, "lake", cure))
     problems += _misfits(source, settings, file)
     if problems:
         raise ConfigurationError(tuple(problems))

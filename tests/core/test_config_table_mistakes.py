@@ -341,15 +341,24 @@ def test_the_row_version_of_a_table_is_not_named(tmp_path: Path, more: str, cure
 
 
 @pytest.mark.usefixtures("rowstore")
-def test_the_log_is_read_of_some_databases_and_into_a_lake_of_this_machine(tmp_path: Path) -> None:
+def test_the_log_is_read_of_some_databases(tmp_path: Path) -> None:
     text = in_table("table: public.a\ncapture: log #!")
     problem = only_problem(tmp_path, text.replace("postgresql", "rowstore"))
     assert (problem.text, problem.cure) == (
         "log",
         "the log is read of postgresql, mariadb, mysql, and this source is rowstore; remove `capture`, and write a cursor or `compare: {every: 1h}`",
     )
-    problem = only_problem(tmp_path, text.replace("lake: ./lake", "lake: s3a://bucket/lake"))
-    assert problem.cure.startswith("the log is read into a lake on a disk of this machine, and this one is in a store")
+
+
+def test_what_was_read_of_a_log_needs_a_folder_where_the_lake_is_in_a_store(tmp_path: Path) -> None:
+    text = in_table("table: public.a\ncapture: log").replace("lake: ./lake", "lake: s3a://bucket/lake")
+    problem = only_problem(tmp_path, text.replace("  shop:", "  shop: #!"))
+    assert problem.cure.endswith("write `log: {folder: /a/path/that/stays}`")
+    problem = only_problem(tmp_path, text.replace("    tables:", "    log: {folder: s3://bucket/log} #!\n    tables:"))
+    assert problem.cure == "write the path of a folder on a disk of this machine that stays from run to run"
+    file = tmp_path / "sources.yaml"
+    file.write_text(text.replace("    tables:", "    log: {folder: ./kept}\n    tables:"), encoding="utf-8")
+    assert database_of(load(file).source("shop")).log.folder == str(tmp_path / "kept")
 
 
 @pytest.mark.parametrize("dialect", ["mariadb", "mysql"])
@@ -359,7 +368,11 @@ def test_a_log_that_is_kept_for_nobody_has_no_terms(tmp_path: Path, dialect: str
     file.write_text(text, encoding="utf-8")
     assert load(file).source("shop").reads_log
     problem = only_problem(tmp_path, text.replace("    tables:", "    log: {max_slot_lag: 1GiB} #!\n    tables:"))
-    assert problem.cure == f"a {dialect} keeps its log for nobody, so that there is nothing to say of it; remove `log`"
+    assert problem.cure == (
+        f"a {dialect} keeps its log for nobody, so that there is nothing to say of it; remove `max_slot_lag`"
+    )
+    file.write_text(text.replace("    tables:", "    log: {folder: ./kept}\n    tables:"), encoding="utf-8")
+    assert database_of(load(file).source("shop")).log.folder == str(tmp_path / "kept")
 
 
 @pytest.mark.usefixtures("rowstore")

@@ -109,7 +109,7 @@ class TopicSource:
                 f"{spec.id}: `columns` leaves out {POSITION}, by which a change that comes again is known from a newer one; add it to `include`"
             )
         found = folded(changes, reading.log, by_place=by_place)
-        tombstones = Tombstones(Path(tombstones_path(self._lake, spec.id, reading.id)), spec)
+        tombstones = Tombstones(tombstones_path(self._lake, spec.id, reading.id), spec)
         last = completed(plan, found, decoding, self._copy, tombstones)
         tombstones.add(last.gone if by_place else {})
         done = last.changes

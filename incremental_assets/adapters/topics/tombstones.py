@@ -1,6 +1,6 @@
 """Keys that a topic has deleted, for a while: a connector that repeats itself sends what came before the delete once more, and brings no row back.
 
-They are on disk before the commit that takes the rows away. One that was written for a commit which never came says nothing wrong: its delete is read again.
+They are safe before the commit that takes the rows away. One that was written for a commit which never came says nothing wrong: its delete is read again.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.new_file import new_file, sync_folder
-from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.adapters.lake_store.opened import store_of
+from incremental_assets.adapters.lake_store.store import LakeStore
 from incremental_assets.adapters.spark.arrow_types import required_type, typed
 from incremental_assets.adapters.topics.changes import Key
 from incremental_assets.adapters.topics.typed import keys_of
@@ -28,14 +27,13 @@ KEEP = timedelta(days=7)
 MOST_FILES = 16
 """Then they become one."""
 _PLACE, _AT = "place", "at"
-_UNFINISHED = ".unfinished"
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstones:
-    """Of one table and one topic, in a folder of their own."""
+    """Of one table and one topic, in a folder of their own in the lake."""
 
-    folder: Path
+    folder: str
     spec: TableSpec
 
     def add(self, places: Mapping[Key, int]) -> None:
@@ -43,13 +41,15 @@ class Tombstones:
         if not places:
             return
         try:
-            replaced = kept if len(kept := self._files()) >= MOST_FILES else []
+            names = self._listed()
+            kept = _finished(names)
+            replaced = kept if len(kept) >= MOST_FILES else []
             rows = self._rows(places)
             if replaced:
-                rows = _together([*map(pq.read_table, replaced), rows], self._names)
-            _write(rows, own_folder(self.folder))
-            for path in (*replaced, *self.folder.glob(f"*{_UNFINISHED}")):
-                path.unlink(missing_ok=True)
+                rows = _together([*map(self._read, replaced), rows], self._names)
+            self._write(rows)
+            for name in (*replaced, *(name for name in names if name not in kept)):
+                self._store.delete(f"{self.folder}/{name}")
         except (OSError, pa.ArrowException) as error:
             raise self._refused(error) from None
 
@@ -60,7 +60,7 @@ class Tombstones:
         wanted = self._keys(keys)
         try:
             rows = pa.concat_tables(
-                [self._among(pq.read_table(path), wanted) for path in self._files()] or [self._rows({})]
+                [self._among(self._read(name), wanted) for name in _finished(self._listed())] or [self._rows({})]
             )
         except (OSError, pa.ArrowException) as error:
             raise self._refused(error) from None
@@ -73,8 +73,32 @@ class Tombstones:
     def _names(self) -> tuple[str, ...]:
         return tuple(f"key{number}" for number in range(len(self.spec.key)))
 
-    def _files(self) -> list[Path]:
-        return sorted(self.folder.glob("*.parquet"))
+    @property
+    def _store(self) -> LakeStore:
+        found = store_of(self.folder)
+        if found is None:
+            raise LakeRefused(
+                f"{self.spec.id}: only Spark can reach its lake, where keys of deleted rows are to be kept; land topics in a lake on a disk or in a store of objects"
+            )
+        return found
+
+    def _listed(self) -> list[str]:
+        try:
+            return sorted(self._store.list_from(self.folder))
+        except FileNotFoundError:
+            return []
+
+    def _read(self, name: str) -> pa.Table:
+        return pq.read_table(self._store.for_arrow(f"{self.folder}/{name}"))
+
+    def _write(self, rows: pa.Table) -> None:
+        """Safe before it has its name: a process that dies on the way leaves what nobody reads."""
+        store, key = self._store, f"{self.folder}/{uuid.uuid4().hex}.parquet"
+        store.own_folder(self.folder)
+        with store.new(store.unfinished(key)) as file:
+            pq.write_table(rows, file, compression="zstd")
+        store.finish(key)
+        store.settle(self.folder)
 
     def _keys(self, keys: Collection[Key]) -> pa.Table:
         types = {each.name: required_type(each.spark_type) for each in self.spec.columns}
@@ -111,11 +135,6 @@ def _together(tables: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
     return last.rename_columns({f"{_PLACE}_max": _PLACE, f"{_AT}_max": _AT})
 
 
-def _write(rows: pa.Table, folder: Path) -> None:
-    """On disk before it has its name: a process that dies on the way leaves what nobody reads."""
-    path = folder / f"{uuid.uuid4().hex}.parquet"
-    unfinished = path.with_suffix(_UNFINISHED)
-    with new_file(unfinished) as file:
-        pq.write_table(rows, file, compression="zstd")
-    unfinished.rename(path)
-    sync_folder(folder)
+def _finished(names: Sequence[str]) -> list[str]:
+    """Of what is in the folder; the rest was begun by a process that died."""
+    return [name for name in names if name.endswith(".parquet") and not name.startswith(".")]

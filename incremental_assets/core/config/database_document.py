@@ -72,6 +72,17 @@ class LogDocument(Strict):
         Size | None,
         Field(description="A run warns where the source keeps more of its log for the slot; 10GiB when absent."),
     ] = None
+    folder: Annotated[
+        Text | None,
+        Field(
+            description="Where what was read is kept until all tables have landed it, on a disk of this machine; in the lake when absent."
+        ),
+    ] = None
+
+    @property
+    def of_slot(self) -> frozenset[str]:
+        """The keys that are written of what a server keeps for us."""
+        return frozenset(self.model_fields_set - {"folder"})
 
 
 class SshDocument(Strict):

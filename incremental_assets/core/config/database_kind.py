@@ -69,7 +69,7 @@ def _settings(document: DatabaseDocument, name: str, folder: Path) -> DatabaseSe
         or (Tls.DISABLE if facts.is_file or (isinstance(host, str) and is_loopback(host)) else Tls.VERIFY_FULL),
         options=ConnectionOptions(**dict(document.options)),
         fetch_size=document.fetch_size,
-        log=_log(document.log, name),
+        log=_log(document.log, name, folder),
     )
 
 
@@ -90,9 +90,14 @@ def _file(value: Any, folder: Path) -> Any:
     return str(absolute(value, folder)) if isinstance(value, str) else located(value, folder)
 
 
-def _log(document: LogDocument, source: str) -> LogTerms:
-    slot = log_rules.slot_of(document, source)
-    return LogTerms(slot, document.publication or slot, document.max_slot_lag or LogTerms().max_slot_lag)
+def _log(document: LogDocument, source: str, folder: Path) -> LogTerms:
+    slot, kept = log_rules.slot_of(document, source), document.folder
+    return LogTerms(
+        slot,
+        document.publication or slot,
+        document.max_slot_lag or LogTerms().max_slot_lag,
+        "" if kept is None else str(absolute(kept, folder)),
+    )
 
 
 DATABASE = DatabaseKind()

@@ -41,10 +41,13 @@ def database_mistakes(source: DatabaseDocument, now: datetime) -> Iterator[Mista
         )
     yield from _connection_mistakes(source)
     yield from grid_mistakes(source.partitions, now)
-    if facts_of(source.dialect).has_log and not facts_of(source.dialect).keeps_log and "log" in source.model_fields_set:
-        yield (
-            ("log",),
-            f"a {source.dialect} keeps its log for nobody, so that there is nothing to say of it; remove `log`",
+    if facts_of(source.dialect).has_log and not facts_of(source.dialect).keeps_log:
+        yield from (
+            (
+                ("log", name),
+                f"a {source.dialect} keeps its log for nobody, so that there is nothing to say of it; remove `{name}`",
+            )
+            for name in sorted(source.log.of_slot)
         )
     if not facts_of(source.dialect).has_log and "log" in source.model_fields_set:
         yield ("log",), f"the log is read of {', '.join(logged())}, and this source is {source.dialect}; remove `log`"

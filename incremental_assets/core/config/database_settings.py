@@ -41,6 +41,8 @@ class LogTerms:
     publication: str = ""
     max_slot_lag: int = 10 << 30
     """Bytes of its log that the source may keep for us before a run warns."""
+    folder: str = ""
+    """Where what was read of it is kept; empty: in the lake."""
 
 
 @dataclass(frozen=True, slots=True)

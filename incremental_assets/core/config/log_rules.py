@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from incremental_assets.core.config.database_document import DatabaseDocument, LogDocument
 from incremental_assets.core.config.dialects import facts_of, logged
 from incremental_assets.core.config.document import SourceDocument
-from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.config.table_document import TableDocument
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model.history import History
@@ -59,13 +58,16 @@ def connection_mistakes(source: SourceDocument) -> Iterator[Mistake]:
         )
 
 
-def lake_mistakes(table: TableDocument, lake: str) -> Iterator[Mistake]:
-    """What was read of the log is kept beside the copies."""
-    if table.capture == LOG and not is_local(lake):
+def place_mistakes(source: SourceDocument, lake: str) -> Iterator[Mistake]:
+    """Of a source that is read from a log: what was read is kept on a disk, under a lock of this machine."""
+    folder = source.log.folder if isinstance(source, DatabaseDocument) else None
+    if folder is None and not is_local(lake):
         yield (
-            ("capture",),
-            "the log is read into a lake on a disk of this machine, and this one is in a store; remove `capture`",
+            ("log", "folder"),
+            "the lake is in a store, and what was read of the log is kept on a disk until all tables have landed it; write `log: {folder: /a/path/that/stays}`",
         )
+    if folder is not None and not is_local(folder):
+        yield ("log", "folder"), "write the path of a folder on a disk of this machine that stays from run to run"
 
 
 def name_mistakes(table: TableDocument, around: ColumnNames) -> Iterator[Mistake]:

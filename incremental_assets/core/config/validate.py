@@ -143,10 +143,9 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
     if settings is None:
         return None
     for source in sources:
-        for table in source.tables:
-            run.add(table.path, log_rules.lake_mistakes(table.document, settings.lake))
         if source.reads_log:
             run.add(source.path, log_rules.connection_mistakes(source.document))
+            run.add(source.path, log_rules.place_mistakes(source.document, settings.lake))
     run.add(
         ("sources",),
         log_rules.slot_mistakes(

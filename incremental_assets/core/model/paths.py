@@ -60,9 +60,9 @@ def owner_path(lake: str, table: TableId) -> str:
     return f"{_under(f'{_root(lake)}/_owners', table)}.json"
 
 
-def log_path(lake: str, source: str) -> str:
-    """Where what was read of a source's log is kept."""
-    return f"{_root(lake)}/_log/{encoded(source)}"
+def log_path(lake: str, source: str, folder: str = "") -> str:
+    """Where what was read of a source's log is kept: in this folder, or in the lake."""
+    return f"{folder or f'{_root(lake)}/_log'}/{encoded(source)}"
 
 
 def is_local(place: str) -> bool:

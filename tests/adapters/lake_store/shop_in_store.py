@@ -51,23 +51,8 @@ class StoreStand(Stand[StoreShop]):
 
     def table(self, path: str, *columns: str) -> list[tuple[Any, ...]]:
         """Rows of a table there, ordered, without the columns that a sync adds."""
-        # Not from the store, which would have to answer in this process: delta-rs lets no other thread of it work while it reads.
-        found = DeltaTable(self._fetched(path))
-        names = [each.name for each in found.schema().fields]
-        chosen = columns or tuple(each for each in names if not each.startswith("_sync_"))
-        listed = ", ".join(f'"{name}"' for name in chosen)
-        rows = pa.table(QueryBuilder().register("t", found).execute(f"SELECT {listed} FROM t").read_all())
-        return sorted((tuple(plain(value) for value in row.values()) for row in rows.to_pylist()), key=repr)
-
-    def _fetched(self, path: str) -> Path:
-        """A folder with all files of a table."""
-        folder = Path(tempfile.mkdtemp(dir=self.shop.folder))
-        (folder / "_delta_log").mkdir()
-        for within in ("", "_delta_log/"):
-            for name in self.store.list_from(f"{path}/{within}".rstrip("/")):
-                if name != "_delta_log":
-                    (folder / within / name).write_bytes(self.store.read(f"{path}/{within}{name}"))
-        return folder
+        rows = rows_in(self.store, path, self.shop.folder, *columns)
+        return sorted((tuple(plain(value) for value in row.values()) for row in rows), key=repr)
 
     def quarantined(self, name: str) -> list[dict[str, Any]]:
         rows = self.table(quarantine_path(self.shop.in_store, self._id(name)), "_sync_reason")
@@ -90,10 +75,33 @@ class StoreStand(Stand[StoreShop]):
         return found
 
 
-def shop_in_store(postgres: Any, database: str, folder: Path, address: str, bucket: str, tables: str) -> StoreShop:
-    """A shop whose lake is in this bucket."""
+def rows_in(store: LakeStore, path: str, folder: Path, *columns: str) -> list[dict[str, Any]]:
+    """Rows of a table in a store, without the columns that a sync adds where none are named; `folder` is for its files."""
+    # Not from the store, which would have to answer in this process: delta-rs lets no other thread of it work while it reads.
+    found = DeltaTable(_fetched(store, path, folder))
+    names = [each.name for each in found.schema().fields]
+    chosen = columns or tuple(each for each in names if not each.startswith("_sync_"))
+    listed = ", ".join(f'"{name}"' for name in chosen)
+    return pa.table(QueryBuilder().register("t", found).execute(f"SELECT {listed} FROM t").read_all()).to_pylist()
+
+
+def _fetched(store: LakeStore, path: str, folder: Path) -> Path:
+    """A folder with all files of a table."""
+    into = Path(tempfile.mkdtemp(dir=folder))
+    (into / "_delta_log").mkdir()
+    for within in ("", "_delta_log/"):
+        for name in store.list_from(f"{path}/{within}".rstrip("/")):
+            if name != "_delta_log":
+                (into / within / name).write_bytes(store.read(f"{path}/{within}{name}"))
+    return into
+
+
+def shop_in_store(
+    postgres: Any, database: str, folder: Path, address: str, bucket: str, tables: str, options: str = ""
+) -> StoreShop:
+    """A shop whose lake is in this bucket; `options` are more keys of its source."""
     shop = StoreShop(postgres, database, folder, address, bucket)
-    opened_ = Shop.open(postgres, database, folder, tables)
+    opened_ = Shop.open(postgres, database, folder, tables, options=options)
     assert opened_.config == shop.config
-    shop.configure(tables)
+    shop.configure(tables, options)
     return shop

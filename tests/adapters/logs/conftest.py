@@ -11,6 +11,7 @@ import pytest
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.lake_store.conftest import object_server, relay
 from tests.adapters.logs.binlogged import ORDERS as BINLOG_ORDERS
 from tests.adapters.logs.binlogged import BinlogShop, OpenBinlog, world_of
 from tests.adapters.logs.log_reader import Reader
@@ -22,6 +23,9 @@ from tests.shop import PASSWORD
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+__all__ = ["object_server", "relay"]
 
 
 @pytest.fixture(scope="session")

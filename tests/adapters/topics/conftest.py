@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.lake_store.conftest import object_server, relay
 from tests.adapters.topics.server import KafkaServer, kafka_server
+
+__all__ = ["object_server", "relay"]
 
 
 @pytest.fixture(scope="session")

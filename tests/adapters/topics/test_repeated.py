@@ -71,7 +71,7 @@ def test_what_is_gone_is_kept_for_a_week_in_a_few_files(monkeypatch: pytest.Monk
         there.sync()
     folder = Path(tombstones_path(there.lake, there.spec.id, there.topic.id))
     assert len([*folder.iterdir()]) == MOST_FILES
-    (folder / "died.unfinished").touch()
+    (folder / ".died.parquet").touch()
     there.say("d", 9)
     there.sync()
     assert len([*folder.iterdir()]) == 1
@@ -85,7 +85,7 @@ def test_what_is_gone_is_kept_for_a_week_in_a_few_files(monkeypatch: pytest.Monk
     for key in range(100, 100 + MOST_FILES):
         there.say("d", key)
         there.sync()
-    assert Tombstones(folder, there.spec).places({(9,), (12,)}) == {}
+    assert Tombstones(str(folder), there.spec).places({(9,), (12,)}) == {}
 
 
 def test_a_folder_of_what_is_gone_that_cannot_be_used_is_one_sentence() -> None:
