@@ -104,13 +104,12 @@ def test_what_no_copy_can_hold_goes_to_quarantine_as_of_a_load(world: MariaWorld
 
 
 def test_a_type_that_is_not_read_is_refused_by_name(world: MariaWorld) -> None:
-    of_maria = world.title == "MariaDB"
-    world.execute(f"ALTER TABLE orders ADD COLUMN odd {'inet6' if of_maria else 'json'}")
-    with pytest.raises(
-        Exception, match=f"its column 'odd' is {'inet6' if of_maria else 'json'}, which is not read of the binlog"
-    ):
-        Mirror.of(world).sync()
-    world.execute("ALTER TABLE orders DROP COLUMN odd, ADD COLUMN far varchar(9) CHARACTER SET big5")
+    if world.title == "MariaDB":
+        world.execute("ALTER TABLE orders ADD COLUMN odd inet6")
+        with pytest.raises(Exception, match="its column 'odd' is inet6, which is not read of the binlog"):
+            Mirror.of(world).sync()
+        world.execute("ALTER TABLE orders DROP COLUMN odd")
+    world.execute("ALTER TABLE orders ADD COLUMN far varchar(9) CHARACTER SET big5")
     with pytest.raises(Exception, match="its column 'far' has the charset big5"):
         Mirror.of(world).sync()
 
@@ -154,6 +153,6 @@ def test_bytes_of_a_row_are_read_as_the_server_prints_them(
     assert read(b"\xaa" + data + b"\xbb", 1) == (text, len(data) + 1)
 
 
-@pytest.mark.parametrize("kind", [7, 11, 12, 140, 141, 242, 244, 245])
+@pytest.mark.parametrize("kind", [7, 11, 12, 140, 141, 242, 244])
 def test_bytes_of_a_type_that_is_not_known_are_not_read(kind: int) -> None:
     assert reader_of(Mapped("", kind, 4), "utf8mb4") is None

@@ -67,6 +67,7 @@ TYPES = frozenset(
             "multipolygon",
             "geometrycollection",
             "geomcollection",
+            "json",
         ),
     )
 )

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from incremental_assets.adapters.databases.mysql.types import spark_type
 from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.mysql.row_values import Read, reader_of
-from incremental_assets.adapters.logs.mysql.table_map import BIT, BLOB, DECIMAL, ENUM, SET, STRING, Mapped, TableMap
+from incremental_assets.adapters.logs.mysql.table_map import (
+    BIT,
+    BLOB,
+    DECIMAL,
+    ENUM,
+    JSON,
+    SET,
+    STRING,
+    Mapped,
+    TableMap,
+)
 from incremental_assets.core.errors import SchemaChanged
 from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.cures import LOAD_AGAIN
@@ -24,6 +34,7 @@ _NAMES = {
     13: "year",
     10: "date",
     14: "date",
+    JSON: "json",
     255: "geometry",
     ENUM: "enum",
     SET: "set",

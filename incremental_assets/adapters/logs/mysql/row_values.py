@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from functools import lru_cache
 
-from incremental_assets.adapters.logs.mysql.table_map import BIT, BLOB, DECIMAL, ENUM, SET, STRING, Mapped
+from incremental_assets.adapters.logs.mysql.binary_json import text_of
+from incremental_assets.adapters.logs.mysql.table_map import BIT, BLOB, DECIMAL, ENUM, JSON, SET, STRING, Mapped
 
 Read = Callable[[bytes, int], tuple[bytes, int]]
 """A value at a place in some bytes, and the place behind it."""
@@ -40,6 +41,8 @@ def reader_of(column: Mapped, charset: str) -> Read | None:
         )
     if kind == 255:
         return _prefixed(column.size, bytes)
+    if kind == JSON:
+        return _prefixed(column.size, lambda value: text_of(value, _decimal_text))
     if kind in (ENUM, SET):
         to_text = _text_of(charset)
         return to_text and _labelled(column, [to_text(each) for each in column.labels])
@@ -189,6 +192,10 @@ def _decimal(column: Mapped) -> Read:
         return (b"-" if is_negative else b"") + integral + fraction, at + width
 
     return read
+
+
+def _decimal_text(data: bytes, digits: int, fraction: int) -> bytes:
+    return _decimal(Mapped("", DECIMAL, digits, fraction))(data, 0)[0]
 
 
 _READERS: Mapping[int, Callable[[Mapped], Read]] = {

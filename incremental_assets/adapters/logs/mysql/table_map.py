@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from incremental_assets.adapters.logs.mysql.octets import Octets
 
-YEAR, GEOMETRY = 13, 255
+YEAR, JSON, GEOMETRY = 13, 245, 255
 BIT, STRING, BLOB, ENUM, SET, DECIMAL = 16, 254, 252, 247, 248, 246
 _TEXTS = frozenset((15, 253, STRING, BLOB, 249, 250, 251, 140, 141))
 _NUMBERS = frozenset((0, 1, 2, 3, 4, 5, 8, 9, DECIMAL))
