@@ -7,13 +7,13 @@ import pytest
 from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.mysql import decode
 from incremental_assets.adapters.logs.mysql.decode import Decoder
-from incremental_assets.adapters.logs.mysql.events import Events, Unreadable
+from incremental_assets.adapters.logs.mysql.events import Events, Unreadable, made_of
 from incremental_assets.adapters.logs.mysql.gtids import Domains, Intervals
 from incremental_assets.adapters.logs.mysql.layout import Shape
 from incremental_assets.adapters.logs.mysql.place import Place, file_name, place_of
 from incremental_assets.adapters.logs.mysql.statements import Does, Name, Told, first_words, told
 from incremental_assets.adapters.logs.segments.writing import Changes, Committed
-from incremental_assets.core.errors import SourceRefused, StageBroken
+from incremental_assets.core.errors import SourceExchanged, SourceRefused, StageBroken
 
 ORDERS, ITEMS = ("shop", "orders"), ("shop", "Items")
 FOLLOWED: tuple[Name, ...] = (ORDERS, ITEMS)
@@ -126,10 +126,18 @@ def test_places_grow_with_files_and_with_turns() -> None:
         place_of(0, "binlog", 4)
 
 
-def packet(kind: int, body: bytes, at: int = 200) -> bytes:
+def packet(kind: int, body: bytes, at: int = 200, second: int = 0) -> bytes:
     """An event without a checksum."""
     size = 19 + len(body)
-    return bytes(4) + bytes([kind]) + bytes(4) + size.to_bytes(4, "little") + at.to_bytes(4, "little") + bytes(2) + body
+    return (
+        second.to_bytes(4, "little")
+        + bytes([kind])
+        + bytes(4)
+        + size.to_bytes(4, "little")
+        + at.to_bytes(4, "little")
+        + bytes(2)
+        + body
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,6 +173,18 @@ def test_events_are_where_the_log_has_them_and_those_that_are_made_up_move_nothi
         (Place(0, 2, 104), Place(0, 2, 131)),
         (Place(0, 2, 131), Place(0, 2, 158)),
     ]
+
+
+def test_a_file_that_was_begun_at_another_time_is_another_log() -> None:
+    begun = packet(15, bytes(6), second=1_700_000_000)
+    assert made_of([packet(4, bytes(8) + b"binlog.000001"), begun]) == 1_700_000_000
+    for known in (0, 1_700_000_000):
+        events = Events(Place(0, 1, 4), checked=False, made=known)
+        assert list(events.read([begun])) == []
+        assert events.made == {1: 1_700_000_000}
+    other = Events(Place(0, 1, 4), checked=False, made=1_600_000_000)
+    with pytest.raises(SourceExchanged, match="begun 2023-11-14 22:13:20 UTC, before begun 2020"):
+        list(other.read([begun]))
 
 
 def test_a_file_whose_places_begin_anew_is_refused() -> None:

@@ -51,7 +51,7 @@ class _Value:
         if kind == _LITERAL:
             return _LITERALS[self._data[at]]
         if kind in _NUMBERS:
-            return b"%d" % struct.unpack_from(_NUMBERS[kind], self._data, at)
+            return b"%d" % struct.unpack_from(_NUMBERS[kind], self._data, at)[0]
         if kind == _DOUBLE:
             return _printed(struct.unpack_from("<d", self._data, at)[0])
         if kind == _STRING:

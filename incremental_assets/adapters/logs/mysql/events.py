@@ -5,10 +5,11 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import IntEnum
 
 from incremental_assets.adapters.logs.mysql.place import Place, place_of
-from incremental_assets.core.errors import SourceRefused, StageBroken
+from incremental_assets.core.errors import SourceExchanged, SourceRefused, StageBroken
 from incremental_assets.core.model.cures import LOAD_AGAIN
 
 _HEADER = 19
@@ -68,12 +69,15 @@ class Event:
 class Events:
     """Follows the files of a log from event to event. `checked`: whether events end with a checksum, until the log says so itself."""
 
-    def __init__(self, begin: Place, *, checked: bool) -> None:
+    def __init__(self, begin: Place, *, checked: bool, made: int = 0) -> None:
+        """`made`: when the file of `begin` was, as it was read before; 0: not known."""
         self.at = begin
+        self.made = {begin.file: made}
+        """Of files by their numbers."""
         self._checked = checked
 
     def read(self, packets: Iterable[bytes]) -> Iterator[Event]:
-        """Raises SourceRefused for an event that is not known, StageBroken for one that is damaged."""
+        """Raises SourceRefused for an event that is not known, StageBroken for one that is damaged, SourceExchanged for another file."""
         for packet in packets:
             event = self._event(packet)
             if event is not None:
@@ -105,11 +109,20 @@ class Events:
                 self.at.turn, body[8:].decode("utf-8", "backslashreplace"), int.from_bytes(body[:8], "little")
             )
             return None
-        return (
-            None
-            if kind is Kind.FORMAT
-            else Event(kind, begin, self.at, second, int.from_bytes(packet[5:9], "little"), body)
-        )
+        if kind is Kind.FORMAT:
+            self._is_of(second)
+            return None
+        return Event(kind, begin, self.at, second, int.from_bytes(packet[5:9], "little"), body)
+
+    def _is_of(self, second: int) -> None:
+        """A server that is started or reset begins a file. So one whose data were put back to an earlier day comes to files of before anew, in which numbers and even places may be those of before."""
+        before = self.made.get(self.at.file, 0)
+        if before and before != second:
+            raise SourceExchanged(
+                f"file {self.at.file} of the binlog is not the one that was read ({_moment(second)}, before {_moment(before)}), as after a restored backup; "
+                f"load the tables again with {LOAD_AGAIN}, as what changed in between is in no log"
+            )
+        self.made[self.at.file] = second
 
     def _body(self, kind: Kind, packet: bytes) -> bytes:
         fits = zlib.crc32(packet[:-_CHECKSUM]) == int.from_bytes(packet[-_CHECKSUM:], "little")
@@ -140,6 +153,15 @@ class Events:
     @property
     def _words(self) -> str:
         return f"file {self.at.file}, byte {self.at.offset}"
+
+
+def made_of(packets: Iterable[bytes]) -> int:
+    """When the file was begun of which these come, in seconds since 1970: it begins with that, wherever it is read from. 0 where they do not say it."""
+    return next((second for second, number, *_ in map(_header, packets) if number == Kind.FORMAT), 0)
+
+
+def _moment(second: int) -> str:
+    return f"begun {datetime.fromtimestamp(second, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _header(packet: bytes) -> tuple[int, int, int, int]:

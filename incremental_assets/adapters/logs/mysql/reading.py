@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.mysql.decode import Decoder
-from incremental_assets.adapters.logs.mysql.events import Events
+from incremental_assets.adapters.logs.mysql.events import Events, made_of
 from incremental_assets.adapters.logs.mysql.fitness import check_settings, check_standing, gtids
 from incremental_assets.adapters.logs.mysql.gtids import Domains
 from incremental_assets.adapters.logs.mysql.layout import Shape
@@ -36,12 +36,17 @@ class Tables:
 
 
 def standing_at(connection: Connection, found: Look, number: int, turn: int) -> Standing:
-    """The place up to which all is visible now, as one from which the log is read. Raises SourceRefused."""
+    """The place up to which all is visible now, as one from which the log is read; the connection is used up. Raises SourceRefused."""
     file, offset = found.visible
     place = Place(turn, file, offset)
     numbers = _numbers_at(connection, found, place) if found.is_mariadb else found.executed
     return Standing(
-        number, place.position, Server(found.server, "binlog"), Membership("", {}), gtids=str(gtids(found, numbers))
+        number,
+        place.position,
+        Server(found.server, "binlog"),
+        Membership("", {}),
+        gtids=str(gtids(found, numbers)),
+        made=made_of(packets(connection, file_name(found.file, place.file), place.offset)),
     )
 
 
@@ -86,7 +91,8 @@ class _Ahead:
 def _range(connection: Connection, shelf: Shelf, decoder: Decoder, ahead: _Ahead, moment: Moment) -> Standing:
     """Up to a durable segment, or a durable position where there is nothing for one."""
     before, begin = ahead.before, Place.of(ahead.before.position)
-    events = Events(begin, checked=ahead.look.settings.get("binlog_checksum", "").upper() == "CRC32")
+    checked = ahead.look.settings.get("binlog_checksum", "").upper() == "CRC32"
+    events = Events(begin, checked=checked, made=before.made)
     moment("read")
     with shelf.segment() as segment:
         name = file_name(ahead.look.file, begin.file)
@@ -97,7 +103,14 @@ def _range(connection: Connection, shelf: Shelf, decoder: Decoder, ahead: _Ahead
         transactions, pieces = segment.files()
         # Whatever is read next goes on from there: of what else lies before it nothing is wanted.
         end = ahead.until if events.at.position >= ahead.until.position and decoder.is_whole else decoder.end
-        after = Standing(before.number + 1, end.position, before.server, before.membership, gtids=str(decoder.gtids))
+        after = Standing(
+            before.number + 1,
+            end.position,
+            before.server,
+            before.membership,
+            gtids=str(decoder.gtids),
+            made=events.made.get(end.file, 0),
+        )
         if not pieces and not decoder.failed and not transactions.rows:
             moment("stand")
             shelf.stand(after)

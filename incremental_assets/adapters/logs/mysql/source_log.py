@@ -37,6 +37,7 @@ from incremental_assets.core.config.database_settings import LogTerms
 from incremental_assets.core.errors import (
     IncrementalAssetsError,
     LakeRefused,
+    SourceExchanged,
     SourceRefused,
     SourceUnreachable,
 )
@@ -111,7 +112,7 @@ class SourceLog:
             followers = known.follow(wanted)
             try:
                 return self._read_on(followers).position
-            except Unreadable:
+            except (Unreadable, SourceExchanged):
                 with self._asked() as connection:
                     return self._anew(connection, look(connection), followers).position
 

@@ -71,6 +71,8 @@ class Standing:
     """Whether the source was last asked for the binary format, as every published type is read from it."""
     gtids: str = ""
     """The global numbers of all transactions before the position, where the source has such."""
+    made: int = 0
+    """When the file was begun that the position lies in, in seconds since 1970, where the log is in files that say so; 0: not known."""
 
 
 _NAME = re.compile("[0-9]{10,}-[0-9A-F]{16,}")
@@ -169,6 +171,7 @@ def standing_of(found: Mapping[str, Any]) -> Standing:
         membership=Membership(membership["publication"], tables),
         binary=found["binary"],
         gtids=found.get("gtids", ""),
+        made=found.get("made", 0),
     )
 
 
