@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from incremental_assets.adapters.files.shapes import Described, is_wider
-from incremental_assets.core.config.files_settings import FileFormat, Files
+from incremental_assets.core.config.files_settings import Files
 from incremental_assets.core.errors import SchemaChanged, SourceRefused
 from incremental_assets.core.model.cures import full_refresh, sync
 from incremental_assets.core.model.file_columns import NAMES
@@ -68,7 +68,7 @@ def check_columns(spec: TableSpec, files: Files, path: str, found: Described | N
         raise SchemaChanged(
             f"{spec.id}: the file {path!r} has a column {new[0]!r}, which the table does not have: {cure}"
         )
-    if files.format is FileFormat.PARQUET:
+    if files.format.names_types:
         _check_types(spec, path, found, types)
     return missing
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from incremental_assets.adapters.files import orc_rows, parquet_rows
 from incremental_assets.adapters.files.csv_rows import header, rows_of_csv
 from incremental_assets.adapters.files.json_rows import rows_of_json
 from incremental_assets.adapters.files.opened import unpacked
-from incremental_assets.adapters.files.parquet_rows import rows_of_parquet, schema_of
 from incremental_assets.adapters.files.raw import Rows
 from incremental_assets.adapters.files.shapes import Described, of_header, of_schema
 from incremental_assets.core.config.files_settings import FileFormat, Files
@@ -19,7 +19,9 @@ from incremental_assets.core.model.table import TableSpec
 def columns_of(files: Files, path: str, opened: BinaryIO) -> Described | None:
     """The columns that a file names, before its first row; None of one that names none. Raises Broken."""
     if files.format is FileFormat.PARQUET:
-        return of_schema(path, schema_of(opened))
+        return of_schema(path, parquet_rows.schema_of(opened))
+    if files.format is FileFormat.ORC:
+        return of_schema(path, orc_rows.schema_of(opened))
     if files.format is FileFormat.CSV and files.csv.header:
         names, _ = header(unpacked(path, opened), files.csv)
         return None if names is None else of_header(names)
@@ -30,7 +32,9 @@ def rows_of(spec: TableSpec, files: Files, path: str, opened: BinaryIO) -> Itera
     """The table's columns of all rows, in their order. Raises Broken."""
     types = {each.name: each.spark_type for each in spec.columns if each.name not in NAMES}
     if files.format is FileFormat.PARQUET:
-        return rows_of_parquet(opened, types)
+        return parquet_rows.rows_of_parquet(opened, types)
+    if files.format is FileFormat.ORC:
+        return orc_rows.rows_of_orc(opened, types)
     if files.format is FileFormat.CSV:
         return rows_of_csv(unpacked(path, opened), files.csv, _in_order(files, types))
     return rows_of_json(unpacked(path, opened), [each for each in files.columns if each[0] in types])

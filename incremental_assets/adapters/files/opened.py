@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import io
+import lzma
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +27,7 @@ from incremental_assets.core.model.table_id import TableId
 
 _PACKED = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}
 """By the end of a name, in Arrow's words."""
-_BZ2 = ".bz2"
+_BZ2, _XZ = ".bz2", ".xz"
 _ASKED_AT_ONCE = 16
 """Files of a store, of each of which the end is held."""
 
@@ -69,7 +70,7 @@ class Opening:
             raise refusals.gone(file) from None
         except OSError as error:
             raise refusals.unreadable(file, error.strerror or str(error)) from None
-        except (Broken, EOFError) as error:
+        except (Broken, EOFError, lzma.LZMAError) as error:
             raise refusals.broken(file, error) from None
 
     @contextmanager
@@ -95,6 +96,8 @@ def unpacked(path: str, opened: BinaryIO) -> Any:
     """What it holds, as the end of its name says how it is packed."""
     if path.endswith(_BZ2):
         return bz2.open(opened)
+    if path.endswith(_XZ):
+        return lzma.open(opened)
     kind = next((kind for end, kind in _PACKED.items() if path.endswith(end)), None)
     return opened if kind is None else pa.CompressedInputStream(pa.PythonFile(_Kept(opened), mode="r"), kind)
 

@@ -1,64 +1,24 @@
-"""Rows of Parquet, whose files say what columns they have. What is nested becomes a text of JSON."""
+"""Rows of Parquet, whose files say what columns they have."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime, time
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.files.fitting import Misfits, fitted_rows, of_values
+from incremental_assets.adapters.files.fitting import fitted_rows
 from incremental_assets.adapters.files.raw import Rows
 from incremental_assets.adapters.files.refusals import Broken
+from incremental_assets.adapters.files.typed_values import of_typed
 
 _ROWS = 64 * 1024
-_SIMPLE: Mapping[pa.DataType, str] = {
-    pa.bool_(): "boolean",
-    pa.int8(): "tinyint",
-    pa.int16(): "smallint",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.uint8(): "smallint",
-    pa.uint16(): "int",
-    pa.uint32(): "bigint",
-    pa.uint64(): "decimal(20,0)",
-    pa.float16(): "float",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.large_string(): "string",
-    pa.string_view(): "string",
-    pa.binary(): "binary",
-    pa.large_binary(): "binary",
-    pa.binary_view(): "binary",
-    pa.date32(): "date",
-    pa.date64(): "date",
-}
-_DIGITS = 38
 
 
 def schema_of(opened: Any) -> pa.Schema:
     """What a file says of its columns. Raises Broken."""
     return _file(opened).schema_arrow
-
-
-def spark_type_of(kind: pa.DataType) -> str | None:
-    """The type in the table; None of one that has none."""
-    if pa.types.is_dictionary(kind):
-        return spark_type_of(kind.value_type)
-    if pa.types.is_timestamp(kind):
-        return "timestamp_ntz" if kind.tz is None else "timestamp"
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})" if 0 <= kind.scale <= kind.precision <= _DIGITS else None
-    if pa.types.is_fixed_size_binary(kind):
-        return "binary"
-    if pa.types.is_nested(kind) or pa.types.is_time(kind):
-        return "string"
-    return _SIMPLE.get(kind)
 
 
 def rows_of_parquet(opened: Any, types: Mapping[str, str]) -> Iterator[Rows]:
@@ -70,7 +30,7 @@ def rows_of_parquet(opened: Any, types: Mapping[str, str]) -> Iterator[Rows]:
         # A column of its own for each: a name of a nested field would ask for its parts.
         for batch in file.iter_batches(_ROWS, columns=wanted or None, use_threads=False):
             numbers, first = range(first, first + batch.num_rows), first + batch.num_rows
-            yield fitted_rows(batch.select(wanted), numbers, types, _fitted)
+            yield fitted_rows(batch.select(wanted), numbers, types, of_typed)
     except (pa.ArrowException, OSError) as error:
         raise Broken(str(error).partition("\n")[0]) from None
 
@@ -80,25 +40,3 @@ def _file(opened: Any) -> pq.ParquetFile:
         return pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
     except (pa.ArrowException, OSError) as error:
         raise Broken(str(error).partition("\n")[0]) from None
-
-
-def _fitted(values: pa.Array, spark_type: str) -> tuple[pa.Array, Misfits]:
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if pa.types.is_nested(values.type) or pa.types.is_time(values.type):
-        values = pa.array([None if each is None else _text(each) for each in values.to_pylist()], pa.string())
-    return of_values(values, spark_type)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, time):
-        return value.isoformat()
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Decimal | date | datetime | time):
-        return str(value)
-    raise TypeError(type(value).__name__)

@@ -84,7 +84,12 @@ class FilesProbe:
         if not found.columns and not found.why:
             return Described(
                 {},
-                why=f"no file that fits {files.path!r} says what columns it has; write them as `columns`, or wait for the first file",
+                why=f"no file that fits {files.path!r} says what columns it has; "
+                + (
+                    "wait for the first file"
+                    if files.format.names_types
+                    else "write them as `columns`, or wait for the first file"
+                ),
             )
         return found
 

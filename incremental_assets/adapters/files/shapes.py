@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from incremental_assets.adapters.files.parquet_rows import spark_type_of
+from incremental_assets.adapters.files.typed_values import spark_type_of
 from incremental_assets.core.config.files_settings import FileFormat, Files
 from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.file_columns import NAMES, OF_FILE, PLACE, is_ordered
@@ -37,7 +37,7 @@ def of_header(names: Sequence[str]) -> Described:
 
 
 def of_schema(path: str, schema: pa.Schema) -> Described:
-    """Of a file of Parquet."""
+    """Of a file that says its types."""
     columns = {}
     for field in schema:
         kind = spark_type_of(field.type)

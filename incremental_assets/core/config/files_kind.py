@@ -17,6 +17,7 @@ from incremental_assets.core.model.dropped_file import Changed
 from incremental_assets.core.model.file_columns import NAMES, is_ordered
 
 _OF_CSV = ("header", "delimiter", "quote")
+_NAMES = {FileFormat.PARQUET: "Parquet", FileFormat.ORC: "ORC"}
 
 
 class FilesKind:
@@ -90,10 +91,10 @@ def _column_mistakes(files: FilesOfTableDocument) -> Iterator[Mistake]:
                 ("columns", name),
                 "CSV has numbers, days, moments and texts as they are read by people; write the type alone, and `string` for anything else",
             )
-        elif files.format is FileFormat.PARQUET:
+        elif files.format.names_types:
             yield (
                 ("columns", name),
-                "Parquet says itself what columns it has; remove `columns`, or leave some out by `columns: {exclude: […]}` at the table",
+                f"{_NAMES[files.format]} says itself what columns it has; remove `columns`, or leave some out by `columns: {{exclude: […]}}` at the table",
             )
     for key, names in (("key", files.key), ("order", () if files.order is None else (files.order,))):
         for name in names:

@@ -19,9 +19,15 @@ class FileFormat(StrEnum):
     """What a file holds."""
 
     PARQUET = "parquet"
+    ORC = "orc"
     CSV = "csv"
     JSON = "json"
     """One object in each line."""
+
+    @property
+    def names_types(self) -> bool:
+        """Whether each file says itself what columns it has, and of which types."""
+        return self in (FileFormat.PARQUET, FileFormat.ORC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import lzma
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -174,6 +175,7 @@ def test_columns_that_are_left_out_keep_their_places_without_a_header(tmp_path: 
     [
         ("a.csv.gz", gzip.compress),
         ("a.csv.bz2", bz2.compress),
+        ("a.csv.xz", lzma.compress),
         ("a.csv.zst", lambda data: pa.compress(data, "zstd", asbytes=True)),
     ],
 )
@@ -181,12 +183,19 @@ def test_files_that_are_packed(tmp_path: Path, name: str, pack: Any) -> None:
     data = b"id,status\n" + b"".join(b"%d,new\n" % n for n in range(1000))
     drop = Drop(tmp_path, files(columns=PLAIN), Strategy.APPEND)
     path = tmp_path / "in" / name
-    path.write_bytes(pack(data) + pack(b"1000,last\n") if name.endswith((".gz", ".bz2")) else pack(data))
+    path.write_bytes(pack(data) + pack(b"1000,last\n") if name.endswith((".gz", ".bz2", ".xz")) else pack(data))
     drop.sync()
-    assert len(drop.rows()) == (1001 if name.endswith((".gz", ".bz2")) else 1000)
+    assert len(drop.rows()) == (1001 if name.endswith((".gz", ".bz2", ".xz")) else 1000)
     (tmp_path / "in" / f"b{name}").write_bytes(pack(data)[:-20])
     assert f"the file 'b{name}' " in drop.refused()
     assert len(drop.rows()) in (1000, 1001)
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.csv.bz2", "a.csv.xz", "a.csv.zst", "a.csv.lz4"])
+def test_a_file_that_is_not_packed_as_its_name_says_is_named(tmp_path: Path, name: str) -> None:
+    drop = Drop(tmp_path, files(columns=PLAIN), Strategy.APPEND)
+    drop.folder.joinpath(name).write_bytes(b"id,status\n1,new\n")
+    assert f"SourceRefused: drop.shop.orders: the file '{name}' " in drop.refused()
 
 
 def test_json_has_an_object_in_each_line(tmp_path: Path) -> None:
@@ -277,4 +286,4 @@ def test_a_file_of_parquet_that_is_none_is_named(tmp_path: Path) -> None:
 
 def test_a_table_whose_files_have_not_come_yet_says_so(tmp_path: Path) -> None:
     drop = Drop(tmp_path, files(FileFormat.PARQUET, "*.parquet"), Strategy.APPEND)
-    assert "no file that fits '*.parquet' says what columns it has; write them as `columns`" in drop.refused()
+    assert "no file that fits '*.parquet' says what columns it has; wait for the first file" in drop.refused()
