@@ -287,7 +287,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.path.stem in planes.BY_COMMANDS:
                 item.add_marker(pytest.mark.skip(reason=planes.COMMANDS_ALONE))
-            if why := planes.OF_TASKS.get(item.path.stem):
+            if why := planes.of_tasks(item.path.stem):
                 item.add_marker(pytest.mark.skip(reason=why))
     if config.getoption("--report", default=None) is not None:
         return

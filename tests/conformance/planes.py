@@ -18,8 +18,15 @@ COMMANDS_ALONE = "a command of the product's own has no other plane"
 """Why a scenario is not played so that is about one."""
 BY_COMMANDS = ("test_signals", "test_code_location")
 """Modules of such scenarios that begin their commands themselves."""
-OF_TASKS = {"test_jobs": "does not apply: how few jobs there are is told of tasks alone"}
-"""Modules whose scenarios say nothing of Spark's own writers, and why."""
+_OF_TASKS = {
+    "test_jobs": "does not apply: how few jobs there are is told of tasks alone",
+    "test_absences": "does not apply: tasks read the log of a copy before anything is left to Spark",
+    **dict.fromkeys(
+        ("test_log_", "test_binlog_", "test_topic_", "test_file_"), "does not apply: tasks alone read what is no query"
+    ),
+    "test_store_": "does not apply: nothing of Spark's own is committed to a store",
+}
+"""How modules begin whose scenarios say nothing of Spark's own writers, and why."""
 _WHY = "the scenarios are played by Spark's own writers"
 
 
@@ -34,6 +41,11 @@ def play_by_spark() -> None:
 
     plane.commit = commit
     plane.read = lambda _what, _by_tasks, by_spark: plane.Made(by_spark(), _WHY)
+
+
+def of_tasks(module: str) -> str:
+    """Why its scenarios say nothing of Spark's own writers; empty where they do."""
+    return next((why for begin, why in _OF_TASKS.items() if module.startswith(begin)), "")
 
 
 def is_by_spark() -> bool:
