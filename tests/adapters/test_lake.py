@@ -111,6 +111,18 @@ def test_an_overwrite_leaves_the_source_as_it_is_with_its_new_columns(desk: Desk
     assert found.app_id == APP
 
 
+def test_a_name_that_changes_by_case_alone_stays_as_it_landed_and_tasks_overwrite_the_copy(
+    desk: Desk, writer: str
+) -> None:
+    desk.land(COUNTRIES, [("FR", "France")])
+    respelled = table("CODE string, Name string", Strategy.FULL_REFRESH, key=("CODE",), cursor="")
+    desk.land(respelled, [("DE", "Germany")])
+    assert desk.rows(respelled) == [("DE", "Germany")]
+    assert desk.lake.columns(respelled) == (("code", "string"), ("name", "string"))
+    last = max(Path(desk.path(respelled), "_delta_log").glob("*.json")).read_text(encoding="utf-8")
+    assert ('"engineInfo":"incremental-assets/' in last) is (writer == "tasks")
+
+
 def test_an_empty_batch_commits_its_sequence_and_state(desk: Desk) -> None:
     assert desk.land(EVENTS, []).rows == RowCounts()
     desk.land(EVENTS, [(1, "a", 10)])

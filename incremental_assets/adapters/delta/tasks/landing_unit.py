@@ -21,8 +21,7 @@ _CURSORS = {CursorType.DATE: ("date",), CursorType.DATETIME: ("timestamp_ntz",),
 def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
     """The task's. Raises NotByTasks where that is more than one task takes, or where columns came after rows that are compared."""
     plan, table = landing.plan, Columns.of(state)
-    # What overwrites a table brings the source's spelling.
-    columns = tuple(table.stored(each.name, each.spark_type, exactly=plan.overwrites) for each in plan.spec.columns)
+    columns = tuple(table.stored(each.name, each.spark_type) for each in plan.spec.columns)
     marks = table.marks(plan.request.run_id, plan.commit_ids.seq)
     how, within = _how(landing, way, columns)
     if way is Way.REWRITE and len(table.fields) > len(columns) + len(marks.stored):

@@ -50,7 +50,7 @@ def load(tasks: Tasks, path: str, of: Load) -> LoadCounts:
     plan, snapshot, note = of.plan, of.snapshot, of.note
     state = _table(path, plan, snapshot, note.seen)
     stored = Columns.of(state)
-    columns = tuple(stored.stored(each.name, each.spark_type, exactly=True) for each in plan.spec.columns)
+    columns = tuple(stored.stored(each.name, each.spark_type) for each in plan.spec.columns)
     marks = stored.marks(plan.request.run_id, note.seq)
     kept = stored.statistics(state.properties)
     units = [
