@@ -31,6 +31,7 @@ def _is_there(module: str) -> bool:
 
 UI = Extra("ui", "Dagster's UI is not installed", ("dagster_webserver",))
 KAFKA = Extra("kafka", "Kafka's client is not installed", ("confluent_kafka",))
+AVRO = Extra("avro", "what reads Avro is not installed", ("fastavro",))
 S3 = Extra("s3", "the client of object stores is not installed", ("obstore",))
 OTEL = Extra(
     "otel",

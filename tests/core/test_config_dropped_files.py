@@ -121,7 +121,7 @@ def test_its_settings_are_the_folder_and_the_files_of_each_table(tmp_path: Path)
         ("orders/*.csv", "orders/**", 8, "`**` stands for any folders and is written alone between slashes"),
         (
             "format: csv, columns: {id: bigint, at",
-            "format: avro, columns: {id: bigint, at",
+            "format: xml, columns: {id: bigint, at",
             8,
             "choose one of: parquet, ",
         ),
@@ -205,6 +205,6 @@ def test_files_and_tables_that_do_not_fit_together_are_told_when_they_are_opened
 
 def test_an_editor_knows_its_keys() -> None:
     jsonschema.validate(yaml.safe_load(FILE), schema())
-    for written, instead in (("format: parquet", "format: avro"), ("quote: none", "quotes: none")):
+    for written, instead in (("format: parquet", "format: xml"), ("quote: none", "quotes: none")):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(yaml.safe_load(FILE.replace(written, instead)), schema())

@@ -38,9 +38,17 @@ def fitted_rows(batch: pa.RecordBatch, numbers: Sequence[int], types: Mapping[st
         columns[name], misfits = fit(batch.column(name), types[name])
         for place, reason in misfits.items():
             if place not in faults:
-                row = {other: text_of(batch.column(other)[place].as_py()) for other in batch.schema.names}
+                row = {other: _shown(batch.column(other)[place]) for other in batch.schema.names}
                 faults[place] = Fault(name, reason, row)
     return Rows(numbers, columns, faults)
+
+
+def _shown(value: pa.Scalar) -> str | None:
+    try:
+        return text_of(value.as_py())
+    except (OverflowError, ValueError):
+        # A day or moment that Python does not have: its number.
+        return str(value.value)
 
 
 def of_texts(values: pa.Array, spark_type: str) -> tuple[pa.Array, Misfits]:

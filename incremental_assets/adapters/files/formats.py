@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from incremental_assets.adapters.files import orc_rows, parquet_rows
+from incremental_assets.adapters.files import avro_rows, orc_rows, parquet_rows
 from incremental_assets.adapters.files.csv_rows import header, rows_of_csv
 from incremental_assets.adapters.files.json_rows import rows_of_json
 from incremental_assets.adapters.files.opened import unpacked
@@ -22,6 +22,8 @@ def columns_of(files: Files, path: str, opened: BinaryIO) -> Described | None:
         return of_schema(path, parquet_rows.schema_of(opened))
     if files.format is FileFormat.ORC:
         return of_schema(path, orc_rows.schema_of(opened))
+    if files.format is FileFormat.AVRO:
+        return of_schema(path, avro_rows.schema_of(opened))
     if files.format is FileFormat.CSV and files.csv.header:
         names, _ = header(unpacked(path, opened), files.csv)
         return None if names is None else of_header(names)
@@ -35,6 +37,8 @@ def rows_of(spec: TableSpec, files: Files, path: str, opened: BinaryIO) -> Itera
         return parquet_rows.rows_of_parquet(opened, types)
     if files.format is FileFormat.ORC:
         return orc_rows.rows_of_orc(opened, types)
+    if files.format is FileFormat.AVRO:
+        return avro_rows.rows_of_avro(opened, types)
     if files.format is FileFormat.CSV:
         return rows_of_csv(unpacked(path, opened), files.csv, _in_order(files, types))
     return rows_of_json(unpacked(path, opened), [each for each in files.columns if each[0] in types])

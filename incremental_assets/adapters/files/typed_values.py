@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -65,12 +66,14 @@ def as_text(value: Any) -> str:
     """What is nested, or a time of day."""
     if isinstance(value, time):
         return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, Decimal | date | datetime | time):
+    if isinstance(value, Decimal | UUID | date | datetime | time):
         return str(value)
     raise TypeError(type(value).__name__)

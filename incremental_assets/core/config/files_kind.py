@@ -17,7 +17,7 @@ from incremental_assets.core.model.dropped_file import Changed
 from incremental_assets.core.model.file_columns import NAMES, is_ordered
 
 _OF_CSV = ("header", "delimiter", "quote")
-_NAMES = {FileFormat.PARQUET: "Parquet", FileFormat.ORC: "ORC"}
+_NAMES = {FileFormat.PARQUET: "Parquet", FileFormat.ORC: "ORC", FileFormat.AVRO: "Avro"}
 
 
 class FilesKind:

@@ -20,6 +20,7 @@ class FileFormat(StrEnum):
 
     PARQUET = "parquet"
     ORC = "orc"
+    AVRO = "avro"
     CSV = "csv"
     JSON = "json"
     """One object in each line."""
@@ -27,7 +28,7 @@ class FileFormat(StrEnum):
     @property
     def names_types(self) -> bool:
         """Whether each file says itself what columns it has, and of which types."""
-        return self in (FileFormat.PARQUET, FileFormat.ORC)
+        return self in (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO)
 
 
 @dataclass(frozen=True, slots=True)

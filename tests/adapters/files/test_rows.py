@@ -278,6 +278,12 @@ def test_a_moment_that_is_finer_than_the_copy_goes_to_quarantine(tmp_path: Path)
     assert drop.unfit() == [("a.parquet", 2, "at: a value that a timestamp_ntz does not hold")]
 
 
+def test_a_moment_that_nobody_has_goes_to_quarantine(tmp_path: Path) -> None:
+    table = pa.table({"id": [1, 2], "at": pa.array([0, 2**60], pa.timestamp("us"))})
+    drop = dropped(tmp_path, parquet(table), "a.parquet", form=FileFormat.PARQUET)
+    assert drop.unfit() == [("a.parquet", 2, "at: a day or moment outside the years 1 to 9999")]
+
+
 def test_a_file_of_parquet_that_is_none_is_named(tmp_path: Path) -> None:
     drop = Drop(tmp_path, files(FileFormat.PARQUET), Strategy.APPEND)
     drop.put("a.parquet", parquet(pa.table({"id": [1]}))[:-4])
