@@ -23,7 +23,7 @@ ALTERED = {
     "the table is dropped and made anew": (
         "DROP TABLE orders",
         f"CREATE TABLE {BINLOG.orders}",
-        "INSERT INTO orders VALUES (1, 'another', 1, NULL), (2, 'another', 1, NULL)",
+        f"INSERT INTO orders SELECT n + 1, 'another', 1, NULL FROM {BINLOG.many(8)}",
     ),
     "two tables swap names": (
         "CREATE TABLE other LIKE orders",
