@@ -53,14 +53,6 @@ VARIANTS: dict[str, Variant] = {
         "keys that change",
         lambda shop, _: rows.test_keys_that_change(shop),
     ),
-    "any binlog is gone on with": Variant(
-        "reads a log that was begun anew from a place of the one before",
-        mutants._any_log_is_gone_on_with,
-        "a log that has lost something",
-        lambda shop, _: server.test_a_log_that_has_lost_something(
-            shop, "RESET MASTER, and the log grows beyond what was read"
-        ),
-    ),
     "a file of a binlog is known by its number": Variant(
         "goes on in the log of a server that was put back to a backup",
         lambda patch: patch.setattr(Events, "_is_of", lambda *_: None),
