@@ -69,6 +69,9 @@ def _integer(bits: int, value: Any) -> int:
 def _floating(value: Any) -> float:
     if isinstance(value, str) and value in _NUMBERS:
         return _NUMBERS[value]
+    if isinstance(value, float):
+        # As Avro has it; JSON's numbers are decimals here.
+        return value
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
         raise _misfit(value, "a number")
     found = float(value)

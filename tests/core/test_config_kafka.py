@@ -133,7 +133,24 @@ def test_the_client_gets_what_the_file_says(tmp_path: Path) -> None:
         ("    user: reader\n", "", 4, "`sasl: scram-sha-512` needs a user and a password; add `user`"),
         ("    sasl: scram-sha-512\n", "", 8, "`user` is for a cluster that asks who it is; add `sasl`, or remove it"),
         ("{env: KAFKA_PASSWORD}", "s3cret", 10, "a secret is never written in this file"),
-        ("format: debezium}", "format: avro}", 12, "choose one of: debezium, unwrapped, json"),
+        (
+            "format: debezium}",
+            "format: protobuf}",
+            12,
+            "choose one of: debezium, debezium-avro, unwrapped, unwrapped-avro, json, avro",
+        ),
+        (
+            "format: debezium}",
+            "format: avro}",
+            12,
+            "schemas of records in Avro are in a registry; add `schema_registry: {url: https://registry.example.com}` to the source",
+        ),
+        (
+            "    tables:",
+            "    schema_registry: {url: https://registry.example.com}\n    tables:",
+            19,
+            "no topic is in Avro, and nobody else asks it; remove it, or correct a `format`",
+        ),
         ("topic: lab.shop.orders, ", "", 12, "the key `topic` is missing; add it"),
         ("format: debezium}", "format: debezium, key: [id]}", 12, "records that bring their schema name their key"),
         ("microseconds}", "seconds}", 16, "write how its values stand in the record: `timestamp`, `timestamp as mill"),
@@ -183,10 +200,40 @@ def test_brokers_that_are_none_are_named_when_the_source_is_opened(
     assert told.startswith("the value is none: write brokers with their ports")
 
 
+AVRO = FILE.replace("format: debezium}", "format: debezium-avro}").replace(
+    "    tables:",
+    "    schema_registry: {url: https://registry.example.com/, user: reader, password: {env: REGISTRY_PASSWORD}}\n    tables:",
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "cure"),
+    [
+        (", user: reader", "", "`password` goes with `user`; add it, or remove `password`"),
+        ("https://registry.example.com/", "https://me:s3cret@registry.example.com", "write https://registry.example.com"),
+        ("{env: REGISTRY_PASSWORD}", "s3cret", "a secret is never written in this file"),
+        ("url: https://", "ca: ca.pem, url: http://", "without TLS no certificate is shown; remove `ca`, or write https://"),
+        (
+            "format: debezium-avro}",
+            "format: debezium-avro, key: [id]}",
+            "records in Avro bring their schema; remove `key`",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_registry_is_named(tmp_path: Path, written: str, instead: str, cure: str) -> None:
+    assert cure in " ".join(told for _, told in mistakes(tmp_path, AVRO.replace(written, instead)))
+
+
+def test_a_registry_is_an_address_and_who_asks_it(tmp_path: Path) -> None:
+    found = settings(tmp_path, AVRO)
+    assert (found.registry_url, found.registry_user) == ("https://registry.example.com", "reader")
+    assert str(found.registry_password) == "{env: REGISTRY_PASSWORD}"
+
+
 def test_an_editor_knows_its_keys() -> None:
     validator = jsonschema.Draft202012Validator(schema())
     assert validator.is_valid(yaml.safe_load(FILE))
-    assert not validator.is_valid(yaml.safe_load(FILE.replace("format: json", "format: avro")))
+    assert not validator.is_valid(yaml.safe_load(FILE.replace("format: json", "format: protobuf")))
     assert not validator.is_valid(yaml.safe_load(FILE.replace("bootstrap_servers", "host")))
 
 

@@ -119,5 +119,5 @@ def test_the_bucket_of_a_source_s_folder_has_what_stores_say_of_it(tmp_path: Pat
 
 
 def test_a_source_that_has_a_mistake_makes_no_other_one_of_its_bucket(tmp_path: Path) -> None:
-    problem = only_problem(tmp_path, DROPPED.replace("format: parquet}", "format: orc}  #!"))
+    problem = only_problem(tmp_path, DROPPED.replace("format: parquet}", "format: xml}  #!"))
     assert "bucket" not in str(problem)

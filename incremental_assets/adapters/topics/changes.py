@@ -16,14 +16,15 @@ from incremental_assets.adapters.topics.events import (
     TRUNCATED,
     Event,
     Fields,
-    Poison,
+    ReadDocument,
     event_of,
+    json_document,
     key_of,
 )
-from incremental_assets.adapters.topics.record import Record
+from incremental_assets.adapters.topics.record import Poison, Record
 from incremental_assets.adapters.topics.source_order import Place, Uncovered, place_of
 from incremental_assets.adapters.topics.unsent import is_unsent
-from incremental_assets.core.config.kafka_settings import Format
+from incremental_assets.core.config.kafka_settings import Format, Records
 from incremental_assets.core.model.coding import Coding
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.topic_columns import NAMES
@@ -67,8 +68,9 @@ class _Reader:
 class Decoding:
     """Decodes the records of one table. What it found out of a schema it keeps until another one comes."""
 
-    def __init__(self, spec: TableSpec, form: Format) -> None:
-        self._form = form
+    def __init__(self, spec: TableSpec, form: Format, read: ReadDocument = json_document) -> None:
+        self._form, self._read = form, read
+        self._are_events = form.records is Records.EVENTS
         self._columns = {each.name: Coding.parse(each.source_type) for each in spec.columns if each.name not in NAMES}
         self.names = tuple(self._columns)
         self.key = () if spec.traits.keeps_versions else spec.key
@@ -77,9 +79,9 @@ class Decoding:
         """The schema of the row that was written last, with its time."""
 
     def change(self, record: Record) -> Change:
-        """Raises Uncovered."""
+        """Raises Uncovered, and what `read` does but Poison."""
         try:
-            event = event_of(record, self._form)
+            event = event_of(record, self._form, self._read)
             place = None if event.source is None else self._place(event.source)
         except Poison as poison:
             return self._poisoned(record, str(poison))
@@ -100,7 +102,7 @@ class Decoding:
         found = Change(record)
         if self.key:
             with suppress(Poison):
-                key, fields = key_of(record)
+                key, fields = key_of(record, self._read)
                 self._identify(found, Event("", key, fields))
         found.reject = Reject(None, why)
         return found
@@ -142,16 +144,16 @@ class Decoding:
         change.key = tuple(values)
 
     def _fill(self, change: Change, event: Event, row: Mapping[str, Any]) -> None:
-        if self._form is Format.JSON and not any(name in row for name in self.names):
+        if self._are_events and not any(name in row for name in self.names):
             change.reject = Reject(None, "the record has none of the columns", row)
         unsent = set()
-        partial = self._form is Format.JSON or event.op == DELETED
+        partial = self._are_events or event.op == DELETED
         for place, each in enumerate(self._readers(self.names, event.fields)):
             value = row.get(each.name)
             change.values.append(None)
             if value is None and (partial or each.name in row):
                 continue
-            if event.op != READ and self._form is not Format.JSON and is_unsent(value):
+            if event.op != READ and not self._are_events and is_unsent(value):
                 unsent.add(place)
                 continue
             try:

@@ -50,6 +50,18 @@ _NAMED = {
     f"{_CONNECT}Timestamp": Coding("timestamp_ntz", MILLISECONDS),
     "io.debezium.data.VariableScaleDecimal": Coding("string", SCALED),
 }
+_LOGICAL = {
+    ("int32", "date"): Coding("date", DAYS),
+    ("int32", "time-millis"): Coding("string", MILLISECONDS),
+    ("int64", "time-micros"): Coding("string", MICROSECONDS),
+    ("int64", "timestamp-millis"): Coding("timestamp", MILLISECONDS),
+    ("int64", "timestamp-micros"): Coding("timestamp", MICROSECONDS),
+    ("int64", "timestamp-nanos"): Coding("timestamp", NANOSECONDS),
+    ("int64", "local-timestamp-millis"): Coding("timestamp_ntz", MILLISECONDS),
+    ("int64", "local-timestamp-micros"): Coding("timestamp_ntz", MICROSECONDS),
+    ("int64", "local-timestamp-nanos"): Coding("timestamp_ntz", NANOSECONDS),
+}
+"""Those that Avro has; on another type they mean nothing."""
 _DECIMAL = f"{_CONNECT}Decimal"
 _MOST_DIGITS = 38
 
@@ -68,7 +80,7 @@ def coding(field: Mapping[str, Any]) -> Coding:
     name, kind = field.get("name"), field.get("type")
     if name == _DECIMAL:
         return _decimal(field)
-    found = _NAMED.get(str(name)) or _PLAIN.get(str(kind))
+    found = _NAMED.get(str(name)) or _LOGICAL.get((str(kind), str(field.get("logical")))) or _PLAIN.get(str(kind))
     if found is None:
         raise Unknown(f"the column {field.get('field')!r} has the type {kind!r}, which Kafka Connect does not have")
     return found

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from incremental_assets.adapters.topics.record import Record
-from incremental_assets.core.config.kafka_settings import Format
+from incremental_assets.adapters.topics.record import Poison, Record
+from incremental_assets.core.config.kafka_settings import Format, Records
 
 READ, CREATED, UPDATED, DELETED, TRUNCATED, MESSAGE, TOMBSTONE = "r", "c", "u", "d", "t", "m", "tombstone"
 """What happened, in Debezium's letters; a record without a value says that its key is gone, too."""
@@ -20,12 +20,12 @@ _OWN = "__"
 """How the names begin that `ExtractNewRecordState` adds to a row."""
 
 
-class Poison(ValueError):
-    """A record that is none of its format; the text is the reason."""
-
-
 Fields = Sequence[Mapping[str, Any]]
 """The columns of a row as a schema of Kafka Connect has them."""
+ReadDocument = Callable[[bytes, str], tuple[Any, Any]]
+"""What octets of a record say, and the schema of Kafka Connect that comes with it, None where none does; the text names them in its reasons. Raises Poison."""
+Documents = Callable[[Format], ReadDocument]
+"""How octets of a format are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,22 @@ class Event:
         return self.op in _ROWS
 
 
-def event_of(record: Record, form: Format) -> Event:
-    """Raises Poison."""
-    if form is Format.JSON:
-        return Event(CREATED, row=_object(_unpacked(_parsed(record.value, "value"))[0], "value"))
-    key, key_fields = key_of(record)
+def event_of(record: Record, form: Format, read: ReadDocument) -> Event:
+    """Raises Poison, and what `read` does."""
+    if form.records is Records.EVENTS:
+        if record.value is None:
+            raise Poison("the record has no value")
+        payload, schema = read(record.value, "value")
+        # Beside JSON the columns are declared, whatever it brings.
+        return Event(CREATED, row=_object(payload, "value"), fields=schema["fields"] if form.is_avro else None)
+    key, key_fields = key_of(record, read)
     if record.value is None:
         if key is None:
             raise Poison("the record has neither a key nor a value")
         return Event(TOMBSTONE, key, key_fields)
-    payload, schema = _unpacked(_parsed(record.value, "value"))
+    payload, schema = read(record.value, "value")
     payload = _object(payload, "value")
-    if form is Format.UNWRAPPED:
+    if form.records is Records.ROWS:
         return _unwrapped(payload, schema, key, key_fields)
     op, source = payload.get("op"), payload.get("source")
     if op not in _KNOWN or not isinstance(source, dict):
@@ -82,11 +86,11 @@ def _unwrapped(payload: Mapping[str, Any], schema: Any, key: Any, key_fields: Fi
     return Event(DELETED if deleted else op, key, key_fields, row, own)
 
 
-def key_of(record: Record) -> tuple[Mapping[str, Any] | None, Fields | None]:
-    """The columns of a record's key, and the schema that they bring. Raises Poison."""
+def key_of(record: Record, read: ReadDocument) -> tuple[Mapping[str, Any] | None, Fields | None]:
+    """The columns of a record's key, and the schema that they bring. Raises Poison, and what `read` does."""
     if record.key is None:
         return None, None
-    payload, schema = _unpacked(_parsed(record.key, "key"))
+    payload, schema = read(record.key, "key")
     if payload is None:
         return None, None
     fields = schema.get("fields") if isinstance(schema, dict) else None
@@ -107,11 +111,15 @@ def _unpacked(document: Any) -> tuple[Any, Any]:
     return document, None
 
 
-def _parsed(data: bytes | None, what: str) -> Any:
-    if data is None:
-        raise Poison(f"the record has no {what}")
+def in_json(form: Format) -> ReadDocument:  # noqa: ARG001 - it matters to others
+    """Implements `Documents` of a source that has no registry."""
+    return json_document
+
+
+def json_document(data: bytes, what: str) -> tuple[Any, Any]:
+    """Implements `ReadDocument`."""
     try:
-        return _JSON.decode(data.decode())
+        return _unpacked(_JSON.decode(data.decode()))
     except (ValueError, RecursionError):
         raise Poison(f"the {what} is no JSON") from None
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from incremental_assets.adapters.topics.events import Documents, in_json
 from incremental_assets.adapters.topics.record import Broker
 from incremental_assets.adapters.topics.shapes import Described, declared, described, shape_of
 from incremental_assets.core.captures.topic.observation import Ends, TopicSeen
 from incremental_assets.core.captures.topic.position import TopicPosition
 from incremental_assets.core.captures.topic.reading import Range
 from incremental_assets.core.config.kafka_settings import Topic
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.moment import Free
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table_id import TableId
@@ -30,6 +32,7 @@ class TopicProbe:
     name: str
     """The source's."""
     topics: Mapping[TableId, tuple[Topic, Strategy]]
+    documents: Documents = in_json
     rows: None = None
     _told: dict[str, tuple[tuple[Ends, ...], Described]] = field(default_factory=dict)
 
@@ -82,7 +85,12 @@ class TopicProbe:
         last = [
             Range(number, max(ends.low, ends.high - _SAMPLED), ends.high) for number, ends in enumerate(seen.partitions)
         ]
-        found = described(topic, self.broker.read(topic.name, [each for each in last if each.size]))
+        records = [*self.broker.read(topic.name, [each for each in last if each.size])]
+        try:
+            found = described(topic, records, self.documents(topic.format))
+        except (SourceUnreachable, SourceRefused) as error:
+            # Of the tables whose schemas the registry has, and of no other; the next look asks it again.
+            return Described({}, why=str(error).removeprefix(f"{self.name}: "))
         if found.why and known is not None:
             # The last records may all be deletes.
             found = known[1]

@@ -9,6 +9,10 @@ from incremental_assets.core.captures.topic.observation import TopicSeen
 from incremental_assets.core.captures.topic.reading import Range
 
 
+class Poison(ValueError):
+    """A record that is none of its format; the text is the reason."""
+
+
 class Record(NamedTuple):
     """One record: its place, when it was written (milliseconds since 1970, as its producer or the broker says), key and value."""
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from incremental_assets.adapters.topics.connect_types import Unknown, codings
-from incremental_assets.adapters.topics.events import TELL_ROWS, Event, Poison, event_of
-from incremental_assets.adapters.topics.record import Record
-from incremental_assets.core.config.kafka_settings import Format, Topic
+from incremental_assets.adapters.topics.events import TELL_ROWS, Event, ReadDocument, event_of, json_document
+from incremental_assets.adapters.topics.record import Poison, Record
+from incremental_assets.core.config.kafka_settings import Records, Topic
 from incremental_assets.core.model.coding import Coding
 from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.table_id import TableId
@@ -31,12 +31,12 @@ def declared(topic: Topic) -> Described | None:
     return Described(dict(topic.columns), topic.key) if topic.columns else None
 
 
-def described(topic: Topic, records: Iterable[Record]) -> Described:
-    """As the newest of these records tells that tells of a row, and brings its schema."""
+def described(topic: Topic, records: Iterable[Record], read: ReadDocument = json_document) -> Described:
+    """As the newest of these records tells that tells of a row, and brings its schema. Raises what `read` does but Poison."""
     newest: tuple[tuple[int, int], Event] | None = None
     for record in records:
         try:
-            event = event_of(record, topic.format)
+            event = event_of(record, topic.format, read)
         except Poison:
             continue
         if (
@@ -46,9 +46,10 @@ def described(topic: Topic, records: Iterable[Record]) -> Described:
         ):
             newest = (record.at, record.offset), event
     if newest is None:
+        cure = "" if topic.format.is_avro else "write them as `columns` and `key` below `topics`, or "
         return Described(
             {},
-            why=f"the newest records of the topic {topic.name!r} bring no schema that says what columns it has; write them as `columns` and `key` below `topics`, or wait for the next change",
+            why=f"the newest records of the topic {topic.name!r} bring no schema that says what columns it has; {cure}wait for the next change",
         )
     event = newest[1]
     try:
@@ -77,5 +78,5 @@ def shape_of(source: str, topic: Topic, strategy: Strategy, found: Described) ->
         Column(name, str(coding), coding.type, Fidelity.EXACT, nullable=name not in key)
         for name, coding in found.columns.items()
     )
-    placed = (OF_POSITION,) if topic.format is Format.DEBEZIUM else ()
+    placed = (OF_POSITION,) if topic.format.records is Records.ENVELOPES else ()
     return TableShape(table, (*columns, *OF_RECORD, *placed, *(OF_CHANGE if versions else ())), primary_key=key)

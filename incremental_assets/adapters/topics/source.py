@@ -17,6 +17,7 @@ from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.adapters.topics.changes import Change, Decoding, Reject
 from incremental_assets.adapters.topics.completing import NOWHERE, CopyRows, completed, emptied
 from incremental_assets.adapters.topics.connect_types import Unknown, codings
+from incremental_assets.adapters.topics.events import Documents, in_json
 from incremental_assets.adapters.topics.folding import OtherLog, folded
 from incremental_assets.adapters.topics.record import Broker
 from incremental_assets.adapters.topics.rows import rows_of
@@ -24,7 +25,7 @@ from incremental_assets.adapters.topics.source_order import COVERED, Uncovered
 from incremental_assets.adapters.topics.tombstones import Tombstones
 from incremental_assets.core.captures.topic.position import Log
 from incremental_assets.core.captures.topic.reading import TopicReading, of_topic
-from incremental_assets.core.config.kafka_settings import Format, Topic
+from incremental_assets.core.config.kafka_settings import Records, Topic
 from incremental_assets.core.errors import SchemaChanged, SourceExchanged, SourceRefused
 from incremental_assets.core.model.cures import full_refresh, sync
 from incremental_assets.core.model.paths import tombstones_path
@@ -56,8 +57,16 @@ class Read:
 class TopicSource:
     """Implements `core.ports.Source`."""
 
-    def __init__(self, broker: Broker, topics: Mapping[TableId, Topic], copy: CopyRows, lake: str) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        topics: Mapping[TableId, Topic],
+        copy: CopyRows,
+        lake: str,
+        documents: Documents = in_json,
+    ) -> None:
         self._broker, self._topics, self._copy, self._lake = broker, topics, copy, lake
+        self._documents = documents
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Read]:
@@ -75,7 +84,8 @@ class TopicSource:
 
     def _read(self, plan: SyncPlan) -> tuple[pa.Table, Log]:
         spec, reading = plan.spec, of_topic(plan)
-        decoding = Decoding(spec, self._topics[spec.id].format)
+        form = self._topics[spec.id].format
+        decoding = Decoding(spec, form, self._documents(form))
         changes = self._changes(plan, reading, decoding)
         try:
             if spec.traits.keeps_versions:
@@ -103,7 +113,7 @@ class TopicSource:
 
     def _upsert(self, plan: SyncPlan, decoding: Decoding, changes: Iterable[Change]) -> tuple[pa.Table, Log]:
         spec, reading = plan.spec, of_topic(plan)
-        by_place = self._topics[spec.id].format is Format.DEBEZIUM
+        by_place = self._topics[spec.id].format.records is Records.ENVELOPES
         if by_place and POSITION not in spec.shape.names:
             raise SourceRefused(
                 f"{spec.id}: `columns` leaves out {POSITION}, by which a change that comes again is known from a newer one; add it to `include`"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incremental_assets.adapters.topics.events import Poison
+from incremental_assets.adapters.topics.record import Poison
 
 COVERED = "PostgreSQL and MySQL"
 """Whose connectors' envelopes are ordered."""

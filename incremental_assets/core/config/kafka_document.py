@@ -48,13 +48,43 @@ Servers = Annotated[
 ]
 
 
+def checked_registry(text: str) -> str:
+    """The address of a registry, and nothing that belongs into keys of its own."""
+    if not re.fullmatch(r"https?://[^/@\s?#]+(/[^@\s?#]*)?", text):
+        raise ValueError(
+            "write https://registry.example.com, with its port and path where it has some; `user` and `password` have keys of their own"
+        )
+    return text.rstrip("/")
+
+
+RegistryUrl = Annotated[
+    Annotated[Text, AfterValidator(checked_registry), Tag("in place")]
+    | Annotated[ReferenceDocument, Tag("by reference")],
+    Discriminator(_where),
+]
+
+
+class RegistryDocument(Strict):
+    """The registry that has the schemas of records in Avro: any that speaks Confluent's API."""
+
+    url: Annotated[RegistryUrl, Field(description="Its address, or a reference to it.")]
+    ca: Annotated[
+        Text | None,
+        Field(description="The file of the authorities of its certificate; this machine's when absent."),
+    ] = None
+    user: Located | None = None
+    password: Secret | None = None
+
+
 class TopicDocument(Strict):
     """One topic, and what its records are."""
 
     topic: Annotated[Text, Field(description="The topic's name in the cluster.")]
     format: Annotated[
         Format,
-        Field(description="Debezium's envelopes, its rows as ExtractNewRecordState leaves them, or JSON of anybody."),
+        Field(
+            description="Debezium's envelopes, its rows as ExtractNewRecordState leaves them, or events of anybody; each in JSON, or in Avro."
+        ),
     ]
     columns: Annotated[
         dict[Column, Annotated[Text, AfterValidator(_checked_coding), Field(examples=["timestamp as microseconds"])]],
@@ -85,4 +115,5 @@ class KafkaDocument(SourceDocument):
     ] = None
     user: Located | None = None
     password: Secret | None = None
+    schema_registry: RegistryDocument | None = None
     topics: Annotated[dict[TableName, TopicDocument], Field(min_length=1, description="For each table its topic.")]

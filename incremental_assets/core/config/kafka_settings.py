@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 from incremental_assets.core.config.settings import Reference, SourceSettings
 from incremental_assets.core.model.coding import Coding
 from incremental_assets.core.model.identifiers import parse_table
 
 
+class Records(Enum):
+    """What the records of a topic tell, whichever way they are written."""
+
+    ENVELOPES = "debezium"
+    ROWS = "unwrapped"
+    """Debezium's, of which `ExtractNewRecordState` has left the row alone."""
+    EVENTS = "events"
+    """Of anybody."""
+
+
 class Format(StrEnum):
-    """What the records of a topic are."""
+    """What the records of a topic are, and how they are written: in JSON, or in Avro by the schemas of a registry."""
 
     DEBEZIUM = "debezium"
+    DEBEZIUM_AVRO = "debezium-avro"
     UNWRAPPED = "unwrapped"
-    """Debezium's, of which `ExtractNewRecordState` has left the row alone."""
+    UNWRAPPED_AVRO = "unwrapped-avro"
     JSON = "json"
-    """Events of anybody."""
+    AVRO = "avro"
+
+    @property
+    def is_avro(self) -> bool:
+        """Whether a registry has their schemas."""
+        return self in (Format.DEBEZIUM_AVRO, Format.UNWRAPPED_AVRO, Format.AVRO)
+
+    @property
+    def records(self) -> Records:
+        """What they tell."""
+        if self in (Format.JSON, Format.AVRO):
+            return Records.EVENTS
+        return Records.ENVELOPES if self in (Format.DEBEZIUM, Format.DEBEZIUM_AVRO) else Records.ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +73,34 @@ class KafkaSettings(SourceSettings):
     user: str | Reference | None = None
     password: str | Reference | None = None
     topics: tuple[Topic, ...] = ()
+    registry_url: str | Reference | None = None
+    registry_ca: str = ""
+    """As `ca`, of the registry's certificate."""
+    registry_user: str | Reference | None = None
+    registry_password: str | Reference | None = None
 
     @property
     def secrets(self) -> tuple[Reference, ...]:
-        """The password's."""
-        return (self.password,) if isinstance(self.password, Reference) else ()
+        """The passwords'."""
+        return tuple(each for each in (self.password, self.registry_password) if isinstance(each, Reference))
 
     @property
     def unencrypted(self) -> tuple[str, str] | None:
         """That records may cross a network that others read; None unless `tls: disable` is written for brokers that are not all loopback."""
-        if self.tls != "disable" or (isinstance(self.bootstrap_servers, str) and are_loopback(self.bootstrap_servers)):
-            return None
-        return (
-            f"records{' and the password' if self.password else ''} cross the network to {self.bootstrap_servers} unencrypted, as `tls: disable` is written",
-            "write verify-full or verify-ca once the brokers have TLS",
-        )
+        if self.tls == "disable" and not (
+            isinstance(self.bootstrap_servers, str) and are_loopback(self.bootstrap_servers)
+        ):
+            return (
+                f"records{' and the password' if self.password else ''} cross the network to {self.bootstrap_servers} unencrypted, as `tls: disable` is written",
+                "write verify-full or verify-ca once the brokers have TLS",
+            )
+        url = self.registry_url
+        if isinstance(url, str) and url.startswith("http://") and not are_loopback(_server(url)):
+            return (
+                f"schemas{' and the password' if self.registry_password else ''} cross the network from {url} unencrypted",
+                "write https:// once the registry has TLS",
+            )
+        return None
 
 
 def are_loopback(servers: str) -> bool:
@@ -72,3 +108,9 @@ def are_loopback(servers: str) -> bool:
     return all(
         each.strip().rpartition(":")[0].strip("[]") in ("localhost", "127.0.0.1", "::1") for each in servers.split(",")
     )
+
+
+def _server(url: str) -> str:
+    """Its host with a port."""
+    server = url.partition("://")[2].partition("/")[0]
+    return server if server.rpartition(":")[2].isdigit() else f"{server}:80"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,11 +37,12 @@ class FakeTopic:
     partitions: list[list[Record | None]] = field(default_factory=lambda: [[]])
     lows: list[int] = field(default_factory=lambda: [0])
     id: str = "topic-1"
+    encode: Callable[[Any], bytes | None] = as_bytes
 
     def put(self, key: Any, value: Any, partition: int = 0) -> None:
         written = sum(map(len, self.partitions))
         place = len(self.partitions[partition])
-        found = Record(partition, place, START + 1000 * written, as_bytes(key), as_bytes(value))
+        found = Record(partition, place, START + 1000 * written, self.encode(key), self.encode(value))
         self.partitions[partition].append(found)
 
     def mark(self, partition: int = 0) -> None:
@@ -88,9 +89,9 @@ class FakeBroker:
         pass
 
 
-def replayed(file: str, table: str = "lab.shop.orders") -> FakeTopic:
+def replayed(file: str, table: str = "lab.shop.orders", encode: Callable[[Any], bytes | None] = as_bytes) -> FakeTopic:
     """A topic with all that was recorded of a table."""
-    topic = FakeTopic()
+    topic = FakeTopic(encode=encode)
     for key, value in recorded(file, table):
         topic.put(key, value)
     return topic

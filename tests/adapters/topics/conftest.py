@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from incremental_assets.core.config.kafka_settings import Format
 from tests.adapters.lake_store.conftest import object_server, relay
+from tests.adapters.topics import shop
 from tests.adapters.topics.server import KafkaServer, kafka_server
 
 __all__ = ["object_server", "relay"]
@@ -24,3 +26,9 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the lakes are of shops in memory, which keep the keys of deleted rows as files."""
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(params=[Format.DEBEZIUM, Format.DEBEZIUM_AVRO], ids=str)
+def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In which way shops in memory write their records: in JSON, and in Avro by a registry."""
+    monkeypatch.setattr(shop, "WRITTEN", request.param)

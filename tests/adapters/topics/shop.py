@@ -17,7 +17,7 @@ from incremental_assets.adapters.topics.probe import TopicProbe
 from incremental_assets.adapters.topics.shapes import declared
 from incremental_assets.adapters.topics.source import TopicSource
 from incremental_assets.core.captures.topic.position import TopicPosition
-from incremental_assets.core.config.kafka_settings import Format, Topic
+from incremental_assets.core.config.kafka_settings import Format, Records, Topic
 from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.topic_columns import NAMES
 from incremental_assets.core.planning.plan import Mode, SyncPlan
@@ -25,6 +25,7 @@ from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.core.syncing.sync import sync_table
+from tests.adapters.topics.avro import FakeRegistry
 from tests.adapters.topics.broker import FakeBroker, FakeTopic, envelope
 from tests.adapters.topics.tables import NAME, table, topic
 from tests.fakes import Process, World
@@ -34,8 +35,17 @@ from tests.scenario import shop
 
 _NUMBERS = itertools.count()
 ORDERS = topic(id="bigint", status="string")
+WRITTEN = Format.DEBEZIUM
+"""How shops write their records; the fixture `written` plays a story in each way."""
 WORD = "__debezium_unavailable_value"
 BOTH = pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
+
+
+def orders(records: Records = Records.ENVELOPES) -> Topic:
+    """A topic of orders in the way that shops write."""
+    form = next(each for each in Format if each.records is records and each.is_avro is WRITTEN.is_avro)
+    # In Avro their columns come with them.
+    return topic(form) if form.is_avro else topic(form, id="bigint", status="string")
 
 
 class _Frame:
@@ -74,26 +84,31 @@ class _Source:
 class Shop:
     """A topic, and a world whose source it is."""
 
-    made_of: Topic = ORDERS
+    made_of: Topic = field(default_factory=orders)
     strategy: Strategy = Strategy.UPSERT
     history: History = History.NONE
     topic: FakeTopic = field(default_factory=FakeTopic)
     world: World = field(default_factory=lambda: World(shop()))
     lsn: int = 0
+    registry: FakeRegistry = field(default_factory=FakeRegistry)
     lake: str = field(default_factory=lambda: f"lake-{next(_NUMBERS)}")
     """Below the folder of the test, see `conftest.py`."""
 
     def __post_init__(self) -> None:
+        if self.made_of.format.is_avro:
+            self.topic.encode = self.registry.as_bytes
         self.broker = FakeBroker({NAME: self.topic})
         told = None if self.made_of.columns else declared(ORDERS)
         self.spec = table(self.made_of, self.strategy, told, self.history)
-        self.probe = TopicProbe(self.broker, "shop", {self.spec.id: (self.made_of, self.strategy)})
+        self.probe = TopicProbe(
+            self.broker, "shop", {self.spec.id: (self.made_of, self.strategy)}, self.registry.documents
+        )
 
     def say(self, op: str, key: int, status: str | None = None, partition: int = 0) -> None:
         """What the source's connector writes of a change."""
         self.lsn += 10
         value: Any = envelope(op, None if op == "t" else {"id": key, "status": status}, self.lsn)
-        if self.made_of.format is Format.UNWRAPPED:
+        if self.made_of.format.records is Records.ROWS:
             value = {"id": key, "status": status, "__deleted": str(op == "d").lower()}
         self.topic.put(None if op == "t" else {"id": key}, value, partition)
         if op == "d":
@@ -107,7 +122,8 @@ class Shop:
 
     def ports(self, process: Process | None = None) -> Ports:
         process = process or self.world.process()
-        source = _Source(TopicSource(self.broker, {self.spec.id: self.made_of}, self._copied, self.lake))
+        topics = {self.spec.id: self.made_of}
+        source = _Source(TopicSource(self.broker, topics, self._copied, self.lake, self.registry.documents))
         watched = {"probe": self.probe, "source": source}
         return replace(self.world.ports(process), **{name: Watched(port, process) for name, port in watched.items()})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.topics.changes import Change, Decoding
+from incremental_assets.adapters.topics.events import ReadDocument, json_document
 from incremental_assets.adapters.topics.record import Record
 from incremental_assets.adapters.topics.shapes import Described, declared, described, shape_of
 from incremental_assets.core.config.kafka_settings import Format, Topic
@@ -41,7 +42,9 @@ def of_recorded(file: str, strategy: Strategy = Strategy.UPSERT) -> tuple[TableS
     return table(made_of, strategy, described(made_of, records)), records
 
 
-def decoded(spec: TableSpec, records: list[Record], form: Format = Format.DEBEZIUM) -> list[Change]:
+def decoded(
+    spec: TableSpec, records: list[Record], form: Format = Format.DEBEZIUM, read: ReadDocument = json_document
+) -> list[Change]:
     """Each as a change."""
-    decoding = Decoding(spec, form)
+    decoding = Decoding(spec, form, read)
     return [decoding.change(record) for record in records]

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from incremental_assets.adapters.delta.copied_rows import copied_rows
 from tests.adapters.topics.broker import as_bytes, recorded
+from tests.adapters.topics.registry_server import RegistryServer, registry_server
 from tests.adapters.topics.server import KafkaServer
 from tests.adapters.topics.tables import table, topic
 
@@ -25,14 +27,20 @@ checkpoints: sqlite:///checkpoints.db
 sources:
   shop:
     dialect: kafka
-    bootstrap_servers: {address}
+    bootstrap_servers: {address}{registry}
     topics:
-      shop.orders: {{topic: lab.shop.orders, format: debezium}}
+      shop.orders: {{topic: lab.shop.orders, format: {form}}}
       shop.clicks: {{topic: clicks, format: json, columns: {{who: bigint}}}}
     tables:
       - {{table: shop.orders}}
       - {{table: shop.clicks, strategy: append}}
 """
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    with registry_server() as server:
+        yield server
 
 
 def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -59,15 +67,22 @@ def ids(folder: Path) -> list[int]:
     return sorted(rows.column("id").to_pylist())
 
 
+@pytest.mark.parametrize("form", ["debezium", "debezium-avro"])
 def test_every_command_knows_a_topic_and_a_killed_sync_is_made_good_by_the_next(
-    kafka: KafkaServer, tmp_path: Path
+    kafka: KafkaServer, registry: RegistryServer, tmp_path: Path, form: str
 ) -> None:
-    (tmp_path / "sources.yaml").write_text(CONFIG.format(address=kafka.address))
-    kafka.make("lab.shop.orders")
-    kafka.make("clicks", 2)
-    records = [(as_bytes(key), as_bytes(value)) for key, value in recorded("pg_schemas")]
-    kafka.put("lab.shop.orders", records[:4])
-    kafka.put("clicks", [(None, b'{"who": 1}', 0), (None, b'{"who": 2}', 1)])
+    orders, clicks, in_avro = f"lab.shop.orders-{form}", f"clicks-{form}", form == "debezium-avro"
+    where = f'\n    schema_registry: {{url: "{registry.url}"}}' if in_avro else ""
+    text = CONFIG.format(address=kafka.address, registry=where, form=form)
+    (tmp_path / "sources.yaml").write_text(
+        text.replace("lab.shop.orders", orders).replace("topic: clicks", f"topic: {clicks}")
+    )
+    kafka.make(orders)
+    kafka.make(clicks, 2)
+    encode = registry.as_bytes if in_avro else as_bytes
+    records = [(encode(key), encode(value)) for key, value in recorded("pg_schemas")]
+    kafka.put(orders, records[:4])
+    kafka.put(clicks, [(None, b'{"who": 1}', 0), (None, b'{"who": 2}', 1)])
     told = {each["subject"]: each["detail"] for each in command(tmp_path, "doctor")["findings"]}
     assert told["shop"] == "it has answered; its dialect is kafka"
     assert told["shop.shop.orders"] == "read from its topic"
@@ -75,7 +90,7 @@ def test_every_command_knows_a_topic_and_a_killed_sync_is_made_good_by_the_next(
         "shop.orders": "landed",
         "shop.clicks": "landed",
     }
-    kafka.put("lab.shop.orders", records[4:12])
+    kafka.put(orders, records[4:12])
     planned = {each["table"]: each for each in command(tmp_path, "plan")["tables"]}
     assert (planned["shop.orders"]["guarantee"], planned["shop.orders"]["deletes"]) == (
         "as_delivered",
@@ -92,9 +107,9 @@ def test_every_command_knows_a_topic_and_a_killed_sync_is_made_good_by_the_next(
     process.communicate()
     assert {each["error"] for each in command(tmp_path, "sync")["tables"]} == {None}
     assert ids(tmp_path) == [1, 100]
-    kafka.put("lab.shop.orders", records[4:12])
+    kafka.put(orders, records[4:12])
     command(tmp_path, "sync")
     assert ids(tmp_path) == [1, 100], "the connector has repeated itself"
-    kafka.put("lab.shop.orders", records[12:])
+    kafka.put(orders, records[12:])
     command(tmp_path, "sync")
     assert ids(tmp_path) == [77]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -9,16 +10,28 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.core.config.kafka_settings import Format
 from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.planning.report import Status, SyncReport
 from tests.adapters.topics.broker import FakeTopic, envelope, recorded
 from tests.adapters.topics.place import Place, use
+from tests.adapters.topics.registry_server import RegistryServer, registry_server
 from tests.fakes import Killed, Process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WORD = "__debezium_unavailable_value"
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
+    monkeypatch.setenv("REGISTRY_PASSWORD", "s3cret")
+    with registry_server() as server:
+        server.access = "reader", "s3cret"
+        yield server
+
+
 ORDERS = """\
     topics:
       shop.orders: {topic: lab.shop.orders, format: debezium, columns: {id: bigint, customer: string, big: string}, key: [id]}
@@ -61,18 +74,25 @@ def test_changes_land_in_one_commit_with_their_offsets(place: Place) -> None:
 
 
 RECORDED = """\
+    schema_registry: {url: "%s", user: reader, password: {env: REGISTRY_PASSWORD}}
     topics:
-      shop.orders: {topic: lab.shop.orders, format: debezium}
+      shop.orders: {topic: lab.shop.orders, format: debezium-avro}
     tables:
       - {table: shop.orders, history: scd2}
 """
 
 
 @pytest.mark.acceptance
-def test_what_a_connector_has_written_of_a_table_lands_with_its_schema_and_follows_it(place: Place) -> None:
-    place.configure(RECORDED)
+@pytest.mark.parametrize("form", [Format.DEBEZIUM, Format.DEBEZIUM_AVRO], ids=str)
+def test_what_a_connector_has_written_of_a_table_lands_with_its_schema_and_follows_it(
+    place: Place, form: Format, registry: RegistryServer
+) -> None:
+    text = RECORDED % registry.url
+    place.configure(text if form.is_avro else text[text.index("    topics:") :].replace("-avro", ""))
     records = recorded("pg_schemas")
     topic = place.broker.topics["lab.shop.orders"] = FakeTopic()
+    if form.is_avro:
+        topic.encode = registry.as_bytes
 
     def come(first: int, last: int) -> SyncReport:
         for key, value in records[first:last]:

@@ -19,6 +19,8 @@ from tests.adapters.topics.broker import FakeTopic, envelope
 from tests.adapters.topics.shop import BOTH, WORD, opened
 from tests.adapters.topics.tables import NAME
 
+pytestmark = pytest.mark.usefixtures("written")
+
 
 def test_a_copy_that_is_loaded_again_takes_no_value_of_the_one_before() -> None:
     there = opened()
@@ -90,7 +92,7 @@ def test_a_reset_accepts_no_gap_behind_what_the_copy_has(strategy: Strategy) -> 
 def test_a_reset_mixes_no_two_topics_of_one_name_in_a_copy(strategy: Strategy) -> None:
     there = opened(strategy)
     there.sync()
-    there.topic = there.broker.topics[NAME] = FakeTopic(id="topic-2")
+    there.topic = there.broker.topics[NAME] = FakeTopic(id="topic-2", encode=there.topic.encode)
     there.say("r", 7, "new")
     reset_table(spec=there.spec, to=None, run_id="reset", checkpoints=there.world.checkpoints)
     with pytest.raises(SourceExchanged, match=r"was made anew since it was read .* --full-refresh"):

@@ -14,6 +14,8 @@ from incremental_assets.core.model.paths import tombstones_path
 from incremental_assets.core.planning.plan import Mode
 from tests.adapters.topics.shop import opened
 
+pytestmark = pytest.mark.usefixtures("written")
+
 
 def test_a_connector_that_is_started_again_takes_no_row_back_wherever_a_sync_cuts_what_it_repeats() -> None:
     for cut in range(6):

@@ -9,15 +9,16 @@ import pytest
 from incremental_assets.adapters.topics import completing
 from incremental_assets.core.captures.topic import ranges
 from incremental_assets.core.captures.topic.position import Log
-from incremental_assets.core.config.kafka_settings import Format
+from incremental_assets.core.config.kafka_settings import Records
 from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.history import History
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.topics.broker import envelope
-from tests.adapters.topics.shop import BOTH, WORD, Shop, later, opened
-from tests.adapters.topics.tables import topic
+from tests.adapters.topics.shop import BOTH, WORD, Shop, later, opened, orders
 from tests.fakes import Killed
+
+pytestmark = pytest.mark.usefixtures("written")
 
 
 def test_a_copy_has_one_row_for_each_key_and_a_row_that_is_gone_leaves_it() -> None:
@@ -170,7 +171,7 @@ def test_a_sync_reads_so_many_records_at_once_and_says_how_many_are_left(monkeyp
 
 
 def test_rows_that_were_unwrapped_follow_their_offsets() -> None:
-    there = opened(made_of=topic(Format.UNWRAPPED, id="bigint", status="string"))
+    there = opened(made_of=orders(Records.ROWS))
     there.sync()
     there.say("d", 2)
     there.say("u", 1, "sent")
@@ -179,7 +180,7 @@ def test_rows_that_were_unwrapped_follow_their_offsets() -> None:
 
 
 def test_events_of_anybody_are_rows_by_partition_and_offset() -> None:
-    there = Shop(topic(Format.JSON, id="bigint", status="string"), Strategy.APPEND)
+    there = Shop(orders(Records.EVENTS), Strategy.APPEND)
     there.topic.put(None, {"id": 1, "status": "seen"})
     there.topic.put(b"any key", {"id": 1})
     there.topic.put(None, b"poison")

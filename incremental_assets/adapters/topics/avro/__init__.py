@@ -1,0 +1,1 @@
+"""Records in Avro, whose schemas a registry has."""
