@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,8 +24,10 @@ def back_up(server: EmbeddedMariaDB) -> None:
 
 
 def restore(server: EmbeddedMariaDB) -> None:
-    """It comes up with these."""
+    """It comes up with these, in a later second than it was started in: by the second in which it was begun a file is known."""
     server.stop()
+    stopped = int(time.time())
+    until(lambda: time.time() >= stopped + 1)
     subprocess.run(["rm", "-rf", str(server.data)], check=True)
     subprocess.run(["mv", f"{server.data}.backup", str(server.data)], check=True)
     server.start()
