@@ -28,10 +28,10 @@ class Columns:
     def of(cls, state: LogState) -> Columns:
         return cls(tuple(json.loads(state.metadata["schemaString"])["fields"]))
 
-    def stored(self, name: str, kind: str, *, exactly: bool = False) -> Stored:
-        """A column by its name; `exactly`: in the same spelling."""
+    def stored(self, name: str, kind: str) -> Stored:
+        """A column by its name, whatever its case: no table has two that differ by that alone."""
         for field in self.fields:
-            if field["name"] == name or (not exactly and field["name"].lower() == name.lower()):
+            if field["name"].lower() == name.lower():
                 return Stored(self._physical(field), kind, field["metadata"].get(column_mapping.ID))
         raise NotByTasks(f"the table has no column {name!r}")
 
@@ -45,7 +45,7 @@ class Columns:
         if why := unknown_type(self.types):
             raise NotByTasks(why)
         each = zip(self.fields, self.types, strict=True)
-        return tuple(self.stored(field["name"], kind, exactly=True) for field, kind in each)
+        return tuple(self.stored(field["name"], kind) for field, kind in each)
 
     def marks(self, run_id: str, seq: int) -> Marks:
         """What every row of a commit carries, as of now."""
