@@ -9,10 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from incremental_assets.adapters.files.fitting import fitted_rows
 from incremental_assets.adapters.files.raw import Rows
 from incremental_assets.adapters.files.refusals import Broken
-from incremental_assets.adapters.files.typed_values import as_text, of_typed
+from incremental_assets.adapters.files.typed_values import as_text, numbered_rows, sound
 from incremental_assets.core.errors import IncrementalAssetsError, SetupError, SourceRefused
 from incremental_assets.core.extras import AVRO
 
@@ -78,15 +77,15 @@ def rows_of_avro(opened: Any, types: Mapping[str, str]) -> Iterator[Rows]:
             field | {"type": each.decoded} for field, each in zip(reader.writer_schema["fields"], columns, strict=True)
         ]
     }
-    first = 1
-    for records in _records(reader, decoded):
-        try:
-            arrays = [each.array([record[each.name] for record in records]) for each in wanted]
-        except pa.ArrowException as error:
-            raise Broken(str(error).partition("\n")[0]) from None
-        batch = pa.RecordBatch.from_arrays(arrays, [each.name for each in wanted])
-        numbers, first = range(first, first + len(records)), first + len(records)
-        yield fitted_rows(batch, numbers, types, of_typed)
+    yield from numbered_rows((_batch(records, wanted) for records in _records(reader, decoded)), types)
+
+
+def _batch(records: Sequence[Mapping[str, Any]], columns: Sequence[_Column]) -> pa.RecordBatch:
+    with sound():
+        arrays = [each.array([record[each.name] for record in records]) for each in columns]
+    names = [each.name for each in columns]
+    # With a column besides: a batch of none would have no rows.
+    return pa.RecordBatch.from_arrays([*arrays, pa.nulls(len(records))], [*names, ""]).select(names)
 
 
 def _reader(opened: Any) -> Any:

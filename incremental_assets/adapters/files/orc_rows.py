@@ -8,10 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.orc as orc
 
-from incremental_assets.adapters.files.fitting import fitted_rows
 from incremental_assets.adapters.files.raw import Rows
-from incremental_assets.adapters.files.refusals import Broken
-from incremental_assets.adapters.files.typed_values import of_typed
+from incremental_assets.adapters.files.typed_values import numbered_rows, sound
 
 _ROWS = 64 * 1024
 
@@ -25,20 +23,17 @@ def rows_of_orc(opened: Any, types: Mapping[str, str]) -> Iterator[Rows]:
     """The columns of these names and types. Raises Broken."""
     file = _file(opened)
     wanted = [name for name in file.schema.names if name in types]
-    first = 1
-    try:
-        for place in range(file.nstripes):
-            stripe = file.read_stripe(place, columns=wanted or None).select(wanted)
-            for begin in range(0, stripe.num_rows, _ROWS):
-                batch = stripe.slice(begin, _ROWS)
-                numbers, first = range(first, first + batch.num_rows), first + batch.num_rows
-                yield fitted_rows(batch, numbers, types, of_typed)
-    except (pa.ArrowException, OSError) as error:
-        raise Broken(str(error).partition("\n")[0]) from None
+    with sound():
+        yield from numbered_rows(_batches(file, wanted), types)
+
+
+def _batches(file: orc.ORCFile, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    for place in range(file.nstripes):
+        stripe = file.read_stripe(place, columns=wanted or None).select(wanted)
+        for begin in range(0, stripe.num_rows, _ROWS):
+            yield stripe.slice(begin, _ROWS)
 
 
 def _file(opened: Any) -> orc.ORCFile:
-    try:
+    with sound():
         return orc.ORCFile(opened)
-    except (pa.ArrowException, OSError) as error:
-        raise Broken(str(error).partition("\n")[0]) from None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -11,7 +12,9 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from incremental_assets.adapters.files.fitting import Misfits, of_values
+from incremental_assets.adapters.files.fitting import Misfits, fitted_rows, of_values
+from incremental_assets.adapters.files.raw import Rows
+from incremental_assets.adapters.files.refusals import Broken
 
 _SIMPLE: Mapping[pa.DataType, str] = {
     pa.bool_(): "boolean",
@@ -51,6 +54,23 @@ def spark_type_of(kind: pa.DataType) -> str | None:
     if pa.types.is_nested(kind) or pa.types.is_time(kind):
         return "string"
     return _SIMPLE.get(kind)
+
+
+def numbered_rows(batches: Iterable[pa.RecordBatch], types: Mapping[str, str]) -> Iterator[Rows]:
+    """Batches of a file, each row with its number in it."""
+    first = 1
+    for batch in batches:
+        numbers, first = range(first, first + batch.num_rows), first + batch.num_rows
+        yield fitted_rows(batch, numbers, types, of_typed)
+
+
+@contextmanager
+def sound() -> Iterator[None]:
+    """Arrow reads a file inside. Raises Broken."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise Broken(str(error).partition("\n")[0]) from None
 
 
 def of_typed(values: pa.Array, spark_type: str) -> tuple[pa.Array, Misfits]:

@@ -95,6 +95,12 @@ def test_what_is_nested_and_what_may_be_of_several_types_becomes_a_text(tmp_path
     assert values(drop) == [('{"day":"2024-01-01"}', "[null]", '{"a":1.0}', "7", "01:02:00", str(one))]
 
 
+def test_of_a_file_that_has_no_column_of_the_table_the_rows_are_counted() -> None:
+    content = io.BytesIO(written({"id": "long"}, (1,), (2,), (3,)))
+    (rows,) = avro_rows.rows_of_avro(content, {"other": "string"})
+    assert ([*rows.numbers], rows.columns, rows.faults) == ([1, 2, 3], {}, {})
+
+
 @pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz", "snappy", "zstandard", "lz4"])
 def test_each_way_to_pack_is_read_and_rows_are_numbered_through(
     tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch

@@ -55,6 +55,12 @@ def test_values_of_orc_are_what_they_are(tmp_path: Path) -> None:
     ]
 
 
+def test_of_a_file_that_has_no_column_of_the_table_the_rows_are_counted() -> None:
+    content = io.BytesIO(written(pa.table({"id": [1, 2, 3]})))
+    (rows,) = orc_rows.rows_of_orc(content, {"other": "string"})
+    assert ([*rows.numbers], rows.columns, rows.faults) == ([1, 2, 3], {}, {})
+
+
 def test_rows_of_several_stripes_are_numbered_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orc_rows, "_ROWS", 1000)
     count = 30_000
