@@ -15,15 +15,19 @@ from incremental_assets.core.config.files_settings import FileFormat, Files
 from incremental_assets.core.model.file_columns import NAMES
 from incremental_assets.core.model.table import TableSpec
 
+_TYPED = {
+    FileFormat.PARQUET: (parquet_rows.schema_of, parquet_rows.rows_of_parquet),
+    FileFormat.ORC: (orc_rows.schema_of, orc_rows.rows_of_orc),
+    FileFormat.AVRO: (avro_rows.schema_of, avro_rows.rows_of_avro),
+}
+"""Those that say their columns' types, by how these and the rows are read."""
+
 
 def columns_of(files: Files, path: str, opened: BinaryIO) -> Described | None:
     """The columns that a file names, before its first row; None of one that names none. Raises Broken."""
-    if files.format is FileFormat.PARQUET:
-        return of_schema(path, parquet_rows.schema_of(opened))
-    if files.format is FileFormat.ORC:
-        return of_schema(path, orc_rows.schema_of(opened))
-    if files.format is FileFormat.AVRO:
-        return of_schema(path, avro_rows.schema_of(opened))
+    if files.format.names_types:
+        schema_of, _ = _TYPED[files.format]
+        return of_schema(path, schema_of(opened))
     if files.format is FileFormat.CSV and files.csv.header:
         names, _ = header(unpacked(path, opened), files.csv)
         return None if names is None else of_header(names)
@@ -33,12 +37,9 @@ def columns_of(files: Files, path: str, opened: BinaryIO) -> Described | None:
 def rows_of(spec: TableSpec, files: Files, path: str, opened: BinaryIO) -> Iterator[Rows]:
     """The table's columns of all rows, in their order. Raises Broken."""
     types = {each.name: each.spark_type for each in spec.columns if each.name not in NAMES}
-    if files.format is FileFormat.PARQUET:
-        return parquet_rows.rows_of_parquet(opened, types)
-    if files.format is FileFormat.ORC:
-        return orc_rows.rows_of_orc(opened, types)
-    if files.format is FileFormat.AVRO:
-        return avro_rows.rows_of_avro(opened, types)
+    if files.format.names_types:
+        _, rows_of_typed = _TYPED[files.format]
+        return rows_of_typed(opened, types)
     if files.format is FileFormat.CSV:
         return rows_of_csv(unpacked(path, opened), files.csv, _in_order(files, types))
     return rows_of_json(unpacked(path, opened), [each for each in files.columns if each[0] in types])
