@@ -52,3 +52,32 @@ def test_a_copy_and_its_history_lie_where_they_are_put_and_another_place_is_take
     desk.land(mode=Mode.FULL_REFRESH)
     assert rows("gold/orders") == rows("gold/orders__history") == rows("raw/orders")
     assert desk.check("orders") == 0
+
+
+@pytest.mark.acceptance
+def test_copies_and_histories_of_a_globs_tables_lie_apart(
+    postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    glob = """
+- {match: "t*.orders*", cursor: {column: at, type: timestamp}, strategy: upsert, history: scd2, target: "gold/{schema}_{table}"}
+"""
+    desk = Stand(Shop.open(postgres, database, tmp_path, glob, options="unlisted: ignore"), spark)
+    for schema in ("t1", "t2"):
+        desk.execute(
+            f"CREATE SCHEMA {schema}",
+            f"CREATE TABLE {schema}.orders (id int PRIMARY KEY, qty int, at timestamptz NOT NULL DEFAULT clock_timestamp())",
+            f"INSERT INTO {schema}.orders VALUES (1, {schema[1]}), (2, 5)",
+            f"GRANT USAGE ON SCHEMA {schema} TO reader",
+        )
+
+    def rows(folder: str) -> list[tuple[int, int]]:
+        found = spark.read.format("delta").load(str(desk.lake / folder)).select("id", "qty").collect()
+        return sorted((int(row[0]), int(row[1])) for row in found)
+
+    assert {each.status for each in desk.sync().values()} == {Status.LANDED}
+    desk.execute("UPDATE t2.orders SET qty = 9, at = clock_timestamp() WHERE id = 2")
+    desk.sync()
+    assert (rows("gold/t1_orders"), rows("gold/t2_orders")) == ([(1, 1), (2, 5)], [(1, 2), (2, 9)])
+    assert rows("gold/t2_orders__history") == [(1, 2), (2, 5), (2, 9)]
+    assert not (desk.lake / "shop").exists()

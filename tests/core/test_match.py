@@ -129,7 +129,12 @@ def test_the_schemas_of_globs_are_looked_into(tmp_path: Path, monkeypatch: pytes
         (
             "{match: a*.b, target: gold/b} #!",
             "gold/b",
-            "where the copies of several tables lie is said at their source",
+            "several tables that this glob stands for would lie in one folder; write `{schema}` into it",
+        ),
+        (
+            "{match: a*.b*, target: gold/b} #!",
+            "gold/b",
+            "write `{schema}` and `{table}` into it",
         ),
         ("{match: a*.b, capture: log} #!", "log", "are listed one by one"),
         ("{match: a*.b, strategy: upsert, rename: {a: b}, compare: {every: 1h}} #!", "rename", "list that table"),

@@ -31,10 +31,15 @@ def mistakes(match: TableMatch, terms: TableDocument, around: Around) -> Iterato
             "tables that are read from the log are listed one by one, as the source keeps its log for each; write `table` in place of `match`, or remove `capture`",
         )
     if terms.target is not None:
-        yield (
-            ("target",),
-            "where the copies of several tables lie is said at their source; write `target` there, or list the table that lies elsewhere",
-        )
+        globs = {"schema": match.schema, "table": match.name}
+        absent = [
+            f"`{{{name}}}`" for name, glob in globs.items() if is_glob(glob) and f"{{{name}}}" not in terms.target.text
+        ]
+        if absent:
+            yield (
+                ("target",),
+                f"several tables that this glob stands for would lie in one folder; write {' and '.join(absent)} into it",
+            )
     if terms.rename:
         yield ("rename",), "a column is renamed in one table at a time; list that table with its `rename`"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from incremental_assets.core.config.chosen_columns import chosen_columns
@@ -33,7 +33,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.layout import USUAL, Taken, Target, usual
+from incremental_assets.core.model.layout import USUAL, Matched, Taken, Target, usual
 from incremental_assets.core.model.mask import MaskKey
 from incremental_assets.core.model.row_condition import columns_of
 from incremental_assets.core.model.schema_drift import check_names
@@ -84,7 +84,7 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
     listed = {config.id(source.name): config for config in source.tables}
     others = [shape.id for shape in shapes if shape.id not in listed and takes(source, shape.id)]
     wanted = [*listed.items(), *((table, unlisted_terms(source, table)) for table in others)]
-    places = _places(source, wanted)
+    places = _places(source, wanted, frozenset(listed))
     specs: list[TableSpec] = []
     problems: list[Unresolved] = []
     for table, config in wanted:
@@ -94,6 +94,7 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
                 raise _missing(table, found)
             if table not in listed:
                 _check_one_match(source, table)
+                _check_no_history(source, table)
             if config.history is not History.NONE and table.history in dict(wanted):
                 raise NameRefused(
                     f"{table}: the table {table.history} has the name of its history; add it to `exclude`, or remove `history`"
@@ -218,13 +219,30 @@ def _check_one_match(source: SourceConfig, table: TableId) -> None:
         )
 
 
+def _check_no_history(source: SourceConfig, table: TableId) -> None:
+    """The lake finds the places of a glob's tables by their names, and so those of their histories."""
+    for each in source.matches:
+        terms = each.terms
+        if terms.target is None or terms.history is History.NONE:
+            continue
+        if Matched(source.name, each.match, terms.target, keeps_history=True).stands_for_history(table):
+            raise NameRefused(
+                f"{table}: it has the name of a history of the tables that {each.match} in line {terms.line} stands for; list it, or add it to `exclude`"
+            )
+
+
 def _target(config: TableConfig, table: TableId) -> str:
     found = usual(table) if config.target is None else config.target.segments(table)
     return "" if found == usual(table) else "/".join(found)
 
 
-def _places(source: SourceConfig, wanted: Sequence[tuple[TableId, TableConfig]]) -> dict[TableId, TableId]:
-    """Tables whose copies would lie where that of another one does, and which; the listed ones come first, among which the file has none."""
+def _places(
+    source: SourceConfig, wanted: Sequence[tuple[TableId, TableConfig]], listed: Collection[TableId]
+) -> dict[TableId, TableId]:
+    """Tables whose copies would lie where that of another one does, and which; the listed ones come first, among which the file has none.
+
+    Of two that are not listed neither goes on: the one that came later may be the first by name, and would land in the other's copy.
+    """
     if source.target is None and not any(config.target for _, config in wanted):
         return {}
     taken, found = Taken(), dict[TableId, TableId]()
@@ -235,6 +253,8 @@ def _places(source: SourceConfig, wanted: Sequence[tuple[TableId, TableConfig]])
             other = taken.take(table, segments)
             if other is not None and other != table:
                 found[table] = other
+                if other not in listed:
+                    found.setdefault(other, table)
     return found
 
 

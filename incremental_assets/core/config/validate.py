@@ -27,7 +27,7 @@ from incremental_assets.core.config.yaml_source import Data, Document, Path
 from incremental_assets.core.errors import Problem
 from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.identifiers import parse_table, render_table
-from incremental_assets.core.model.layout import Layout
+from incremental_assets.core.model.layout import Layout, Matched
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_match import TableMatch
 
@@ -166,7 +166,7 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
             run.add(source.path, [(("ssh",), cure)])
     if ignores_case(resolved_place(settings.lake, folder)):
         _refuse_twins(run, sources)
-    placed, around = _placed(sources), {each.name: _around(each.document) for each in sources}
+    placed, around = _placed(sources), {each.name: _around(each) for each in sources}
     run.add((), target_rules.mistakes(placed, around))
     lines = {bucket: document.line(("stores", bucket)) for bucket in settings.stores}
     channels = {name: document.line(("notify", name)) for name in settings.notify}
@@ -195,9 +195,18 @@ def _placed(sources: Iterable[CheckedSource]) -> tuple[target_rules.Placed, ...]
     )
 
 
-def _around(source: written.SourceDocument) -> target_rules.Around:
-    takes_others = isinstance(source, DatabaseDocument) and source.unlisted == "full_refresh"
-    return target_rules.Around(source.target, takes_others)
+def _around(source: CheckedSource) -> target_rules.Around:
+    takes_others = isinstance(source.document, DatabaseDocument) and source.document.unlisted == "full_refresh"
+    matches = tuple(
+        target_rules.PlacedMatch(
+            Matched(source.name, match, terms.document.target, terms.document.history is not History.NONE),
+            terms.path,
+            terms.line,
+        )
+        for match, terms in source.matches
+        if terms.document.target is not None
+    )
+    return target_rules.Around(source.document.target, takes_others, matches)
 
 
 def _sources(run: _Pass, data: Data) -> tuple[CheckedSource, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.model.history import SUFFIX
 from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.table_match import TableMatch
 
 USUAL = "{source}/{schema}/{table}"
 """Where a copy lies unless the configuration says otherwise."""
@@ -81,15 +82,40 @@ def _ends(folder: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Matched:
+    """The place of each table of a source that a glob stands for."""
+
+    source: str
+    match: TableMatch
+    target: Target
+    keeps_history: bool
+
+    def of(self, table: TableId) -> Target | None:
+        """Where the copy lies, also of a history; None where the glob does not stand for the table."""
+        if table.source != self.source:
+            return None
+        if self.keeps_history and self.stands_for_history(table):
+            return self.target.of_history
+        return self.target if self.match.stands_for(table) else None
+
+    def stands_for_history(self, table: TableId) -> bool:
+        """Whether the table has the name of a history that the glob brings."""
+        name = table.name.removesuffix(SUFFIX)
+        return name not in ("", table.name) and self.match.stands_for(replace(table, name=name))
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
-    """The places of tables that have one of their own, and of the others of a source."""
+    """The places of tables that have one of their own, of those that globs stand for, and of the others of a source."""
 
     tables: Mapping[TableId, Target] = field(default_factory=dict)
     sources: Mapping[str, Target] = field(default_factory=dict)
+    matched: tuple[Matched, ...] = ()
 
     def target(self, table: TableId) -> Target | None:
         """Where its copy lies; None where that is as usual."""
-        return self.tables.get(table) or self.sources.get(table.source)
+        found = self.tables.get(table) or next(filter(None, (each.of(table) for each in self.matched)), None)
+        return found or self.sources.get(table.source)
 
     def segments(self, table: TableId) -> tuple[str, ...]:
         """The folders of its copy. A history lies beside its copy."""
