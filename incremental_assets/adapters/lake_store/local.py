@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,6 +43,19 @@ class LocalStore:
             raise TargetChanged(f"{folder} cannot be listed ({error.strerror}); let this user read it") from error
         return dict.fromkeys((name for name in names if name > after) if after else names, "")
 
+    def files_in(self, folder: str) -> Iterator[tuple[str, Head]]:
+        """Folders and files alone: links are followed nowhere, and are none."""
+        for name in sorted(self.list_from(folder) if os.path.lexists(folder) else ()):
+            key = f"{folder}/{name}"
+            try:
+                found = os.lstat(key)
+            except FileNotFoundError:
+                continue
+            if stat.S_ISDIR(found.st_mode):
+                yield from ((f"{name}/{below}", head) for below, head in self.files_in(key))
+            elif stat.S_ISREG(found.st_mode):
+                yield name, _head(found)
+
     def read(self, key: str, begin: int = 0, stop: int | None = None) -> bytes:
         """The file's bytes, or some of them."""
         descriptor = _opened(key)
@@ -74,8 +88,7 @@ class LocalStore:
             found = os.stat(key)  # noqa: PTH116 - spares a path
         except OSError:
             return None
-        at = datetime.fromtimestamp(found.st_mtime, UTC)
-        return Head(found.st_size, f"{found.st_ino} {found.st_mtime_ns} {found.st_size}", at)
+        return _head(found)
 
     def size(self, key: str) -> int | None:
         """By its path as a text: a `Path` of each of thousands takes ten times as long."""
@@ -165,6 +178,11 @@ class LocalStore:
     def delete_prefix(self, folder: str) -> None:
         """Remove the folder, as far as it goes."""
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _head(found: os.stat_result) -> Head:
+    at = datetime.fromtimestamp(found.st_mtime, UTC)
+    return Head(found.st_size, f"{found.st_ino} {found.st_mtime_ns} {found.st_size}", at)
 
 
 def _opened(key: str) -> int:

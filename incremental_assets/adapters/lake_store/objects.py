@@ -70,6 +70,14 @@ class ObjectStore:
                     found[name] = "" if within else _tag(each)
         return found
 
+    def files_in(self, folder: str) -> Iterator[tuple[str, Head]]:
+        """In pages, as they are asked for."""
+        path = self._path(folder)
+        with explained(folder):
+            for page in obstore.list(self._store, path):
+                for each in page:
+                    yield each["path"].removeprefix(f"{path}/"), _head(each)
+
     def read(self, key: str, begin: int = 0, stop: int | None = None) -> bytes:
         """The object's bytes, or some of them."""
         if stop is None and not begin:
@@ -95,7 +103,7 @@ class ObjectStore:
                 found = obstore.head(self._store, self._path(key))
             except FileNotFoundError:
                 return None
-        return Head(found["size"], _tag(found), found["last_modified"])
+        return _head(found)
 
     def size(self, key: str) -> int | None:
         """As `head` says it."""
@@ -221,6 +229,10 @@ class ObjectStore:
 
     def _path(self, key: str) -> str:
         return key.removeprefix(f"{self._root}/")
+
+
+def _head(found: Mapping[str, Any]) -> Head:
+    return Head(found["size"], _tag(found), found["last_modified"])
 
 
 def _tag(found: Mapping[str, Any]) -> str:

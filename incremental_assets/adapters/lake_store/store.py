@@ -5,7 +5,7 @@ An implementation promises what stands here, and says in `Promises` what it cann
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,6 +51,9 @@ class Reading(Protocol):
         What lies in folders within is left out where they are not files of their own. Raises FileNotFoundError where there is no such folder; a store,
         which has no folders, finds none in it. Raises TargetChanged for what may not be listed.
         """
+
+    def files_in(self, folder: str) -> Iterator[tuple[str, Head]]:
+        """Every file in a folder and in those within, by its name below it; nothing where there is no such folder. Raises TargetChanged for what may not be listed."""
 
     def read(self, key: str, begin: int = 0, stop: int | None = None) -> bytes:
         """The bytes of a file, or those between two places, as far as it has them. Raises FileNotFoundError, and TargetChanged for what may not be read, or is no regular file."""

@@ -53,6 +53,17 @@ def test_names_are_listed_from_one_on(place: Place) -> None:
     assert set(place.store.list_from(f"{place.root}/log", "2.json")) == {"3.json", "within"}
 
 
+def test_every_file_below_a_folder_is_found_with_what_is_known_of_it(place: Place) -> None:
+    for name in ("t/a.parquet", "t/_delta_log/1.json", "t/x=1/y~20/b.parquet", "t2/c.parquet"):
+        place.put(name)
+    found = dict(place.store.files_in(f"{place.root}/t"))
+    assert found == {
+        name: place.store.head(f"{place.root}/t/{name}")
+        for name in ("a.parquet", "_delta_log/1.json", "x=1/y~20/b.parquet")
+    }
+    assert dict(place.store.files_in(f"{place.root}/none")) == {}
+
+
 def test_a_listing_says_the_tag_that_the_file_has_or_none(place: Place) -> None:
     head = place.store.head(place.put("log/1.json"))
     assert head is not None

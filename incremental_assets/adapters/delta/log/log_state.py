@@ -50,11 +50,16 @@ def commit_path(path: str, version: int) -> str:
 
 
 def file_path(path: str, written: str) -> str:
-    """The path of a file that is written so in the log. Raises NotByTasks where that is not below the table."""
+    """The path of a file that is written so in the log. Raises as `file_name`."""
+    return f"{path}/{file_name(written)}"
+
+
+def file_name(written: str) -> str:
+    """The same below the table. Raises NotByTasks where it is not there."""
     decoded = _decoded(written)
     if decoded.startswith("/") or ":/" in decoded or ".." in decoded.split("/"):
         raise NotByTasks("a file lies outside of the table")
-    return f"{path}/{decoded}"
+    return decoded
 
 
 def _decoded(written: str) -> str:
