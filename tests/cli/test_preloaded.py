@@ -17,7 +17,7 @@ from incremental_assets.cli.preloaded import TRACES
 for name in TRACES:
     importlib.import_module(name)
 before = {*sys.modules}
-open_tracing()
+open_tracing(None)
 print(sorted(name for name in {*sys.modules} - before if name.startswith(("opentelemetry", "incremental_assets"))))
 """
 

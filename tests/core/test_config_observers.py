@@ -12,9 +12,11 @@ import pytest
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import ConfigurationError, SetupError
 from incremental_assets.core.observing import registry
+from incremental_assets.core.observing.datasets import Datasets
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import LeaseTaken
 from incremental_assets.resources.observers import open_observers
+from tests.datasets import NOWHERE
 from tests.scenario import ORDERS
 
 FILE = """\
@@ -29,8 +31,11 @@ sources:
 class Heard(Observer):
     """Of another package."""
 
+    def __init__(self, datasets: Datasets) -> None:
+        self.datasets = datasets
 
-def breaks() -> Observer:
+
+def breaks(_: Datasets) -> Observer:
     raise ConnectionError("no route to the broker")
 
 
@@ -97,6 +102,6 @@ def test_a_variable_that_may_mean_other_programs_stops_nothing_where_the_client_
 
 def test_ours_writes_a_line_in_json_for_each_thing_that_happens(capsys: pytest.CaptureFixture[str]) -> None:
     (entry,) = metadata.entry_points(group=registry.GROUP, name="log")
-    entry.load()().notify(LeaseTaken(ORDERS, "run", 0.5))
+    entry.load()(NOWHERE).notify(LeaseTaken(ORDERS, "run", 0.5))
     line = json.loads(capsys.readouterr().err)
     assert (line["event"], line["table"], line["run_id"]) == ("lease_taken", "shop.public.orders", "run")

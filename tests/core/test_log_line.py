@@ -27,7 +27,7 @@ from incremental_assets.core.observing.occurrences import (
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.strategies import Strategy
-from tests.scenario import ORDERS
+from tests.scenario import ORDERS, orders
 
 RUN = "6f1f2a0e-38f8-4a3c-9a35-0d6f0f5c1a77"
 OF_RUN = {"table": "shop.public.orders", "run_id": RUN, "trace_id": "6f1f2a0e38f84a3c9a350d6f0f5c1a77"}
@@ -40,7 +40,7 @@ LINES: list[tuple[Occurrence, Level, str]] = [
     (SourceObserved((ORDERS, ORDERS), RUN, 0.25, AWAY), Level.ERROR, "shop: nobody answers"),
     (LeaseTaken(ORDERS, RUN, 0.5), Level.INFO, "shop.public.orders: lease taken"),
     (PhaseBegun(ORDERS, RUN, "read"), Level.INFO, "shop.public.orders: read"),
-    (Committed(ORDERS, RUN, 7, 12, ""), Level.INFO, "shop.public.orders: committed as version 12"),
+    (Committed(orders(), RUN, 7, 12, ""), Level.INFO, "shop.public.orders: committed as version 12"),
     (SyncEnded(REPORT), Level.ERROR, "shop.public.orders: failed: public.orders: no such column"),
     (SyncEnded(replace(REPORT, status=Status.BUSY, error="another run")), Level.WARNING, "shop.public.orders: busy: another run"),
     (CheckBegun(ORDERS, Check.DUPLICATES), Level.INFO, "shop.public.orders: duplicates"),
@@ -65,7 +65,7 @@ def test_every_kind_has_one() -> None:
 
 
 def test_fields_without_a_value_are_left_out() -> None:
-    assert log_line(Committed(ORDERS, RUN, 7, 12, "")).fields == OF_RUN | {"seq": 7, "version": 12, "by": "tasks"}
+    assert log_line(Committed(orders(), RUN, 7, 12, "")).fields == OF_RUN | {"seq": 7, "version": 12, "by": "tasks"}
     assert log_line(CheckEnded(DRIFT)).fields == {
         "table": "shop.public.orders",
         "check": "reconciliation",

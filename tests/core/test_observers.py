@@ -132,7 +132,7 @@ def test_one_sync_from_its_lease_to_its_report(world: World) -> None:
     assert (lease.table, lease.run_id) == (ORDERS, "run")
     assert isinstance(look, SourceObserved)
     assert (look.tables, look.run_id, look.error) == ((ORDERS,), "run", None)
-    assert commit == Committed(ORDERS, "run", report.seq or 0, report.target_version or 0, "")
+    assert commit == Committed(UPSERT, "run", report.seq or 0, report.target_version or 0, "")
     assert end == SyncEnded(report)
 
 

@@ -6,6 +6,7 @@ import sys
 import threading
 from typing import TextIO
 
+from incremental_assets.core.observing.datasets import Datasets
 from incremental_assets.core.observing.json_line import json_line
 from incremental_assets.core.observing.log_line import log_line
 from incremental_assets.core.observing.observers import Observer
@@ -27,6 +28,6 @@ class LogLines(Observer):
             stream.flush()
 
 
-def open_log_lines() -> Observer:
+def open_log_lines(_: Datasets) -> Observer:
     """On this process's stderr."""
     return LogLines()

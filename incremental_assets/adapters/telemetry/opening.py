@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from incremental_assets.core.errors import SetupError
 from incremental_assets.core.extras import OTEL
+from incremental_assets.core.observing.datasets import Datasets
 from incremental_assets.core.observing.observers import Observer
 
 _log = logging.getLogger(__name__)
@@ -20,7 +21,7 @@ _SECONDS_TO_END = 5
 """How long the end of a process waits for a collector that does not answer: traces are no reason to hold a run."""
 
 
-def open_tracing() -> Observer:
+def open_tracing(_: Datasets) -> Observer:
     """Traces over HTTP to the collector of the environment. Raises SetupError without the extra, and for another protocol."""
     OTEL.require()
     for name in _PROTOCOLS:

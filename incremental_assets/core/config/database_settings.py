@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.config.settings import Reference, SourceConfig, SourceSettings
+from incremental_assets.core.model.dataset import Dataset
 
 REFERABLE = ("host", "port", "database", "user", "password")
 """Keys of a source whose value may be a reference."""
@@ -93,6 +94,14 @@ class DatabaseSettings(SourceSettings):
         else:
             said = f"rows and the password cross the network to {self.host} unencrypted, as `tls: disable` is written"
         return (f"{said}, behind the SSH server" if self.ssh else said), _WITH_TLS
+
+    def dataset(self, schema: str, table: str) -> Dataset:
+        """By its server, which a file has not."""
+        facts = facts_of(self.dialect)
+        if facts.is_file:
+            return Dataset(f"{facts.lineage or self.dialect}://{self.database}", f"{schema}.{table}")
+        within = "" if facts.schema_is_database else f"{self.database}."
+        return Dataset(f"{facts.lineage or self.dialect}://{self.host}:{self.port}", f"{within}{schema}.{table}")
 
 
 def is_database(source: SourceConfig) -> bool:

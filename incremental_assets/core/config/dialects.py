@@ -50,6 +50,8 @@ class DialectFacts:
     """Whether it can be reached through a server of SSH."""
     schemes: tuple[str, ...] = ()
     """Other beginnings of a URL that people know."""
+    lineage: str = ""
+    """How catalogues of lineage begin the names of its servers, where that differs from ours."""
     kind: str = ""
     """Dagster's name for it, by which it chooses an icon, where that differs from ours."""
 
@@ -65,6 +67,7 @@ _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
             lists_schemas=True,
             tunnels=True,
             schemes=("postgres",),
+            lineage="postgres",
             kind="postgres",
         ),
         "sqlite": DialectFacts(
@@ -78,6 +81,7 @@ _FACTS: Mapping[str, DialectFacts] = MappingProxyType(
             masks=True,
             lists_schemas=True,
             tunnels=True,
+            lineage="mysql",
         ),
         "mysql": DialectFacts(
             port=3306,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from itertools import takewhile
 
 from incremental_assets.core.config.settings import SourceSettings
 from incremental_assets.core.model.coding import Coding
+from incremental_assets.core.model.dataset import Dataset, dataset_at
 from incremental_assets.core.model.dropped_file import Changed
 from incremental_assets.core.model.identifiers import parse_table
 
@@ -80,3 +82,14 @@ class FilesSettings(SourceSettings):
     folder: str
     """An absolute path, or `s3a://bucket/folder`."""
     files: tuple[Files, ...] = ()
+
+    def dataset(self, schema: str, table: str) -> Dataset | None:
+        """The folder that all files of the table have in common."""
+        named = (each.path for each in self.files if each.schema_and_name == (schema, table))
+        return next((dataset_at(f"{self.folder.rstrip('/')}/{_common(path)}".rstrip("/")) for path in named), None)
+
+
+def _common(pattern: str) -> str:
+    """The folders of a pattern before the first that stands for several, and before the files' own names."""
+    folders = pattern.split("/")[:-1]
+    return "/".join(takewhile(lambda folder: not set("*?[{") & set(folder), folders))

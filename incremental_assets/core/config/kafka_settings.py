@@ -7,6 +7,7 @@ from enum import Enum, StrEnum
 
 from incremental_assets.core.config.settings import Reference, SourceSettings
 from incremental_assets.core.model.coding import Coding
+from incremental_assets.core.model.dataset import Dataset
 from incremental_assets.core.model.identifiers import parse_table
 
 
@@ -101,6 +102,12 @@ class KafkaSettings(SourceSettings):
                 "write https:// once the registry has TLS",
             )
         return None
+
+    def dataset(self, schema: str, table: str) -> Dataset | None:
+        """The topic, by the first of the brokers."""
+        named = (each.name for each in self.topics if each.schema_and_name == (schema, table))
+        broker = str(self.bootstrap_servers).partition(",")[0].strip()
+        return next((Dataset(f"kafka://{broker}", topic) for topic in named), None)
 
 
 def are_loopback(servers: str) -> bool:

@@ -15,6 +15,7 @@ from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.column_choice import ALL, ColumnChoice
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorValue, Span
+from incremental_assets.core.model.dataset import Dataset
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.incident import DEFAULT_ABOUT, About
@@ -208,6 +209,10 @@ class SourceSettings:
     @property
     def unencrypted(self) -> tuple[str, str] | None:
         """That rows may cross a network that others read, and what to write; None where they do not."""
+        return None
+
+    def dataset(self, _schema: str, _table: str) -> Dataset | None:
+        """What catalogues of lineage call a table of it, once each reference in its address is followed; None where they have no name for this kind."""
         return None
 
 

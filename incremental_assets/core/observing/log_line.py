@@ -50,7 +50,8 @@ def log_line(occurrence: Occurrence) -> LogLine:
             )
         case PhaseBegun(table, run_id, phase):
             return LogLine(Level.INFO, "phase_begun", f"{table}: {phase}", _of(table, run_id, phase=phase))
-        case Committed(table, run_id, seq, version, by_spark):
+        case Committed(spec, run_id, seq, version, by_spark):
+            table = spec.id
             by = "spark" if by_spark else "tasks"
             fields = _of(table, run_id, seq=seq, version=version, by=by, why=by_spark)
             return LogLine(Level.INFO, "committed", f"{table}: committed as version {version}", fields)

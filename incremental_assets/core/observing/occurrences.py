@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incremental_assets.core.model.compaction import Compacted, NotCompacted
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.planning.report import SyncReport
@@ -42,11 +43,16 @@ class PhaseBegun:
 class Committed:
     """Rows and position are in the lake, as this version. `by_spark`: why Spark's own writer did it, empty where tasks did."""
 
-    table: TableId
+    spec: TableSpec
     run_id: str
     seq: int
     version: int
     by_spark: str
+
+    @property
+    def table(self) -> TableId:
+        """Whose rows they are."""
+        return self.spec.id
 
 
 @dataclass(frozen=True, slots=True)

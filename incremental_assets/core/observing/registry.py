@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from incremental_assets.core.errors import SetupError
+from incremental_assets.core.observing.datasets import Datasets
 from incremental_assets.core.observing.observers import Observer
 
 GROUP = "incremental_assets.observers"
-"""The group of entry points: a function of no arguments, which returns an `Observer`. Nothing is loaded that nobody has named."""
+"""The group of entry points: a function of the `Datasets` of the configuration, which returns an `Observer`. Nothing is loaded that nobody has named."""
 
 
 def checked_observer(name: str) -> str:
@@ -21,11 +22,11 @@ def checked_observer(name: str) -> str:
     )
 
 
-def open_observer(name: str) -> Observer:
+def open_observer(name: str, datasets: Datasets) -> Observer:
     """Load it and call it. Raises SetupError if that fails."""
     (entry, *_) = entry_points(group=GROUP, name=name)
     try:
-        found: Observer = entry.load()()
+        found: Observer = entry.load()(datasets)
     except SetupError:
         raise
     except Exception as error:

@@ -69,7 +69,7 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     unmoved = batch.rows == 0 and target is not None and target.landed and not plan.overwrites
     commit = None if unmoved else ports.writer.apply(plan, batch, state)
     if commit:
-        ports.observer.notify(Committed(spec.id, plan.request.run_id, commit_ids.seq, commit.version, commit.by_spark))
+        ports.observer.notify(Committed(spec, plan.request.run_id, commit_ids.seq, commit.version, commit.by_spark))
     left = AsLeft(commit.table_id, commit.version, commit_ids.seq) if commit else target.as_left if target else None
     rows, version = commit.rows if commit else RowCounts(), left.version if left else None
     warnings = (*batch.warnings, *(commit.warnings if commit else ()))

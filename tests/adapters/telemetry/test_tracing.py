@@ -22,6 +22,7 @@ from incremental_assets.core.observing.observers import Observers
 from incremental_assets.core.observing.occurrences import CheckBegun, CheckEnded, Retried
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.syncing.sync_many import attempt
+from tests.datasets import NOWHERE
 from tests.fakes import World
 from tests.scenario import ORDERS, monday, orders, shop
 
@@ -87,7 +88,7 @@ def attributes(span: Span) -> dict[str, object]:
 
 
 def test_a_sync_is_a_trace_with_the_id_of_its_run_and_its_parts_are_inside(world: World, collector: Collector) -> None:
-    tracing = open_tracing()
+    tracing = open_tracing(NOWHERE)
     report = attempt(UPSERT, Request(RUN), replace(world.ports(), observer=Observers(tracing)))
     tracing.close()
 
@@ -111,7 +112,7 @@ def test_a_sync_is_a_trace_with_the_id_of_its_run_and_its_parts_are_inside(world
 
 
 def test_what_fails_is_red_and_shows_no_message_as_it_may_hold_a_value(world: World, collector: Collector) -> None:
-    tracing = open_tracing()
+    tracing = open_tracing(NOWHERE)
     world.stage.loses = 1
     report = attempt(UPSERT, Request(RUN), replace(world.ports(), observer=Observers(tracing)))
     tracing.close()
@@ -124,7 +125,7 @@ def test_what_fails_is_red_and_shows_no_message_as_it_may_hold_a_value(world: Wo
 def test_a_sync_that_met_another_run_has_a_span_and_a_table_that_stands_still_has_none(
     world: World, collector: Collector
 ) -> None:
-    tracing = open_tracing()
+    tracing = open_tracing(NOWHERE)
     ports = replace(world.ports(), observer=Observers(tracing))
     with world.checkpoints.lease(ORDERS, "another run"):
         attempt(UPSERT, Request(RUN), ports)
@@ -137,7 +138,7 @@ def test_a_sync_that_met_another_run_has_a_span_and_a_table_that_stands_still_ha
 def test_a_run_that_finds_its_table_busy_ends_in_no_span_of_the_run_that_has_it(
     world: World, collector: Collector
 ) -> None:
-    tracing = open_tracing()
+    tracing = open_tracing(NOWHERE)
     observer, other, process = Observers(tracing), "9a3f0d6c-8f1a-4f6e-9d55-1c0c1f8a2b34", world.process()
 
     def meets() -> None:
@@ -158,7 +159,7 @@ def test_a_run_that_finds_its_table_busy_ends_in_no_span_of_the_run_that_has_it(
 
 
 def test_a_check_is_a_trace_of_its_own(collector: Collector) -> None:
-    tracing = open_tracing()
+    tracing = open_tracing(NOWHERE)
     tracing.notify(CheckBegun(ORDERS, Check.RECONCILIATION))
     tracing.notify(
         CheckEnded(Verdict(ORDERS, Check.RECONCILIATION, False, Severity.ERROR, "2 rows differ: 4711, 4712"))
@@ -176,7 +177,7 @@ def test_a_collector_that_is_away_is_one_line_and_holds_the_end_for_seconds_only
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:s3cret@127.0.0.1:1")
-    tracing = open_tracing()
+    tracing = open_tracing(NOWHERE)
     attempt(UPSERT, Request(RUN), replace(world.ports(), observer=Observers(tracing)))
     begun = time.monotonic()
     with caplog.at_level(logging.WARNING):
@@ -190,7 +191,7 @@ def test_a_collector_that_is_away_is_one_line_and_holds_the_end_for_seconds_only
 def test_another_protocol_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     with pytest.raises(SetupError, match="OTEL_EXPORTER_OTLP_PROTOCOL asks for 'grpc'; set it to http/protobuf"):
-        open_tracing()
+        open_tracing(NOWHERE)
 
 
 @pytest.mark.parametrize(
