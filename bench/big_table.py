@@ -41,8 +41,9 @@ sources:
     every: {every}
     unlisted: ignore
     tables:
-      - {{table: public.orders, {terms}}}
+{tables}
 """
+_LISTED = "      - {{table: public.{name}, {terms}}}"
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,25 @@ class BigTable:
         finally:
             runtime.close()
 
-    def written(self, terms: str, room: str = "", *, port: int | None = None, every: str = "1m") -> Path:
-        """The file of such a configuration."""
+    def written(
+        self,
+        terms: str,
+        room: str = "",
+        *,
+        port: int | None = None,
+        every: str = "1m",
+        names: Sequence[str] = (TABLE.name,),
+    ) -> Path:
+        """The file of such a configuration, of these tables."""
         folder, password = self.folder / room, self.folder / "password"
         folder.mkdir(exist_ok=True)
         password.write_text(self.server.password_of(self.server.user) or "")
         text = _CONFIG.format(
-            port=port or self.server.port, user=self.server.user, password=password, every=every, terms=terms
+            port=port or self.server.port,
+            user=self.server.user,
+            password=password,
+            every=every,
+            tables="\n".join(_LISTED.format(name=name, terms=terms) for name in names),
         )
         (folder / "sources.yaml").write_text(text)
         return folder / "sources.yaml"

@@ -103,6 +103,8 @@ class Results:
     """Likewise of `bench.freshness`."""
     backlog: Mapping[str, Any] = field(default_factory=dict)
     """Likewise of `bench.backlog`."""
+    stream: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.stream`."""
 
     def anew(self) -> Self:
         """The results that stay when everything is measured again: those of workloads that run by name alone."""

@@ -35,6 +35,7 @@ def document(results: Results, picture: Path) -> str:
             _large(results),
             _freshness(results),
             _backlog(results),
+            _stream(results),
             _profiles(results),
         )
         if part
@@ -272,6 +273,30 @@ def _backlog(results: Results) -> str:
     return "\n\n".join(lines)
 
 
+def _stream(results: Results) -> str:
+    measured = results.stream
+    if not measured:
+        return ""
+    before, after = measured["load"]
+    rows = [
+        (
+            _count(step["rate"]),
+            _count(step["transactions"]),
+            *(_seconds(step[which]) for which in ("half", "most", "longest")),
+            f"{step['cores']:.2f}",
+        )
+        for step in measured["steps"]
+    ]
+    head = ("changes a second", "transactions", "half of them", "99 of 100", "the longest", "cores of ours")
+    lines = [
+        f"### S: a stream of changes in PostgreSQL's log, over {measured['tables']} tables",
+        f"For {measured['for']} seconds at each rate, a hundred transactions a second, by `sync --follow` at `every: 1s`, beside writer and source on the same machine; each copy is proven at the end.",
+        f"Seconds from the answer to each commit until the lake has it; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        _table(head, rows, 1),
+    ]
+    return "\n\n".join(lines)
+
+
 def _freshness(results: Results) -> str:
     measured = results.freshness
     if not measured:
@@ -353,6 +378,8 @@ def _measured(reached: float, target: Target) -> str:
 def _number(value: float, unit: str, finer: int = 0) -> str:
     if unit == "x":
         return f"{value:.{2 + finer}f}x"
+    if unit == "cores":
+        return f"{value:.{2 + finer}f} {unit}"
     return f"{value:,.{(1 if value < 100 else 0) + finer}f} {unit}"
 
 

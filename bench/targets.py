@@ -24,7 +24,7 @@ Reached = Callable[[Results], float | None]
 
 @dataclass(frozen=True)
 class Target:
-    """`unit` follows the number: `x` for a ratio, `s`, `MiB`, `rows`."""
+    """`unit` follows the number: `x` for a ratio, `s`, `MiB`, `rows`, `cores`."""
 
     workload: str
     told: str
@@ -108,6 +108,16 @@ def backlog(way: str) -> Reached:
     return reached
 
 
+def streamed(rate: int, measure: str) -> Reached:
+    """What was measured of a stream of that rate."""
+
+    def reached(results: Results) -> float | None:
+        found = [each[measure] for each in results.stream.get("steps", ()) if each["rate"] == rate]
+        return float(found[0]) if found else None
+
+    return reached
+
+
 def thousand(_: Results) -> float | None:
     """From the other benchmark's own file."""
     return float(json.loads(THOUSAND.read_text(encoding="utf-8"))["seconds"]["tick"]) if THOUSAND.exists() else None
@@ -144,6 +154,11 @@ TARGETS = (
     Target("Q", "from the commit until the row is seen, by the sensor at `every: 1s`, 99 of 100 rows", 4.0, fresh(99), "s"),
     Target("B", "a backlog of the log in one transaction of each kind, seconds per million changes", 8.33, backlog(AT_ONCE), "s"),
     Target("B", "the same in transactions of a hundred, seconds per million changes", 8.33, backlog(FEW), "s"),
+    Target("S", "1,000 changes a second in the log, from the commit until the lake has it, half of them", 2.0, streamed(1_000, "half"), "s"),
+    Target("S", "the same, 99 of 100", 5.0, streamed(1_000, "most"), "s"),
+    Target("S", "the same, cores of ours", 0.33, streamed(1_000, "cores"), "cores"),
+    Target("S", "10,000 changes a second, half of them", 2.0, streamed(10_000, "half"), "s"),
+    Target("S", "the same, 99 of 100", 6.0, streamed(10_000, "most"), "s"),
     Target("M", "first load in a JVM of 2 GB: our Python", 500.0, most("M load", OURS, "python", MIB), "MiB"),
     Target("M", "big delta in a JVM of 2 GB: our Python", 500.0, most("M delta", OURS, "python", MIB), "MiB"),
 )  # fmt: skip

@@ -48,6 +48,8 @@ class Sizes:
     """Rows that are waited for, one after the other."""
     backlog: int
     """Changes that wait in the source's log."""
+    stream: int
+    """Seconds for which changes come."""
 
 
 FULL = Sizes(
@@ -63,6 +65,7 @@ FULL = Sizes(
     large=100_000_000,
     fresh=50,
     backlog=1_000_000,
+    stream=600,
 )
 QUICK = Sizes(
     scale=Decimal("0.1"),
@@ -77,6 +80,7 @@ QUICK = Sizes(
     large=1_000_000,
     fresh=5,
     backlog=100_000,
+    stream=20,
 )
 
 

@@ -224,6 +224,35 @@ def test_how_fast_a_backlog_of_the_log_lands_is_told_where_it_was_played_and_has
     assert few.verdict(LOADED) == (None, "not measured yet")
 
 
+def test_how_soon_a_stream_of_the_log_is_seen_is_told_where_it_was_played_and_has_its_targets() -> None:
+    step = {
+        "rate": 1_000,
+        "transactions": 60_000,
+        "changes": 600_000,
+        "half": 1.25,
+        "most": 5.5,
+        "longest": 7.0,
+        "cores": 0.3,
+    }
+    played = {
+        "rows": 100_000,
+        "tables": 8,
+        "for": 600,
+        "commit": "abc1234",
+        "at": "2026-11-29 15:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": [step, {**step, "rate": 10_000, "half": 1.75}],
+    }
+    found = replace(LOADED, stream=played)
+    told = document(found, PICTURE)
+    assert "### S: a stream of changes in PostgreSQL's log, over 8 tables" in told
+    assert "| 1,000 | 60,000 | 1.25 | 5.50 | 7.00 | 0.30 |" in told
+    assert "### S:" not in document(LOADED, PICTURE)
+    verdicts = [target.verdict(found) for target in TARGETS if target.workload == "S"]
+    assert verdicts == [(1.25, "met"), (5.5, "missed"), (0.3, "met"), (1.75, "met"), (5.5, "met")]
+    assert {target.verdict(LOADED)[1] for target in TARGETS if target.workload == "S"} == {"not measured yet"}
+
+
 def test_what_a_comparison_costs_is_told_beside_a_full_refresh_and_has_its_targets() -> None:
     step = {
         "told": "`compare`",
