@@ -19,7 +19,7 @@ from incremental_assets.defs.opened import Opened
 
 PROCESS_TAG = "incremental_assets/process"
 """The process that executes a run."""
-KILLED = "the process that ran it was killed; the next sync resumes where it stopped"
+KILLED = "the process that ran it was killed; the next sync goes on from what had landed"
 
 IN_FLIGHT = [
     DagsterRunStatus.QUEUED,

@@ -33,5 +33,5 @@ class WatchedRunLauncher(DefaultRunLauncher):
             return CheckRunHealthResult(WorkerStatus.RUNNING)
         return CheckRunHealthResult(
             WorkerStatus.FAILED,
-            "the server of its code location was restarted, and its process is gone; the next sync resumes where it stopped",
+            "the server of its code location was restarted, and its process is gone; the next sync goes on from what had landed",
         )

@@ -31,8 +31,8 @@ def test_a_closed_connection_to_a_jvm_that_is_gone_names_its_end(
     killed: subprocess.Popen[bytes], error: Exception
 ) -> None:
     assert str(lost(error, ORDERS)) == (
-        f"shop.public.orders: Spark's JVM (pid {killed.pid}) ended in the middle of this (signal 9); the next sync resumes where this one "
-        "stopped; if it was not stopped on purpose, the machine may have run out of memory, which its system log shows: give it more, or set `parallel: {tables: 1}`"
+        f"shop.public.orders: Spark's JVM (pid {killed.pid}) ended in the middle of this (signal 9); the next sync goes on from what "
+        "has landed; if it was not stopped on purpose, the machine may have run out of memory, which its system log shows: give it more, or set `parallel: {tables: 1}`"
     )
 
 

@@ -22,7 +22,7 @@ def test_a_full_disk_is_told_with_its_place_and_its_cure() -> None:
         raise RuntimeError(FULL)
     assert str(told.value) == (
         "shop.public.orders: the lake at /lake could not be written: its disk is full; make room there; "
-        "the next sync resumes where this one stopped"
+        "the next sync goes on from what has landed"
     )
 
 

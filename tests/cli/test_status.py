@@ -16,6 +16,7 @@ from incremental_assets.core.planning.events import Event, EventKind
 from tests.cli.conftest import CONFIG, Call, Outside
 from tests.fakes import SimulatedDatabase, World
 from tests.fakes.delta_table import LogEntry
+from tests.fakes.source import FakeSource
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, monday, order
 
 STATUS = {
@@ -144,6 +145,30 @@ def test_a_first_load_that_was_killed_is_interrupted_in_status_and_lags_by_nothi
     assert "interrupted" in row
     assert "never" not in row
     assert call("status", "--json").tables["public.orders"]["unfinished"] == "interrupted"
+    assert (
+        "shop.public.orders: its run was killed; the next sync finds out in the lake whether that landed, and goes on from what has; "
+        "a full refresh that did not land is to be asked for again"
+    ) in call("status").out.splitlines()
+
+
+def test_a_full_refresh_that_was_stopped_is_said_to_be_asked_for_again_and_the_next_sync_is_an_ordinary_one(
+    call: Call, synced: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = "full refresh did not land"
+    assert told not in call("status").out
+    with monkeypatch.context() as line:
+        line.setattr(FakeSource, "snapshot", _lost)
+        assert call("sync", "--select", str(ORDERS), "--full-refresh", "--yes").code == 1
+    assert (
+        "shop.public.orders: its full refresh did not land, so the copy is that of before, and the next sync goes on from it; "
+        "`incremental-assets sync --select shop.public.orders --full-refresh --yes` reads everything again"
+    ) in call("status").out.splitlines()
+    assert call("sync", "--select", str(ORDERS), "--json").tables["public.orders"]["status"] == "idle"
+    assert told not in call("status").out
+
+
+def _lost(*_: object) -> object:
+    raise SourceUnreachable(f"{ORDERS}: the connection was lost")
 
 
 SLO = "        slo: {freshness: 95% within 5m, success: 99.9%}\n"

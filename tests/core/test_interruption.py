@@ -102,7 +102,7 @@ def test_a_run_that_is_ended_cancels_its_tables_records_that_and_lets_their_leas
         sync_many(specs, request, made.ports(process), 1)
     failed = [event for event in made.memory.events if event.kind == "failed"]
     assert [event.detail.partition(": ")[2] for event in failed] == [
-        "interrupted before it landed; the next sync resumes where this one stopped"
+        "interrupted before it landed; the next sync goes on from what has landed"
     ]
     assert made.memory.leases == {}
     assert not this_process.asked

@@ -120,7 +120,7 @@ def test_the_deployment_of_the_page_syncs_refuses_onlookers_and_heals(stand: Sta
     assert [run["status"] for run in runs(stand)] == ["SUCCESS", "FAILURE", "SUCCESS"]
     told = stand.ask(LAST_WORDS, {"run": killed["runId"]})["logsForRun"]["events"]
     # By run monitoring or by the sensor's tick, whichever looked first.
-    assert any("the next sync resumes where it stopped" in event["message"] for event in told)
+    assert any("the next sync goes on from what had landed" in event["message"] for event in told)
 
     # Stopped in the middle of a run, the code location ends it, too; started again, it goes on.
     execute(stand, "INSERT INTO orders SELECT n, 'third' FROM generate_series(301, 400) n")

@@ -99,7 +99,8 @@ def test_a_jvm_that_is_killed_alone_is_told_in_a_sentence_for_each_table(shop: S
     told = [table["error"] for table in json.loads(out)["tables"] if table["error"]]
     assert told
     assert all(
-        f"Spark's JVM (pid {jvm.pid}) ended in the middle of this (signal 9); the next sync resumes" in each
+        f"Spark's JVM (pid {jvm.pid}) ended in the middle of this (signal 9); the next sync goes on from what has landed"
+        in each
         for each in told
     )
 

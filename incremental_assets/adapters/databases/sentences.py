@@ -19,7 +19,7 @@ FULL = (
     "the server has no connection left for us ({}), and was asked again for a while; "
     "raise its limit or that of the user, or lower `parallel: {{connections: …}}` below what it has"
 )
-LOST = "the connection was lost ({}); the next sync resumes where this one stopped"
+LOST = "the connection was lost ({}); the next sync goes on from what has landed"
 COLUMN_NOT_UTF8 = "the name of a column is not UTF-8"
 NAME_NOT_UTF8 = "its name is not UTF-8"
 NO_COLUMN = "a column disappeared while the table was queried ({}); run the sync again, it reads the catalogue again"

@@ -68,7 +68,7 @@ def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAss
     for refusal, cure in _REFUSALS.items():
         if refusal in text:
             return LakeRefused(
-                f"{table}: the lake at {lake} could not be written: {cure}; the next sync resumes where this one stopped"
+                f"{table}: the lake at {lake} could not be written: {cure}; the next sync goes on from what has landed"
             )
     for named, done in _FORBIDDEN.items():
         if _DELTA in text and named in text:

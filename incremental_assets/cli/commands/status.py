@@ -16,7 +16,7 @@ from incremental_assets.cli.seen import Seen, look_at
 from incremental_assets.cli.selection import remembered, selected, with_problems
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.config.resolve import unconfigured
-from incremental_assets.core.model.cures import check, resume
+from incremental_assets.core.model.cures import check, full_refresh_of, resume
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.moment import Moment
@@ -27,6 +27,8 @@ from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.operations.budgets import Budget
 from incremental_assets.core.operations.rules import Urgency
 from incremental_assets.core.operations.standing import Standing, Unfinished
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import Status
 from incremental_assets.core.words import age, agreeing, counted
 
 _NAMED = 3
@@ -212,6 +214,7 @@ def _shown(tables: Sequence[Seen]) -> list[Shown]:
     shown += [Note(sentence, "warn") for each in tables for sentence in each.warnings]
     shown += [Note(f"{each.table}: {each.held.sentence}", "warn") for each in tables if each.held and each.held.rows]
     shown += [Note(f"{each.table}: {each.unfit.sentence}", "warn") for each in tables if each.unfit and each.unfit.rows]
+    shown += [Note(sentence, "warn") for each in tables if (sentence := _not_landed(each.standing))]
     shown += _uncounted([each for each in tables if _is_uncounted(each)])
     shown += [
         Note(
@@ -223,6 +226,24 @@ def _shown(tables: Sequence[Seen]) -> list[Shown]:
     ]
     shown += [Note(error, "bad") for error in dict.fromkeys(map(_error, tables)) if error]
     return shown
+
+
+def _not_landed(standing: Standing) -> str:
+    """What becomes of a run that ended before it landed, where the table's row does not say it."""
+    report, state = standing.position.last_report, standing.position.state
+    if standing.unfinished is Unfinished.INTERRUPTED:
+        return (
+            f"{standing.table}: its run was killed; the next sync finds out in the lake whether that landed, and goes on from what has; "
+            "a full refresh that did not land is to be asked for again"
+        )
+    if standing.unfinished or report is None or state is None:
+        return ""
+    if (report.mode, report.status) != (Mode.FULL_REFRESH, Status.FAILED):
+        return ""
+    return (
+        f"{standing.table}: its full refresh did not land, so the copy is that of before, and the next sync goes on from it; "
+        f"{full_refresh_of(standing.table)} reads everything again"
+    )
 
 
 def _paused(tables: Sequence[Seen]) -> list[Note]:

@@ -71,7 +71,7 @@ class LeaseLost(IncrementalAssetsError):
 
     def __init__(self, table: object) -> None:
         super().__init__(
-            f"{table}: this run lost its lease to another one and stopped; nothing of it landed after that, and the next sync resumes"
+            f"{table}: this run lost its lease to another one and stopped; nothing of it landed after that, and the next sync goes on from what has landed"
         )
 
 
@@ -79,7 +79,7 @@ class Interrupted(IncrementalAssetsError):
     """The process, or its run, was interrupted."""
 
     def __init__(self, table: object) -> None:
-        super().__init__(f"{table}: interrupted before it landed; the next sync resumes where this one stopped")
+        super().__init__(f"{table}: interrupted before it landed; the next sync goes on from what has landed")
 
 
 class EngineLost(IncrementalAssetsError):
@@ -98,6 +98,6 @@ class SparkEnded(IncrementalAssetsError):
     def __init__(self, table: object, pid: int, status: int) -> None:
         how = f"signal {-status}" if status < 0 else f"exit status {status}"
         super().__init__(
-            f"{table}: Spark's JVM (pid {pid}) ended in the middle of this ({how}); the next sync resumes where this one stopped; if it was not stopped on purpose, "
+            f"{table}: Spark's JVM (pid {pid}) ended in the middle of this ({how}); the next sync goes on from what has landed; if it was not stopped on purpose, "
             "the machine may have run out of memory, which its system log shows: give it more, or set `parallel: {tables: 1}`"
         )

@@ -16,7 +16,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.observing.occurrences import SyncEnded
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.planning.plan import NothingToDo, Request
-from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Checkpoints, Lease, Ports
 from incremental_assets.core.syncing.following import behind
 from incremental_assets.core.syncing.foreign_changes import stands
@@ -37,9 +37,10 @@ class IdleTable:
         return SyncReport.idle(self.spec, request, self.found)
 
     def unmoved(self, report: SyncReport) -> Unmoved:
-        """The table as unmoved, with the event of that sync; without one where the state stays as it is."""
-        table, state = self.spec.id, self.found.state
-        event = None if state is None else Event(table, EventKind.IDLE, report.run_id, state=state, report=report)
+        """The table as unmoved, with the event of that sync: another state, or that it is well again where its last sync failed; else without one."""
+        table, state, last = self.spec.id, self.found.state, self.position.last_report
+        is_known = state is None and (last is None or last.status in (Status.LANDED, Status.IDLE))
+        event = None if is_known else Event(table, EventKind.IDLE, report.run_id, state=state, report=report)
         return Unmoved(table, self.position, event)
 
 
@@ -84,12 +85,11 @@ def _is_enough(table: IdleTable, ports: Ports) -> bool:
         return False
 
 
-def finish_under_lease(
-    spec: TableSpec, request: Request, found: NothingToDo, lease: Lease, phases: Phases
-) -> SyncReport:
+def finish_under_lease(table: IdleTable, request: Request, lease: Lease, phases: Phases) -> SyncReport:
     """What a sync of one such table records, under its lease."""
-    report = phases.timed(SyncReport.idle(spec, request, found))
-    if found.state is not None:
-        lease.record(Event(spec.id, EventKind.IDLE, request.run_id, state=found.state, report=report))
+    report = phases.timed(table.report(request))
+    event = table.unmoved(report).event
+    if event is not None:
+        lease.record(event)
     phases.enter("landed")
     return report

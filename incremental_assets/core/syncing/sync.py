@@ -17,7 +17,7 @@ from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
 from incremental_assets.core.syncing.following import catch_up, follow_commit, lost, together
-from incremental_assets.core.syncing.idle import finish_under_lease
+from incremental_assets.core.syncing.idle import IdleTable, finish_under_lease
 from incremental_assets.core.syncing.phases import Phases
 from incremental_assets.core.syncing.reading import read
 from incremental_assets.core.syncing.recovery import check_untouched, recover, unreported
@@ -43,7 +43,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
             decision, target = decide(spec, request, position, lease, ports)
         decision = replace(decision, warnings=(*decision.warnings, *lost(spec, caught_up)))
         if isinstance(decision, NothingToDo):
-            idle = finish_under_lease(spec, request, decision, lease, phases)
+            idle = finish_under_lease(IdleTable(spec, position, decision, is_news=True), request, lease, phases)
             found = names or unreported(request, position)
             left = position.state.lacking if position.state else ()
             return replace(found.instead_of(idle) if found else idle, history=caught_up, unfilled=left)

@@ -248,7 +248,7 @@ def test_a_comparison_ends_when_it_is_interrupted(world: File) -> None:
     finally:
         this_process.go_on()
     assert told == [
-        "shop.main.endless: the query was cancelled (interrupted); the next sync resumes where this one stopped"
+        "shop.main.endless: the query was cancelled (interrupted); the next sync goes on from what has landed"
     ]
 
 

@@ -147,14 +147,14 @@ def _read_refused(table: TableId, words: str) -> IncrementalAssetsError:
 def _read_lost(address: Address, table: TableId, words: str) -> IncrementalAssetsError:
     return SourceUnreachable(
         f"{table}: the connection to {address.host}:{address.port} was lost while the table was read ({words}); "
-        "the next sync resumes where this one stopped"
+        "the next sync goes on from what has landed"
     )
 
 
 def _silent(address: Address, table: TableId) -> IncrementalAssetsError:
     return SourceUnreachable(
         f"{table}: {address.host}:{address.port} sent nothing for {age(address.socket_timeout.total_seconds())} while the table was read; "
-        "the next sync resumes where this one stopped; if it needs that long to find the first row, give the cursor an index "
+        "the next sync goes on from what has landed; if it needs that long to find the first row, give the cursor an index "
         "(see `incremental-assets doctor`), or raise `options: {socket_timeout: …}`"
     )
 

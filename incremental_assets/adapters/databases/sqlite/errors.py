@@ -75,8 +75,8 @@ def _of_query(code: int, words: str, address: Address, table: TableId | None) ->
         )
     if code in (SQLITE_BUSY, SQLITE_LOCKED):
         return SourceUnreachable(
-            f"{place}: another process has locked the file for longer than {age(address.socket_timeout.total_seconds())}; the next sync resumes "
-            "where this one stopped"
+            f"{place}: another process has locked the file for longer than {age(address.socket_timeout.total_seconds())}; the next sync goes on "
+            "from what has landed"
         )
     if table is not None and words.startswith("no such table"):
         return TableMissing(table)
@@ -84,7 +84,7 @@ def _of_query(code: int, words: str, address: Address, table: TableId | None) ->
         return SourceRefused(f"{table}: {NO_COLUMN.format(words)}")
     if code == SQLITE_INTERRUPT:
         return SourceRefused(
-            f"{table or place}: the query was cancelled ({words}); the next sync resumes where this one stopped"
+            f"{table or place}: the query was cancelled ({words}); the next sync goes on from what has landed"
         )
     return SourceRefused(f"{table or place}: {REFUSED.format(words)}")
 
