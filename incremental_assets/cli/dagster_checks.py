@@ -10,7 +10,7 @@ from dagster import DagsterInstance
 from incremental_assets.cli.dagster_runs import dagster_instance
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import CheckEnded, Occurrence
-from incremental_assets.defs.verdicts import evaluation
+from incremental_assets.defs.verdicts import report
 
 
 class DagsterChecks(Observer):
@@ -24,7 +24,7 @@ class DagsterChecks(Observer):
         if self._instance is None or not isinstance(occurrence, CheckEnded):
             return
         try:
-            self._instance.report_runless_asset_event(evaluation(occurrence.verdict))
+            report(self._instance, occurrence.verdict)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with its storage
             self._instance = None
             self._say(_unseen(error))

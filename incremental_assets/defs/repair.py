@@ -29,7 +29,7 @@ from incremental_assets.defs.jobs import ONE_SESSION
 from incremental_assets.defs.names import asset_key, plain, pool
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.tables import View
-from incremental_assets.defs.verdicts import evaluation
+from incremental_assets.defs.verdicts import report
 
 TABLES = "tables"
 """The job's one setting."""
@@ -110,7 +110,7 @@ def _repair(context: OpExecutionContext, view: View, spec: TableSpec, ports: Por
     if done.left is None:
         return []
     verdict = reconciliation(spec, terms, done.left)
-    context.instance.report_runless_asset_event(evaluation(verdict))
+    report(context.instance, verdict)
     ports.observer.notify(CheckEnded(verdict))
     return [] if verdict.passed else [f"{spec.id}: after the repair, {verdict.detail}"]
 

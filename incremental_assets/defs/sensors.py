@@ -45,7 +45,7 @@ from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
 from incremental_assets.defs.tags import FIRST_TAG, MODE_TAG
 from incremental_assets.defs.tick import Memory, Tick, look, told_of_quiet
-from incremental_assets.defs.verdicts import evaluation
+from incremental_assets.defs.verdicts import evaluations
 
 SOURCE_TAG = "incremental_assets/source"
 
@@ -166,7 +166,7 @@ def _looked(
         skip_reason=None if requests else SkipReason(_skip_reason(seen, (*stopped, *paused.blocked), new)),
         cursor=seen.memory.write(),
         dynamic_partitions_requests=dynamic,
-        asset_events=[*paused.told, *(evaluation(verdict) for verdict in seen.verdicts)],
+        asset_events=[*paused.told, *evaluations(context.instance, seen.verdicts)],
     )
     return result, bool(requests or dynamic or seen.verdicts or paused.told)
 

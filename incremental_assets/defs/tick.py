@@ -51,6 +51,8 @@ class Memory:
     stale: Mapping[str, str] = field(default_factory=dict)
     """Severity of each table that is not fresh."""
     told_at: float = 0.0
+    told: Mapping[str, int] = field(default_factory=dict)
+    """The sequence that had landed, of each table, when its freshness was last reported: Dagster shows it for the newest materialization alone."""
     verified: Mapping[str, int] = field(default_factory=dict)
     """The version, for each copy whose log grew without a sync, up to which no other writer has changed its rows."""
     announced: str = ""
@@ -74,6 +76,7 @@ class Memory:
                 waiting,
                 stale,
                 float(document["told_at"]),
+                {str(table): int(seq) for table, seq in document.get("told", {}).items()},
                 {str(table): int(version) for table, version in document.get("verified", {}).items()},
                 str(document.get("announced", "")),
                 {str(table): str(sentence) for table, sentence in document.get("paused", {}).items()},
@@ -91,6 +94,7 @@ class Memory:
             "waiting": dict(self.waiting),
             "stale": dict(self.stale),
             "told_at": self.told_at,
+            "told": dict(self.told),
             "verified": dict(self.verified),
             "announced": self.announced,
             "paused": dict(self.paused),
@@ -148,12 +152,14 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     names = {str(each.spec.id) for each in asked}
     busy = {*(each.spec.id for each in moved), *(each.table for each in stopped)}
     verdicts = _fresh(source, looks, busy, observations, probe)
-    verdicts_told, stale, told_at = _worth_telling(verdicts, memory, now)
+    landed = _landed(verdicts, positions)
+    verdicts_told, stale, told_at = _worth_telling(verdicts, landed, memory, now)
     return Tick(
         memory=Memory(
             waiting=waiting,
             stale=stale,
             told_at=told_at,
+            told=landed,
             verified=verified,
             announced=memory.announced,
             paused=memory.paused,
@@ -247,12 +253,22 @@ def _fresh(
     ]
 
 
+def _landed(verdicts: Sequence[Verdict], positions: Mapping[TableId, Checkpoint]) -> dict[str, int]:
+    states = {each.table: positions[each.table].state for each in verdicts if each.table in positions}
+    return {str(table): state.seq for table, state in states.items() if state is not None}
+
+
 def _worth_telling(
-    verdicts: Sequence[Verdict], memory: Memory, now: datetime
+    verdicts: Sequence[Verdict], landed: Mapping[str, int], memory: Memory, now: datetime
 ) -> tuple[tuple[Verdict, ...], dict[str, str], float]:
-    """Verdicts that changed since the last report, and once an hour all of them."""
+    """Verdicts that changed since the last report, or of tables that have landed since, and once an hour all of them."""
     stale = {str(verdict.table): str(verdict.severity) for verdict in verdicts if not verdict.passed}
     if now.timestamp() - memory.told_at >= _TELL_AGAIN.total_seconds():
         return tuple(verdicts), stale, now.timestamp()
-    news = [verdict for verdict in verdicts if stale.get(str(verdict.table)) != memory.stale.get(str(verdict.table))]
+    news = [
+        verdict
+        for verdict in verdicts
+        for table in (str(verdict.table),)
+        if stale.get(table) != memory.stale.get(table) or landed.get(table) != memory.told.get(table)
+    ]
     return tuple(news), stale, memory.told_at
