@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self, cast
 
 import pytest
 
@@ -15,7 +16,7 @@ from incremental_assets.core.errors import CursorIsNull, SourceRefused
 from tests.spark_jobs import jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -120,7 +121,60 @@ def test_workers_without_this_package_are_not_asked_again(
         with pytest.raises(TasksUnavailable, match="its workers lack this package"):
             work.run(HERE, Number(1))
     assert jobs == [1]
-    assert "install incremental-assets in the Python environment of the cluster's machines" in caplog.text
+    assert "run the driver's version of Python on the same kind of system" in caplog.text
+
+
+@dataclass
+class Cluster:
+    """A session of a cluster whose workers lack packages until these are sent, if they can use them."""
+
+    takes: bool = True
+    sent: bool = False
+    asked: list[int] = field(default_factory=list)
+    told: list[tuple[int, bytes]] = field(default_factory=list)
+
+    @property
+    def sparkContext(self) -> Self:  # noqa: N802
+        return self
+
+    def parallelize(self, numbers: Sequence[int], tasks: int) -> Self:
+        self.asked.append(tasks)
+        return self
+
+    def mapPartitions(self, answers: Callable[[Iterable[int]], Iterator[tuple[int, bytes]]]) -> Self:  # noqa: N802
+        for number in range(self.asked[-1]):
+            # Of two workers one has them.
+            has = self.sent or (len(self.asked) == 1 and number == 0)
+            self.told += answers([number]) if has else [LACKS]
+        return self
+
+    def collect(self) -> list[tuple[int, bytes]]:
+        told, self.told = self.told, []
+        return told
+
+
+LACKS = (-1, pickle.dumps(["incremental-assets"]))
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    found = Cluster()
+    monkeypatch.setattr(tasks, "expected", lambda _: {})
+    monkeypatch.setattr(tasks, "send", lambda *_: setattr(found, "sent", found.takes))
+    return found
+
+
+def test_units_of_workers_that_lack_packages_are_played_when_these_have_been_sent_and_others_are_not_played_again(
+    cluster: Cluster,
+) -> None:
+    assert Tasks(cast("Callable[[], SparkSession]", lambda: cluster)).run_all(HERE, [Number(1), Number(2)]) == [2, 4]
+    assert cluster.asked == [2, 1]
+
+
+def test_workers_that_cannot_use_what_was_sent_leave_the_work_to_spark(cluster: Cluster) -> None:
+    cluster.takes = False
+    with pytest.raises(TasksUnavailable, match="lack"):
+        Tasks(cast("Callable[[], SparkSession]", lambda: cluster)).run_all(HERE, [Number(1), Number(2), Number(3)])
 
 
 def test_a_large_unit_is_a_job_of_its_own_for_which_no_other_waits(monkeypatch: pytest.MonkeyPatch) -> None:

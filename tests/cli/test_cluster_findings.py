@@ -29,6 +29,14 @@ def test_executors_that_lack_nothing_are_ok() -> None:
     ]
 
 
+def test_what_is_sent_to_executors_that_lack_it_is_ok_and_said() -> None:
+    python, *_ = told(replace(GOOD, sent=("duckdb", "incremental-assets")))
+    assert python[2:] == (
+        Health.OK,
+        "1 executor on 1 machine runs Python 3.11.7; what tasks import and they lack is sent to them in each session (2 packages), so that tasks do the work",
+    )
+
+
 def test_one_that_lacks_this_package_is_named_and_stops_nothing() -> None:
     python, *_ = told(GOOD, replace(GOOD, host="two", package=None))
     assert python[2] is Health.WARN

@@ -9,9 +9,11 @@ import socket
 import subprocess
 import time
 import urllib.request
+import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from incremental_assets.adapters.spark.java import require_java
 
 HOST = "127.0.0.1"
 WORKERS = 2
+_NEEDS_OF_PYSPARK = ("numpy", "pandas", "pyarrow", "python-dateutil", "pytz", "six", "tzdata")
 
 
 @dataclass(frozen=True)
@@ -105,3 +108,14 @@ def _free_port() -> int:
     with socket.socket() as taken:
         taken.bind((HOST, 0))
         return int(taken.getsockname()[1])
+
+
+def with_the_needs_of_pyspark(folder: Path) -> Path:
+    """A Python of its own that has these and nothing else."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    (modules,) = folder.glob("lib/python*/site-packages")
+    for name in _NEEDS_OF_PYSPARK:
+        needed = distribution(name)
+        for place in {file.parts[0] for file in needed.files or () if ".." not in file.parts}:
+            (modules / place).symlink_to(Path(str(needed.locate_file(place))))
+    return folder / "bin" / "python"

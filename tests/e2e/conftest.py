@@ -1,4 +1,4 @@
-"""What stories of the engine begin with."""
+"""What stories of the engine, and of a cluster, begin with."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.e2e.cluster import Cluster, standalone
 from tests.e2e.watched import Watched
 from tests.shop import MAKE_THREE, THREE_STRATEGIES, Shop
+
+DEFAULTS = """
+spark.sql.shuffle.partitions              2
+spark.databricks.delta.snapshotPartitions 1
+spark.driver.extraJavaOptions             -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.executor.extraJavaOptions           -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+"""
+"""What whoever runs a cluster of two cores says of it; Spark's own are made for hundreds."""
 
 
 @pytest.fixture
@@ -19,3 +28,13 @@ def watched(postgres: EmbeddedPostgres, database: str, tmp_path: Path) -> Iterat
     shop.execute(*MAKE_THREE)
     yield Watched(shop)
     shop.run("engine", "stop")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(DEFAULTS)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    with standalone(tmp_path) as running:
+        yield running

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.e2e.cluster import WORKERS, Cluster, standalone
+from tests.e2e.cluster import WORKERS, Cluster, with_the_needs_of_pyspark
 from tests.shop import THREE_STRATEGIES, Shop
 
 if TYPE_CHECKING:
@@ -25,25 +23,6 @@ QUERIES = {
     "events": "SELECT id, what FROM events",
     "prices": "SELECT sku, price FROM prices",
 }
-
-
-DEFAULTS = """
-spark.sql.shuffle.partitions              2
-spark.databricks.delta.snapshotPartitions 1
-spark.driver.extraJavaOptions             -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
-spark.executor.extraJavaOptions           -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
-"""
-"""What whoever runs a cluster of two cores says of it; Spark's own are made for hundreds."""
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "spark-defaults.conf").write_text(DEFAULTS)
-    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    with standalone(tmp_path) as running:
-        yield running
 
 
 @pytest.fixture
@@ -101,10 +80,21 @@ def test_doctor_asks_each_executor_what_it_has_and_reaches(shop: Shop) -> None:
     told = found(shop)
     assert told["cluster", "python"][1].startswith("2 executors on 1 machine run Python")
     assert {told["cluster", topic][0] for topic in ("python", "clock", "lake")} == {"ok"}
-    bare = Path(sys.base_prefix) / "bin" / "python3"
-    health, detail = found(shop, PYSPARK_PYTHON=str(bare))["cluster", "python"]
-    assert health == "warn"
-    assert "without this package, so that Spark itself reads and writes all rows" in detail
+
+
+def test_workers_that_have_only_what_pyspark_needs_are_sent_the_rest_and_tasks_do_the_work(
+    shop: Shop, cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Neither this package nor a driver of a database is there, and the lake is read and written by tasks all the same."""
+    python = with_the_needs_of_pyspark(tmp_path / "bare")
+    health, detail = found(shop, PYSPARK_PYTHON=str(python))["cluster", "python"]
+    assert health == "ok"
+    assert "what tasks import and they lack is sent to them in each session" in detail
+    done = shop.run("sync", "--json", PYSPARK_PYTHON=str(python))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert [table["by_spark"] for table in json.loads(done.stdout)["tables"]] == [None] * 3
+    for name, query in QUERIES.items():
+        assert shop.landed(spark, name) == shop.truth(query)
 
 
 def test_a_worker_that_is_lost_in_the_middle_of_a_load_costs_time_and_no_row(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets.adapters.lake_store.opened import Reached
+from incremental_assets.adapters.spark.packages import lacking
+from incremental_assets.adapters.spark.sending import expected, send
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +21,7 @@ _SECONDS = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """`package`: the version of this package there, None where it is missing. `lake` and `unreached`: why the lake, and addresses by the names of their sources, are not reached."""
+    """`package`: the version of this package there, None where it is missing; with `sent`, in the archive of what it lacked. `lake` and `unreached`: why the lake, and addresses by the names of their sources, are not reached."""
 
     host: str
     python: str
@@ -28,6 +30,8 @@ class Executor:
     """By which its clock differs from that of the driver, at least."""
     lake: str = ""
     unreached: tuple[tuple[str, str], ...] = ()
+    sent: tuple[str, ...] = ()
+    """The packages that it lacked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,16 @@ def executors(session: SparkSession, asked: Asked) -> tuple[Executor, ...]:
     context.parallelize([0], 1).count()
     there = max(1, len(context._jsc.sc().statusTracker().getExecutorInfos()) - 1)
     tasks = 2 * max(there, int(context.defaultParallelism))
+    found = _asked(context, tasks, asked, expected(session))
+    if lacks := {name for each in found for name in each.sent}:
+        send(session, lacks)
+        found = tuple(replace(each, sent=tuple(sorted(lacks))) for each in _asked(context, tasks, asked, {}))
+    return found
+
+
+def _asked(context: Any, tasks: int, asked: Asked, packages: Mapping[str, str]) -> tuple[Executor, ...]:
     begun = time.time()
-    told = context.parallelize(range(tasks), tasks).mapPartitions(_look(asked)).collect()
+    told = context.parallelize(range(tasks), tasks).mapPartitions(_look(asked, packages)).collect()
     ended = time.time()
     found = {each["place"]: each for each in told}
     return tuple(_executor(each, begun, ended) for _, each in sorted(found.items()))
@@ -56,13 +68,14 @@ def executors(session: SparkSession, asked: Asked) -> tuple[Executor, ...]:
 
 def _executor(told: Mapping[str, Any], begun: float, ended: float) -> Executor:
     off = max(0.0, begun - told["clock"], told["clock"] - ended)
-    return Executor(told["host"], told["python"], told["package"], off, told["lake"], tuple(told["unreached"]))
+    unreached, lacks = tuple(told["unreached"]), tuple(told["lacks"])
+    return Executor(told["host"], told["python"], told["package"], off, told["lake"], unreached, lacks)
 
 
-def _look(asked: Asked) -> Any:
+def _look(asked: Asked, packages: Mapping[str, str]) -> Any:
     file, content, addresses, seconds = asked.file, asked.content, dict(asked.addresses), _SECONDS
     # It holds secrets, and a worker without this package could not make it out.
-    store = pickle.dumps(asked.store)
+    store, lacks = pickle.dumps(asked.store), lacking(packages)
 
     def look(_: Iterable[int]) -> Iterator[dict[str, Any]]:
         # Inside of it nothing of this package is named but where it may be missing: what a worker cannot import, it is sent.
@@ -76,7 +89,7 @@ def _look(asked: Asked) -> Any:
 
         clock = time.time()
         try:
-            importlib.import_module("incremental_assets.adapters.spark.tasks")
+            importlib.import_module("incremental_assets.adapters.delta.tasks.matching.apply_task")
             package = version("incremental-assets")
         except ImportError:
             package = None
@@ -113,6 +126,7 @@ def _look(asked: Asked) -> Any:
             "clock": clock,
             "lake": lake,
             "unreached": unreached,
+            "lacks": lacks(),
         }
 
     return look

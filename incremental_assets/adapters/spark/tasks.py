@@ -16,10 +16,13 @@ from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.lake_store.opened import Reached, reach, reached
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
+from incremental_assets.adapters.spark.packages import lacking
+from incremental_assets.adapters.spark.sending import expected, send
 from incremental_assets.adapters.spark.session import is_remote
 from incremental_assets.core.concurrency.cohort import Rank, go_apart
 from incremental_assets.core.concurrency.combining import Combining, Round
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.words import listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +77,9 @@ class Given:
 _Answers = Callable[[Iterable[int]], Iterator[tuple[int, bytes]]]
 """A function that runs in a task: the answers of the units that it has, by the task's number, each with its place."""
 
-_LACKING = "No module named"
+_LACKS = -1
+"""In place of a unit's number: what the worker lacks, which has done nothing."""
+_LACKING = ("No module named", "PYTHON_VERSION_MISMATCH")
 _DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Cannot run program")
 """Spark's words."""
 
@@ -124,15 +129,15 @@ class Tasks:
             if fine:
                 answer.set_result(found)
             else:
-                answer.set_exception(found)
+                answer.set_exception(self._explained(found) if isinstance(found, ImportError) else found)
 
     def _explained(self, error: Exception) -> Exception:
         told = words(error)
-        if _LACKING in told:
+        if isinstance(error, ImportError | TasksUnavailable) or any(each in told for each in _LACKING):
             self._lacking = True
             _log.warning(
                 "Spark's workers cannot import this package, so Spark itself reads and writes all rows, which takes longer; "
-                "install incremental-assets in the Python environment of the cluster's machines"
+                "have them run the driver's version of Python on the same kind of system, or install incremental-assets there: `incremental-assets doctor` says what they have"
             )
             return TasksUnavailable("its workers lack this package")
         return TasksUnavailable("a worker ended in the middle of it") if any(each in told for each in _DIED) else error
@@ -167,13 +172,32 @@ def budget_of(unit: Unit) -> Budget | None:
 
 
 def _job(session: SparkSession, units: Sequence[tuple[str, Unit]], given: Given) -> list[tuple[bool, Any]]:
+    found = _answered(session, units, given)
+    if lacks := found.pop(_LACKS, None):
+        send(session, lacks)
+        left = [place for place in range(len(units)) if place not in found]
+        more = _answered(session, [units[place] for place in left], given)
+        if still := more.pop(_LACKS, None):
+            raise TasksUnavailable(f"its workers lack {listed(sorted(still))}, which were sent to them")
+        found |= {left[place]: answer for place, answer in more.items()}
+    return [found[place] for place in range(len(units))]
+
+
+def _answered(session: SparkSession, units: Sequence[tuple[str, Unit]], given: Given) -> dict[int, Any]:
+    """Of each unit by its place, and by `_LACKS` what workers lack that have answered none of theirs."""
     bins = packed([unit.size for _, unit in units], [budget_of(unit) for _, unit in units], given.limits)
     payload = [[(place, pickle.dumps(units[place])) for place in places] for places in bins]
     # In the same bytes as the units, which hold the passwords of sources: Spark shows of them nothing but how many there are.
     store = pickle.dumps(given.store)
+    lacks, nothing = lacking(expected(session)), _LACKS
 
     def answers(numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         # Inside of it nothing of this module is named: what a worker cannot import, it is sent.
+        if names := lacks():
+            import pickle
+
+            yield nothing, pickle.dumps(names)
+            return
         from incremental_assets.adapters.spark.tasks import played, prepared
 
         prepared(store)
@@ -181,9 +205,12 @@ def _job(session: SparkSession, units: Sequence[tuple[str, Unit]], given: Given)
             for place, each in payload[number]:
                 yield place, played(each)
 
-    answered = _over_connect if is_remote(session) else _in_this_process
-    found = {place: pickle.loads(answer) for place, answer in answered(session, len(payload), answers)}  # noqa: S301 - our own task wrote it
-    return [found[place] for place in range(len(units))]
+    run = _over_connect if is_remote(session) else _in_this_process
+    found: dict[int, Any] = {}
+    for place, answer in run(session, len(payload), answers):
+        told = pickle.loads(answer)  # noqa: S301 - our own task wrote it
+        found[place] = {*found.get(place, ()), *told} if place == _LACKS else told
+    return found
 
 
 def _in_this_process(session: SparkSession, tasks: int, answers: _Answers) -> Iterable[tuple[int, bytes]]:

@@ -37,7 +37,7 @@ def _python(found: Sequence[Executor], version: str) -> Finding:
         return warn(
             _SUBJECT,
             "python",
-            f"{_hosts(lacking)} {agreeing(len(lacking), 'runs', 'run')} Python {versions} without this package, so that Spark itself reads and writes all rows, which takes longer",
+            f"{_hosts(lacking)} {agreeing(len(lacking), 'runs', 'run')} Python {versions} without this package and cannot use what is sent to them, so that Spark itself reads and writes all rows, which takes longer",
             PYTHON,
         )
     others = [each for each in found if each.package != version]
@@ -51,11 +51,17 @@ def _python(found: Sequence[Executor], version: str) -> Finding:
             f"install {version} there",
         )
     hosts = len({each.host for each in found})
+    sent = max((each.sent for each in found), key=len)
+    told = (
+        f"; what tasks import and they lack is sent to them in each session ({counted(len(sent), 'package')})"
+        if sent
+        else f" with incremental-assets {version}"
+    )
     return Finding(
         _SUBJECT,
         "python",
         Health.OK,
-        f"{counted(len(found), 'executor')} on {counted(hosts, 'machine')} {agreeing(len(found), 'runs', 'run')} Python {versions} with incremental-assets {version}, so that tasks do the work",
+        f"{counted(len(found), 'executor')} on {counted(hosts, 'machine')} {agreeing(len(found), 'runs', 'run')} Python {versions}{told}, so that tasks do the work",
     )
 
 
