@@ -11,7 +11,7 @@ from incremental_assets.core.model.identifiers import quote, render_table
 from incremental_assets.core.model.table_id import TableId
 
 
-def chosen(patterns: Sequence[str], tables: Collection[TableId]) -> frozenset[TableId]:
+def chosen(patterns: Sequence[str], tables: Collection[TableId], *, option: str = "--select") -> frozenset[TableId]:
     """The tables that some pattern matches, all of them without a pattern. SelectionError names the pattern that matches nothing."""
     if not patterns:
         return frozenset(tables)
@@ -19,7 +19,7 @@ def chosen(patterns: Sequence[str], tables: Collection[TableId]) -> frozenset[Ta
     for pattern in patterns:
         found = [table for table in tables if matches(pattern, table)]
         if not found:
-            raise SelectionError(f"--select {pattern!r} matches no table; {_hint(pattern, tables)}")
+            raise SelectionError(f"{option} {pattern!r} matches no table; {_hint(pattern, tables)}")
         matched.update(found)
     return frozenset(matched)
 

@@ -89,17 +89,29 @@ def dev(config: Path | None, port: int, **_: Any) -> Answer:
 
 
 @commands.command()
-@click.argument("url")
+@click.argument("url", required=False)
+@click.option(
+    "--tables",
+    multiple=True,
+    metavar="GLOB",
+    help="Only these tables: schema.table. Repeatable. Without a URL they are added to the file that is there.",
+)
 @everywhere
-def init(config: Path | None, url: str, **_: Any) -> Answer:
-    """Write a sources.yaml from a database's catalogue.
+def init(config: Path | None, url: str | None, tables: tuple[str, ...], **_: Any) -> Answer:
+    """Write a sources.yaml from a database's catalogue, or add tables to one that is there.
 
     URL is postgresql://user@host:port/database, the same with mariadb or mysql (and sqlserver or oracle, where their package is installed), or sqlite:///path. A password is read from the environment variable <DATABASE>_PASSWORD
     and stays there. Writes ./sources.yaml, or the file of --config, and never over one that is there.
-    """
-    from incremental_assets.cli.commands import init as command
 
-    return command.run(config, url)
+    \b
+    incremental-assets init postgresql://sync_reader@localhost/shop
+    incremental-assets init --tables 'sales.*'      adds these tables of its sources to the file that is there
+    """
+    from incremental_assets.cli.commands import init, init_tables
+
+    if url is None and not tables:
+        raise click.UsageError("name a database's URL, or with --tables the tables to add to the file that is there")
+    return init_tables.run(config, tables) if url is None else init.run(config, url, tables)
 
 
 @commands.command()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.core.config.edits import Edit, NotWritten, edited
+from incremental_assets.core.config.edits import Edit, edited
+from incremental_assets.core.config.yaml_places import NotWritten
 from incremental_assets.core.config.yaml_source import read
 from incremental_assets.core.model.table_id import TableId
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from incremental_assets.cli.answer import Answer, Note, Shown
 from incremental_assets.cli.discovering import entry, proposals, shown
+from incremental_assets.cli.globs import chosen
 from incremental_assets.cli.opening import HERE, config_option
 from incremental_assets.core.config.addresses import absolute
 from incremental_assets.core.config.dialects import facts_of
@@ -35,16 +36,18 @@ _WIDER = (
 )
 
 
-def run(config: Path | None, address: str) -> Answer:
-    """Run the command."""
+def run(config: Path | None, address: str, patterns: Sequence[str]) -> Answer:
+    """Run the command. `patterns`: the tables that are meant, all of them without one."""
     url, path = parse_url(address), config or HERE
     if path.exists():
         raise SelectionError(
-            f"{path} is there already and was left as it is; name another file with --config, or let `incremental-assets discover` "
-            "propose what it does not list yet"
+            f"{path} is there already and was left as it is; name another file with --config, or have tables of its sources added to it: "
+            "`incremental-assets init --tables 'schema.*'`"
         )
     url = _anchored(url, path)
-    schemas, found = _asked(url, path)
+    schemas, every = _asked(url, path)
+    wanted = chosen(patterns, [each.shape.id for each in every], option="--tables")
+    found = [each for each in every if each.shape.id in wanted]
     text = _text(url, schemas, found)
     # What is written is what loads.
     source = _drafted(text, path)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from incremental_assets.core.config.shorthand import Direction, Shorthand, parse
+from incremental_assets.core.config.yaml_places import (
+    NotWritten,
+    end_of,
+    entry_of,
+    flow,
+    shared,
+    value_at,
+    walk,
+)
 from incremental_assets.core.config.yaml_source import read
-from incremental_assets.core.model.identifiers import parse_table, render_table
+from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table_id import TableId
 
 _UNKNOWN = "its entry is written in a way that is not known"
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +36,10 @@ class Edit:
     @property
     def told(self) -> str:
         """As it is written."""
-        found = _flow(self.value)
+        found = flow(self.value)
         for key in reversed(self.keys):
             found = f"{key}: {found}" if key == self.keys[0] else f"{{{key}: {found}}}"
         return found
-
-
-class NotWritten(Exception):
-    """Why an edit is left to a person."""
 
 
 def edited(text: str, edit: Edit) -> str:
@@ -45,12 +48,11 @@ def edited(text: str, edit: Edit) -> str:
     root = document.root
     if problems or root is None:
         raise NotWritten("the file is no YAML that could be edited")
-    entries = _at(_at(_at(root, "sources"), edit.table.source), "tables")
+    entries = value_at(value_at(value_at(root, "sources"), edit.table.source), "tables")
     if not isinstance(entries, yaml.SequenceNode):
         raise NotWritten(f"the file lists no tables of {edit.table.source}")
-    number, entry = _entry(entries, edit.table)
-    shared = {id(each) for each, times in _times(root) if times > 1}
-    if shared & {id(each) for each in _walk(entry)}:
+    number, entry = entry_of(entries, edit.table)
+    if shared(root) & {id(each) for each in walk(entry)}:
         raise NotWritten("its entry uses an anchor, which others may share")
     meant: Any = document.data
     listed = meant["sources"][edit.table.source]["tables"]
@@ -68,48 +70,26 @@ def edited(text: str, edit: Edit) -> str:
     return new
 
 
-def _entry(entries: yaml.SequenceNode, table: TableId) -> tuple[int, yaml.Node]:
-    for number, entry in enumerate(entries.value):
-        named = entry if isinstance(entry, yaml.ScalarNode) else _at(entry, "table")
-        if isinstance(named, yaml.ScalarNode) and _names(named.value, table, short=named is entry):
-            return number, entry
-    raise NotWritten("no entry of the file is this table's alone; list it with the terms that it is to have")
-
-
-def _names(written: str, table: TableId, *, short: bool) -> bool:
-    try:
-        found = parse(written) if short else None
-        schema, name = (found.schema, found.name) if found else parse_table(written)
-    except ValueError:
-        return False
-    return (schema, name) == (table.schema, table.name)
-
-
-def _at(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-    return next((value for each, value in pairs if isinstance(each, yaml.ScalarNode) and each.value == key), None)
-
-
 def _set(text: str, node: yaml.Node, keys: Sequence[str], value: str | Mapping[str, str]) -> str:
     if not isinstance(node, yaml.MappingNode):
         raise NotWritten(_UNKNOWN)
     key, *deeper = keys
-    there = _at(node, key)
+    there = value_at(node, key)
     if there is None:
         for each in reversed(deeper):
             value = {each: value} if isinstance(value, str) else value
-        return _added(text, node, f"{key}: {_flow(value)}")
+        return _added(text, node, f"{key}: {flow(value)}")
     if deeper:
         return _set(text, there, deeper, value)
-    start, end = there.start_mark.index, _end(there)
+    start, end = there.start_mark.index, end_of(there)
     if not isinstance(there, yaml.ScalarNode) or there.style in ("|", ">"):
         raise NotWritten(f"`{key}` is written over several lines")
-    return text[:start] + _flow(value) + text[end:]
+    return text[:start] + flow(value) + text[end:]
 
 
 def _added(text: str, node: yaml.MappingNode, line: str) -> str:
     """Behind the last value: on a line of its own, or in the same braces."""
-    end = _end(node.value[-1][1])
+    end = end_of(node.value[-1][1])
     if node.flow_style:
         return f"{text[:end]}, {line}{text[end:]}"
     indent = " " * node.value[0][0].start_mark.column
@@ -117,14 +97,6 @@ def _added(text: str, node: yaml.MappingNode, line: str) -> str:
         return f"{text[:end]}{indent}{line}\n{text[end:]}"
     end = next((at for at in range(end, len(text)) if text[at] == "\n"), len(text))
     return f"{text[:end]}\n{indent}{line}{text[end:]}"
-
-
-def _end(node: yaml.Node) -> int:
-    """Where it ends: PyYAML has a block end where the next thing begins."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return _end(last[1] if isinstance(node, yaml.MappingNode) else last)
-    return int(node.end_mark.index)
 
 
 def _terms(short: Shorthand) -> dict[str, Any]:
@@ -152,29 +124,8 @@ def _in_full(text: str, entry: yaml.ScalarNode, terms: Mapping[str, Any]) -> str
     line = text.rfind("\n", 0, entry.start_mark.index) + 1
     if text[line : entry.start_mark.index].strip() != "-":
         raise NotWritten("its entry shares a line with others")
-    first, *rest = (f"{key}: {_flow(value)}" for key, value in terms.items())
+    first, *rest = (f"{key}: {flow(value)}" for key, value in terms.items())
     end = int(entry.end_mark.index)
     comment = next((at for at in range(end, len(text)) if text[at] == "\n"), len(text))
     written = f"{first}{text[end:comment]}" + "".join(f"\n{' ' * column}{each}" for each in rest)
     return text[: entry.start_mark.index] + written + text[comment:]
-
-
-def _flow(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_flow(each)}" for key, each in value.items()) + "}"
-    text = str(value)
-    return text if _PLAIN.fullmatch(text) else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _walk(node: yaml.Node) -> Iterator[yaml.Node]:
-    yield node
-    for each in node.value if isinstance(node, yaml.CollectionNode) else ():
-        for child in each if isinstance(each, tuple) else (each,):
-            yield from _walk(child)
-
-
-def _times(root: yaml.Node) -> list[tuple[yaml.Node, int]]:
-    found: dict[int, tuple[yaml.Node, int]] = {}
-    for node in _walk(root):
-        found[id(node)] = (node, found.get(id(node), (node, 0))[1] + 1)
-    return list(found.values())

@@ -33,7 +33,7 @@ def all_terms(source: SourceConfig, shapes: Iterable[TableShape]) -> tuple[Table
 def matches_of(source: SourceConfig, table: TableId) -> tuple[MatchConfig, ...]:
     """The globs that stand for a table, unless `exclude` does; a listed table has its own terms."""
     found = tuple(each for each in source.matches if each.match.stands_for(table))
-    return () if not found or _is_excluded(source, table) else found
+    return () if not found or excludes(source, table) else found
 
 
 def takes(source: SourceConfig, table: TableId) -> bool:
@@ -44,10 +44,11 @@ def takes(source: SourceConfig, table: TableId) -> bool:
 def takes_unlisted(source: SourceConfig, table: TableId) -> bool:
     """Whether a table that is not listed is read whole: unlisted ones are wanted, its schema is, and no glob of `exclude` stands for it."""
     # The catalogue also shows the schemas of listed tables, in which no others were asked for.
-    return source.unlisted == "full_refresh" and table.schema in source.schemas and not _is_excluded(source, table)
+    return source.unlisted == "full_refresh" and table.schema in source.schemas and not excludes(source, table)
 
 
-def _is_excluded(source: SourceConfig, table: TableId) -> bool:
+def excludes(source: SourceConfig, table: TableId) -> bool:
+    """Whether a glob of `exclude` stands for it."""
     return any(_stands_for(pattern, table) for pattern in source.exclude)
 
 
