@@ -15,13 +15,14 @@ from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.guarantee import Guarantee, stated
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.retention import OldFiles
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.planning.reading import Reading
 from incremental_assets.core.preview.preview import FileStep, Preview, SchemaStep
-from incremental_assets.core.words import agreeing, counted
+from incremental_assets.core.words import agreeing, byte_size, counted
 
 _NAMED = 2
 """The most index names that are printed for a table: each of its partitions has its own."""
@@ -45,6 +46,7 @@ def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:
     ]
     shown += [Note(f"{each.spec.id}: {step}", "warn") for each in previews for step in each.destructive]
     shown += [Note(f"{each.spec.id}: {warning}", "warn") for each in previews for warning in each.warnings]
+    shown += [Note(f"{each.spec.id}: {sentence}", "dim") for each in previews if (sentence := _old(each.old))]
     shown += [Note(sentence, "bad") for sentence in dict.fromkeys(str(error) for error in errors)]
     shown += _terms(previews)
     shown += _questions(reads)
@@ -58,6 +60,16 @@ def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:
     shown.append(Note(f"{', '.join(parts)}, {len(errors)} would stop; nothing was written", "strong"))
     document = {"tables": [*(_entry(each) for each in previews), *(_troubled(each) for each in troubles)]}
     return Answer(document, shown, worst([exit_code_of(error) for error in errors]) if errors else DONE)
+
+
+def _old(found: Sequence[OldFiles]) -> str:
+    """What the next pruning removes; nothing where no `retention` lets anything go."""
+    files, size = sum(len(each.files) for each in found), sum(each.bytes for each in found)
+    told = [f"the next pruning removes {counted(files, 'file')} of old versions ({byte_size(size)})"] if found else []
+    told += [f"{each.place}: {each.left}" for each in found if each.left]
+    since = [each.since for each in found if each.since]
+    told += [f"versions since {max(since):%Y-%m-%d %H:%M}Z stay readable"] if since else []
+    return "; ".join(told)
 
 
 def _next_look(each: Preview) -> datetime | None:
@@ -189,6 +201,9 @@ def _entry(each: Preview) -> dict[str, Any]:
         "deletes": each.terms.deletes or None,
         "contract": _contract(spec.contract),
         "history": None if spec.history is History.NONE else str(spec.history),
+        "prunes": {"files": sum(len(old.files) for old in each.old), "bytes": sum(old.bytes for old in each.old)}
+        if each.old
+        else None,
         "destructive": list(each.destructive),
         "warnings": list(each.warnings),
         "error": str(each.error) if each.error else None,

@@ -25,6 +25,7 @@ from incremental_assets.core.model.objective import NO_OBJECTIVES
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
+from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
@@ -66,6 +67,8 @@ class Seen:
     """Why a person has paused it."""
     budgets: tuple[Budget, ...] = ()
     """Of each of its objectives."""
+    pruned: tuple[datetime, Pruned] | None = None
+    """When it was last pruned, and of what."""
     log: LogSeen | None = None
     """What the source's log says of it; None where it is not read from there, and where nobody looked."""
 
@@ -78,6 +81,7 @@ class Seen:
 def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
     """What is seen of the selected tables, and of those that their source does not show. `offline` asks no source."""
     standings, pauses = runtime.checkpoints.standings(), runtime.checkpoints.pauses()
+    prunings = runtime.checkpoints.prunings()
     positions = {table: standing.position for table, standing in standings.items()}
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     logs = {} if offline else _logs(runtime, found)
@@ -120,6 +124,7 @@ def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
             unfit=unfit.get(table),
             pause=pauses.of(table),
             budgets=budgets(terms[table].slo, kept[table]) if table in kept else (),
+            pruned=prunings.get(table),
             log=logs.get(table),
         )
         for table in shown

@@ -183,6 +183,20 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 
 
 @commands.command()
+@everywhere
+@select
+def prune(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Remove now what `retention` lets go.
+
+    Files of old versions, for each table whose `retention` says how long they stay, under its lease. Dagster's job does the same once a day; `plan` says
+    before what would go.
+    """
+    from incremental_assets.cli.commands import prune as command
+
+    return command.run(config, select)
+
+
+@commands.command()
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE[.TABLE]...")
 @click.option("--reason", required=True, help="Why, for whoever finds it paused.")
 @everywhere

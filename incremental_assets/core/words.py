@@ -29,6 +29,16 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in set('aeiou') else 'a'} {noun}"
 
 
+def byte_size(number: int) -> str:
+    """`812 bytes`, `1.5 KiB`, `34 MiB`: three digits say enough."""
+    size, unit = float(number), "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return counted(number, "byte") if unit == "bytes" else f"{size:.{0 if size >= 100 else 1}f} {unit}"
+
+
 def age(seconds: float) -> str:
     """The two largest units say enough: `3d 4h`, `12m 5s`, `0s`."""
     rest, parts = max(0, round(seconds)), []

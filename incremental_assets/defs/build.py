@@ -13,6 +13,7 @@ from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.checks import check_assets
 from incremental_assets.defs.jobs import check_job, check_schedule, sync_jobs
 from incremental_assets.defs.opened import RESOURCE
+from incremental_assets.defs.prune import prune_job, prune_schedule, prunes
 from incremental_assets.defs.repair import repair_job
 from incremental_assets.defs.sensors import sync_sensor
 from incremental_assets.defs.tables import Home, View
@@ -42,10 +43,11 @@ def build(
 
 def _source(view: View) -> Definitions:
     jobs, checking = sync_jobs(view), check_job(view)
+    pruning = [prune_job(view)] if prunes(view) else []
     return Definitions(
         assets=[*view.external(), *sync_assets(view)],
         asset_checks=check_assets(view),
-        jobs=[*jobs.values(), checking, repair_job(view)],
-        schedules=check_schedule(view, checking),
+        jobs=[*jobs.values(), checking, repair_job(view), *pruning],
+        schedules=[*check_schedule(view, checking), *(prune_schedule(view, each) for each in pruning)],
         sensors=[sync_sensor(view, jobs)],
     )

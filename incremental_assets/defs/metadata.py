@@ -29,6 +29,7 @@ from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, HistoryRows
 from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
+from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_shape import TableShape
@@ -260,6 +261,16 @@ def of_compaction(done: Compacted) -> Metadata:
         "files": len(done.after.sizes),
         "bytes": sum(done.after.sizes),
         "delta_version": done.version,
+    }
+
+
+def of_pruning(done: Pruned) -> Metadata:
+    """What was removed of one copy and of what lies beside it."""
+    return {
+        "files_removed": done.files,
+        "bytes_removed": done.bytes,
+        "pruning_seconds": round(done.seconds, 3),
+        **({"left_alone": "; ".join(done.left)} if done.left else {}),
     }
 
 

@@ -37,6 +37,7 @@ def test_the_commands_are_those_of_the_readme() -> None:
         "pause",
         "peek",
         "plan",
+        "prune",
         "repair",
         "replay",
         "reset",

@@ -28,6 +28,7 @@ from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, 
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.readers import Readers
+from incremental_assets.core.model.retention import KEEPS_ALL, Retention
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Severity
@@ -86,6 +87,7 @@ sources:
         rename: {mail: email}
         reconciliation: {severity: warn}
         maintenance: {compact: never}
+        retention: {files: 30d}
       - table: public.log
         cursor: {column: id, type: integer}
         lookback: 1000
@@ -182,6 +184,7 @@ def test_every_key_arrives(tmp_path: Path, shop: SourceConfig) -> None:
         pii=("email",),
         reconciliation=Severity.WARN,
         compact=Compact.NEVER,
+        retention=Retention(files=timedelta(days=30)),
         deletes=Deletes(DeleteMode.DIFF, Then.REMOVE, timedelta(hours=6), 0.1),
         columns=ColumnChoice(exclude=("secret",)),
         file=str(tmp_path / "sources.yaml"),
@@ -210,6 +213,20 @@ def test_files_are_put_together_unless_the_source_or_the_table_says_never(tmp_pa
     assert table(never, "orders").compact is Compact.NEVER
     assert table(never, "countries").compact is Compact.AUTO
     assert terms_of(never, TableId("shop", "public", "unlisted")).compact is Compact.NEVER
+
+
+def test_how_long_files_stay_is_a_table_s_or_a_source_s_and_forever_where_nothing_says_it(tmp_path: Path) -> None:
+    kept = loaded(
+        tmp_path,
+        WHOLE.replace("defaults: {", "defaults: {retention: {files: 10d}, ").replace(
+            "refresh_every: 7d", "retention: {files: forever}"
+        ),
+    ).source("shop")
+    assert table(kept, "orders").retention == Retention(files=timedelta(days=10))
+    assert table(kept, "a.b").retention == Retention(files=timedelta(days=30))
+    assert table(kept, "countries").retention == KEEPS_ALL
+    assert terms_of(kept, TableId("shop", "public", "unlisted")).retention == Retention(files=timedelta(days=10))
+    assert table(loaded(tmp_path, WHOLE).source("shop"), "orders").retention == KEEPS_ALL
 
 
 def test_copies_for_any_reader_are_a_table_s_or_a_source_s(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.compaction import NotCompacted
+from incremental_assets.core.model.retention import NotPruned, Pruned
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.observing.json_line import Level
 from incremental_assets.core.observing.log_line import log_line
@@ -20,6 +21,7 @@ from incremental_assets.core.observing.occurrences import (
     LeaseTaken,
     Occurrence,
     PhaseBegun,
+    PruningEnded,
     Retried,
     SourceObserved,
     SyncEnded,
@@ -48,6 +50,9 @@ LINES: list[tuple[Occurrence, Level, str]] = [
     (CheckEnded(replace(DRIFT, passed=True, detail="equal")), Level.INFO, "shop.public.orders: reconciliation: equal"),
     (CheckEnded(replace(DRIFT, was_checked=False, detail="nothing has landed")), Level.INFO, "shop.public.orders: reconciliation: nothing has landed"),
     (CompactionEnded(NotCompacted(ORDERS, "shop.public.orders: a full disk")), Level.WARNING, "shop.public.orders: a full disk"),
+    (PruningEnded(Pruned(ORDERS, 2, 2048)), Level.INFO, "shop.public.orders: 2 files of old versions removed (2.0 KiB)"),
+    (PruningEnded(Pruned(ORDERS, left=("/lake: strange",))), Level.WARNING, "shop.public.orders: 0 files of old versions removed (0 bytes)"),
+    (PruningEnded(NotPruned(ORDERS, "shop.public.orders: busy")), Level.WARNING, "shop.public.orders: busy"),
     (Retried(ORDERS, AWAY, RUN), Level.WARNING, "shop: nobody answers; once more"),
 ]  # fmt: skip
 

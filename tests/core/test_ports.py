@@ -14,6 +14,7 @@ LAKE = (
     ports.LakeQuarantine,
     ports.LakeHistorian,
     ports.LakeCompactor,
+    ports.LakeRetention,
 )
 
 
@@ -25,7 +26,7 @@ def test_ports_are_interfaces_and_what_a_sync_needs_of_them_is_one_value():
     assert [name for name, found in OWN.items() if not getattr(found, "_is_protocol", False)] == ["Ports"]
 
 
-def test_the_lake_is_eight_ports_that_share_no_method():
+def test_the_lake_is_nine_ports_that_share_no_method():
     asked = [methods(port) for port in LAKE]
 
     assert max(len(each) for each in asked) <= 6

@@ -13,6 +13,7 @@ from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pause, Pauses
+from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
@@ -44,6 +45,7 @@ class Memory:
     looks: dict[str, Look | None] = field(default_factory=dict)
     pauses: list[Pause] = field(default_factory=list)
     kept: dict[TableId, Kept] = field(default_factory=dict)
+    prunings: dict[TableId, Pruned] = field(default_factory=dict)
     clock: float = 0.0
     gone: set[str] = field(default_factory=set)
 
@@ -158,6 +160,10 @@ class FakeCheckpoints:
         ended = (EventKind.LANDED, EventKind.IDLE)
         places = (place for place, each in enumerate(events, 1) if each.run_id == run_id and each.kind in ended)
         return events, max(places, default=0)
+
+    def record_pruning(self, done: Pruned) -> None:
+        """The last one counts."""
+        self.memory.prunings[done.table] = done
 
     def pauses(self) -> Pauses:
         """All of them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
@@ -13,6 +14,7 @@ from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.quarantine import Resolution, UnfitRows
 from incremental_assets.core.model.rename import name_after
+from incremental_assets.core.model.retention import OldFiles
 from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
@@ -54,6 +56,10 @@ class FakeLake(FakeAuditor, FakeHistorian):
     """Columns of a table that has not those of the source's catalogue, until a batch lands."""
     lacks: dict[TableId, str] = field(default_factory=dict)
     """A file that is gone, of a table whose log stands."""
+
+    old: dict[TableId, tuple[OldFiles, ...]] = field(default_factory=dict)
+    """Files that nobody needs any more."""
+    removed: list[str] = field(default_factory=list)
 
     # --- the ports -----------------------------------------------------------------------------------
 
@@ -221,6 +227,18 @@ class FakeLake(FakeAuditor, FakeHistorian):
         table.gathered = len(table.log)
         self.moment("after commit")
         return table.version
+
+    def old_files(self, spec: TableSpec, files: timedelta, now: datetime | None) -> tuple[OldFiles, ...]:
+        """What a test says of the copy."""
+        self.moment("old files")
+        return self.old.get(spec.id, ())
+
+    def remove_files(self, spec: TableSpec, found: Sequence[OldFiles]) -> None:
+        """One after the other."""
+        for each in found:
+            for file in each.files:
+                self.moment("before removal")
+                self.removed.append(file.name)
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Of the table as the source's catalogue shows it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Executable, select
@@ -43,6 +43,7 @@ from incremental_assets.adapters.checkpoints.positions import (
     position_of,
     positions_of,
 )
+from incremental_assets.adapters.checkpoints.prunings import all_prunings, record_pruning
 from incremental_assets.adapters.checkpoints.rows import event_of
 from incremental_assets.adapters.checkpoints.standings import all_standings, holder_of
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, table_of, verifications
@@ -55,6 +56,7 @@ from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look, Looked
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pause, Pauses
+from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.verified import Verified
@@ -182,6 +184,11 @@ class SqlCheckpoints:
         """The last record of every table."""
         return {table_of(row): verified_of(row) for row in self._read(select(verifications))}
 
+    def record_pruning(self, done: Pruned) -> None:
+        """Keep what a table was pruned of, in place of the one before."""
+        with self._database.transaction(writes=True) as connection:
+            record_pruning(connection, self._database, done)
+
     def pauses(self) -> Pauses:
         """Everything that a person has paused."""
         if not self._database.exists:
@@ -237,6 +244,13 @@ class SqlCheckpoints:
             return {}
         with self._database.transaction() as connection:
             return all_standings(connection, self._database)
+
+    def prunings(self) -> dict[TableId, tuple[datetime, Pruned]]:
+        """When each table was last pruned, and of what."""
+        if not self._database.exists:
+            return {}
+        with self._database.transaction() as connection:
+            return all_prunings(connection)
 
     def looks(self) -> dict[str, Looked]:
         """What is kept of the looks at every source."""

@@ -218,6 +218,19 @@ incidents = Table(
     Column("claimed_at", Instant),
 )
 
+prunings = Table(
+    "prunings",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("schema_name", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    Column("pruned_at", Instant, nullable=False),
+    Column("files", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    # Why nothing was removed of some part of it, as JSON.
+    Column("left_alone", Text, nullable=False),
+)
+
 installation = Table(
     "installation", metadata, Column("only", Integer, primary_key=True), Column("id", Text, nullable=False)
 )

@@ -23,6 +23,7 @@ from incremental_assets.adapters.delta.fence import fence
 from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
+from incremental_assets.adapters.delta.lake_retention import LakeRetention
 from incremental_assets.adapters.delta.layout import layout
 from incremental_assets.adapters.delta.log.idle_look import last_commit
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, open_log
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
+class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine, LakeRetention):
     """Implements `core.ports.Lake`. `inspect`, `find` and `columns` read logs and start no Spark."""
 
     def __init__(

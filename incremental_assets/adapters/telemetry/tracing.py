@@ -27,6 +27,7 @@ from incremental_assets.core.observing.occurrences import (
     LeaseTaken,
     Occurrence,
     PhaseBegun,
+    PruningEnded,
     Retried,
     SourceObserved,
     SyncEnded,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.util.types import AttributeValue
 
+    from incremental_assets.core.model.retention import Pruned
     from incremental_assets.core.model.table_id import TableId
     from incremental_assets.core.model.verdict import Check
     from incremental_assets.core.planning.report import SyncReport
@@ -148,6 +150,12 @@ class Tracing(Observer):
     def _(self, ended: CompactionEnded, now: int) -> None:
         if isinstance(done := ended.done, Compacted):
             begun = Begin(f"compact {done.table}", _before(now, done.seconds), {_TABLE: str(done.table)})
+            self._past(begun, now)
+
+    @_noted.register
+    def _(self, ended: PruningEnded, now: int) -> None:
+        if isinstance(done := ended.done, Pruned):
+            begun = Begin(f"prune {done.table}", _before(now, done.seconds), {_TABLE: str(done.table)})
             self._past(begun, now)
 
     @_noted.register

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,12 @@ from incremental_assets.cli.answer import Answer
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.previews import answer
 from incremental_assets.cli.selection import Selection, selected, with_problems
+from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.pause import Pause
+from incremental_assets.core.model.retention import OldFiles
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
@@ -58,7 +61,19 @@ def _of_source(
         estimates = iter(_estimates(runtime, source, [each.plan for each in previews if each.plan is not None]))
     except IncrementalAssetsError as error:
         return tuple(_stopped(spec, error) for spec in specs)
-    return tuple(each if each.plan is None else each.with_estimate(next(estimates)) for each in previews)
+    told = (each if each.plan is None else each.with_estimate(next(estimates)) for each in previews)
+    return tuple(replace(each, old=_old(runtime, source, each.spec)) for each in told)
+
+
+def _old(runtime: Runtime, source: str, spec: TableSpec) -> tuple[OldFiles, ...]:
+    """By the clock of this machine, as no file is put anywhere."""
+    files = terms_of(runtime.configuration.source(source), spec.id).retention.files
+    if files is None:
+        return ()
+    try:
+        return runtime.ports(source).retention.old_files(spec, files, datetime.now(UTC))
+    except IncrementalAssetsError as error:
+        return (OldFiles(str(spec.id), left=str(error)),)
 
 
 def _paused(found: Preview, pause: Pause | None) -> Preview:

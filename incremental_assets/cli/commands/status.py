@@ -22,6 +22,7 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
+from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.operations.budgets import Budget
@@ -99,6 +100,7 @@ def _entry(seen: Seen) -> dict[str, Any]:
         "warnings": list(seen.warnings),
         "held": seen.held and _held_entry(seen.held),
         "unfit": seen.unfit and _unfit_entry(seen.unfit),
+        "pruned": seen.pruned and _pruned_entry(*seen.pruned),
         "log": seen.log and _log_entry(seen.log, state),
         "last_schema_change": standing.changed
         and {"at": standing.changed[0].isoformat(), **standing.changed[1].to_json()},
@@ -115,6 +117,10 @@ def _log_entry(seen: LogSeen, state: State | None) -> dict[str, Any]:
         "position": str(state.position) if state and state.position.capture else None,
         "source_keeps_bytes": seen.kept_bytes,
     }
+
+
+def _pruned_entry(at: datetime, done: Pruned) -> dict[str, Any]:
+    return {"at": at.isoformat(), "files": done.files, "bytes": done.bytes, "left": list(done.left)}
 
 
 def _pause_entry(pause: Pause) -> dict[str, Any]:
@@ -215,6 +221,12 @@ def _shown(tables: Sequence[Seen]) -> list[Shown]:
     shown += [Note(f"{each.table}: {each.held.sentence}", "warn") for each in tables if each.held and each.held.rows]
     shown += [Note(f"{each.table}: {each.unfit.sentence}", "warn") for each in tables if each.unfit and each.unfit.rows]
     shown += [Note(sentence, "warn") for each in tables if (sentence := _not_landed(each.standing))]
+    shown += [
+        Note(f"{each.table}: pruned {at:%Y-%m-%d %H:%M}Z: {'; '.join((done.sentence, *done.left))}", "dim")
+        for each in tables
+        if each.pruned
+        for at, done in (each.pruned,)
+    ]
     shown += _uncounted([each for each in tables if _is_uncounted(each)])
     shown += [
         Note(

@@ -36,6 +36,7 @@ from incremental_assets.core.model.layout import LaidOut
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.partition import Grid, TimeGrid
+from incremental_assets.core.model.retention import Retention
 from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.strategies import traits_of
@@ -99,6 +100,7 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
             reconciliation=defaults.reconciliation.severity,
             repaired_at_most=defaults.reconciliation.repaired_at_most,
             compact=defaults.maintenance.compact,
+            retention=Retention(**dict(defaults.retention)),
             readers=defaults.copies.readers,
             columns=ColumnChoice(excluded_by_default=defaults.columns.exclude),
         ),
@@ -154,6 +156,7 @@ def _table(
         reconciliation=chosen("reconciliation").severity,
         repaired_at_most=chosen("reconciliation").repaired_at_most,
         compact=chosen("maintenance").compact,
+        retention=Retention(**dict(chosen("retention"))),
         readers=chosen("copies").readers,
         history=document.history,
         columns=ColumnChoice(

@@ -142,6 +142,18 @@ Duration = Annotated[
 PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
 
 
+def _kept(text: str) -> timedelta | None:
+    return None if text.strip() == FOREVER else _positive(duration.parse_duration(text))
+
+
+FOREVER = "forever"
+Kept = Annotated[
+    timedelta | None,
+    _read_by(_kept),
+    _schema("string", pattern=f"{_DURATION}|^{FOREVER}$", examples=["30d", FOREVER]),
+]
+
+
 def _size(text: str) -> int:
     found = re.fullmatch(_SIZE, text, re.ASCII)
     if not found:

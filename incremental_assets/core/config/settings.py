@@ -26,6 +26,7 @@ from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.readers import Readers
+from incremental_assets.core.model.retention import KEEPS_ALL, Retention
 from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.table import Cursor, FuturePolicy
@@ -135,6 +136,7 @@ class TableConfig:
     repaired_at_most: int = 0
     """Drifted rows that the daily check repairs by itself; of more of them it repairs none."""
     compact: Compact = Compact.AUTO
+    retention: Retention = KEEPS_ALL
     readers: Readers = Readers.VECTORS
     deletes: Deletes = IGNORED
     contract: Contract | None = None
@@ -189,6 +191,7 @@ class Defaults:
     reconciliation: Severity = Severity.ERROR
     repaired_at_most: int = 0
     compact: Compact = Compact.AUTO
+    retention: Retention = KEEPS_ALL
     readers: Readers = Readers.VECTORS
     columns: ColumnChoice = ALL
 
@@ -371,6 +374,7 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         reconciliation=defaults.reconciliation,
         repaired_at_most=defaults.repaired_at_most,
         compact=defaults.compact,
+        retention=defaults.retention,
         readers=defaults.readers,
         columns=defaults.columns,
     )

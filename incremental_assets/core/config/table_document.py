@@ -14,6 +14,7 @@ from incremental_assets.core.config.scalars import (
     Day,
     Duration,
     Fraction,
+    Kept,
     MarkText,
     MatchText,
     Owner,
@@ -190,6 +191,17 @@ class MaintenanceDocument(Strict):
     ] = Compact.AUTO
 
 
+class RetentionDocument(Strict):
+    """How long a table keeps what nothing needs any more."""
+
+    files: Annotated[
+        Kept,
+        Field(
+            description="Files of old versions, by which readers go back in time; never shorter than Delta promises its readers, 7d."
+        ),
+    ] = None
+
+
 class CopiesDocument(Strict):
     """Which readers a copy is made for."""
 
@@ -277,6 +289,7 @@ class DefaultsDocument(Strict):
     tags: dict[TagKey, str] = Field(default_factory=dict)
     reconciliation: ReconciliationDocument = ReconciliationDocument()
     maintenance: MaintenanceDocument = MaintenanceDocument()
+    retention: RetentionDocument = RetentionDocument()
     copies: CopiesDocument = CopiesDocument()
     deletes: DeletesDocument = DeletesDocument()
 

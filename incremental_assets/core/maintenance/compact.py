@@ -13,6 +13,7 @@ from incremental_assets.core.concurrency.background import as_they_end
 from incremental_assets.core.concurrency.cohort import Cohort
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import Busy, sentence
+from incremental_assets.core.maintenance.standing import as_last_left
 from incremental_assets.core.model.compaction import (
     TARGET,
     Compacted,
@@ -28,7 +29,6 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.occurrences import CompactionEnded
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.foreign_changes import knows_less
 
 _AT_ONCE = 64
 """Tables of a round, at the most: each has a thread and a lease."""
@@ -142,19 +142,14 @@ def compact_table(files: Files, run_id: str, ports: Ports) -> Compacted | None:
     """Compact a table; None if that does not pay, or if the next sync has to look at the table first. Raises Busy."""
     begun, spec = time.monotonic(), files.spec
     with ports.checkpoints.lease(spec.id, run_id):
-        position = ports.checkpoints.position(spec.id)
-        if position.open is not None or position.state is None or position.target is None:
-            return None
-        target = ports.reader.inspect(spec, position.target.version)
-        if target is None or target.foreign or knows_less(position, target):
-            return None
-        if (target.table_id, target.app_id) != (position.target.table_id, position.app_id):
+        state = as_last_left(spec, ports)
+        if state is None:
             return None
         before = files.layout(ports)
         why = compaction(before)
         if why is None:
             return None
-        version = files.compact(why.how, run_id, position.state, ports)
+        version = files.compact(why.how, run_id, state, ports)
         return Compacted(files.table, why, before, files.layout(ports), version, time.monotonic() - begun)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from incremental_assets.core.errors import sentence_of
 from incremental_assets.core.model.compaction import Compacted, NotCompacted
+from incremental_assets.core.model.retention import NotPruned, Pruned
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Severity, Verdict
 from incremental_assets.core.observing.json_line import Level
@@ -19,6 +20,7 @@ from incremental_assets.core.observing.occurrences import (
     LeaseTaken,
     Occurrence,
     PhaseBegun,
+    PruningEnded,
     Retried,
     SourceObserved,
     SyncEnded,
@@ -61,8 +63,8 @@ def log_line(occurrence: Occurrence) -> LogLine:
             return LogLine(Level.INFO, "check_begun", f"{table}: {check}", _of(table, check=str(check)))
         case CheckEnded(verdict):
             return _checked(verdict)
-        case CompactionEnded(done):
-            return _compacted(done)
+        case CompactionEnded(done) | PruningEnded(done):
+            return _maintained(done)
         case Retried(table, error, run_id):
             return LogLine(Level.WARNING, "retried", f"{sentence_of(table, error)}; once more", _of(table, run_id))
 
@@ -102,11 +104,18 @@ def _checked(verdict: Verdict) -> LogLine:
     return LogLine(level, "check_ended", f"{verdict.table}: {verdict.check}: {verdict.detail}", fields)
 
 
-def _compacted(done: Compacted | NotCompacted) -> LogLine:
-    if isinstance(done, Compacted):
-        fields = _of(done.table, seconds=_short(done.seconds))
-        return LogLine(Level.INFO, "compacted", f"{done.table}: compacted", fields)
-    return LogLine(Level.WARNING, "not_compacted", done.error, _of(done.table))
+def _maintained(done: Compacted | NotCompacted | Pruned | NotPruned) -> LogLine:
+    match done:
+        case Compacted():
+            fields = _of(done.table, seconds=_short(done.seconds))
+            return LogLine(Level.INFO, "compacted", f"{done.table}: compacted", fields)
+        case Pruned():
+            removed: dict[str, Any] = {"files": done.files, "bytes": done.bytes, "left": list(done.left)}
+            fields = _of(done.table, **removed, seconds=_short(done.seconds))
+            level = Level.WARNING if done.left else Level.INFO
+            return LogLine(level, "pruned", f"{done.table}: {done.sentence}", fields)
+    kind = "not_compacted" if isinstance(done, NotCompacted) else "not_pruned"
+    return LogLine(Level.WARNING, kind, done.error, _of(done.table))
 
 
 def _of(table: TableId, run_id: str = "", **more: Any) -> dict[str, Any]:

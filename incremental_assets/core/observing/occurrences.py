@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incremental_assets.core.model.compaction import Compacted, NotCompacted
+from incremental_assets.core.model.retention import NotPruned, Pruned
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check, Verdict
@@ -85,6 +86,13 @@ class CompactionEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class PruningEnded:
+    """What a table kept longer than it has to was removed, or could not be."""
+
+    done: Pruned | NotPruned
+
+
+@dataclass(frozen=True, slots=True)
 class Retried:
     """Work on a table starts again because of this error. Without a run's id it was a check's."""
 
@@ -102,5 +110,6 @@ Occurrence = (
     | CheckBegun
     | CheckEnded
     | CompactionEnded
+    | PruningEnded
     | Retried
 )

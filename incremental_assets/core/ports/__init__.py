@@ -21,6 +21,7 @@ from incremental_assets.core.ports.lake import (
     LakeKeys,
     LakeQuarantine,
     LakeReader,
+    LakeRetention,
     LakeRows,
     LakeWriter,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "LakeKeys",
     "LakeQuarantine",
     "LakeReader",
+    "LakeRetention",
     "LakeRows",
     "LakeWriter",
     "Lease",

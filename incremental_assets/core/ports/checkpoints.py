@@ -11,6 +11,7 @@ from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pauses
+from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
@@ -61,6 +62,9 @@ class Checkpoints(Protocol):
 
     def remember_verified(self, table: TableId, after: int, judge: Judge) -> None:
         """Record what `judge` makes of the record so far and of the events behind that number, while nothing is recorded of the table; nothing where that is None."""
+
+    def record_pruning(self, done: Pruned) -> None:
+        """Keep what a table was pruned of, in place of the one before."""
 
     def pauses(self) -> Pauses:
         """Everything that a person has paused."""

@@ -1,9 +1,10 @@
-"""The lake, by who uses it: a sync reads and writes, checks audit, maintenance compacts."""
+"""The lake, by who uses it: a sync reads and writes, checks audit, maintenance compacts and prunes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from incremental_assets.core.model.batch import Batch
@@ -13,6 +14,7 @@ from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Outdated, RowHash
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
+from incremental_assets.core.model.retention import OldFiles
 from incremental_assets.core.model.row_difference import RowDifference
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -168,7 +170,26 @@ class LakeCompactor(Protocol):
         """The same for its history; `state` is the copy's."""
 
 
+class LakeRetention(Protocol):
+    """What a copy, its history and its quarantine keep longer than they have to."""
+
+    def old_files(self, spec: TableSpec, files: timedelta, now: datetime | None) -> tuple[OldFiles, ...]:
+        """Files that no version needs which was current so long ago, or came later; `now` None: by the clock of the place, for which a file is put there."""
+
+    def remove_files(self, spec: TableSpec, found: Sequence[OldFiles]) -> None:
+        """Remove them, for whoever holds the lease. Raises LakeRefused."""
+
+
 class Lake(
-    LakeReader, LakeWriter, LakeAuditor, LakeKeys, LakeRows, LakeQuarantine, LakeHistorian, LakeCompactor, Protocol
+    LakeReader,
+    LakeWriter,
+    LakeAuditor,
+    LakeKeys,
+    LakeRows,
+    LakeQuarantine,
+    LakeHistorian,
+    LakeCompactor,
+    LakeRetention,
+    Protocol,
 ):
     """One Delta table per source table."""

@@ -17,6 +17,7 @@ from incremental_assets.core.ports.lake import (
     LakeKeys,
     LakeQuarantine,
     LakeReader,
+    LakeRetention,
     LakeRows,
     LakeWriter,
 )
@@ -82,4 +83,9 @@ class Ports:
     @property
     def compactor(self) -> LakeCompactor:
         """The lake, for maintenance."""
+        return self.lake
+
+    @property
+    def retention(self) -> LakeRetention:
+        """The lake, for what it keeps longer than it has to."""
         return self.lake

@@ -14,6 +14,7 @@ from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.readers import Readers
 from incremental_assets.core.model.rename import Rename
+from incremental_assets.core.model.retention import OldFiles
 from incremental_assets.core.model.schema_drift import Difference, TargetColumn, check_columns, check_names, difference
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -64,6 +65,8 @@ class Preview:
     warnings: tuple[str, ...] = ()
     estimate: Estimate | None = None
     """What the source says of the read, once it has been asked."""
+    old: tuple[OldFiles, ...] = ()
+    """What the next pruning removes, whatever the sync does."""
 
     @property
     def plan(self) -> SyncPlan | None:

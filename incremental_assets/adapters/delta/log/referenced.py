@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+
+import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.commit_text import actions_of
-from incremental_assets.adapters.delta.log.listing import listed
+from incremental_assets.adapters.delta.log.listing import Listing, listed
 from incremental_assets.adapters.delta.log.log_state import commit_path, file_name
 from incremental_assets.adapters.delta.log.readable import readable
 from incremental_assets.adapters.delta.log.vector_file import file_of
@@ -36,6 +39,21 @@ def referenced(path: str, since: int) -> Referenced:
             for action in actions_of(found.store, commit_path(path, version)):
                 names.update(name for kind in _NAMES_FILES if kind in action for name in _named(action[kind]))
     return Referenced(found.last, frozenset(names))
+
+
+def removed_before(names: Listing, version: int, after: datetime) -> frozenset[str]:
+    """Files that the checkpoint of a version remembers as removed after a moment, by commits that the log may have no more. Raises NotByTasks."""
+    name, *_ = names.checkpoints.get(version, ("",))
+    if not name.endswith(".parquet"):
+        return frozenset()
+    with readable(f"the checkpoint {name}"), pq.ParquetFile(names.store.for_arrow(f"{names.log}/{name}")) as file:
+        if "remove" not in file.schema_arrow.names:
+            return frozenset()
+        gone = [each["remove"] for batch in file.iter_batches(columns=["remove"]) for each in batch.to_pylist()]
+    least = after.timestamp() * 1000
+    return frozenset(
+        name for each in gone if each and (each.get("deletionTimestamp") or 0) > least for name in _named(each)
+    )
 
 
 def _named(action: Mapping[str, Any]) -> Iterator[str]:

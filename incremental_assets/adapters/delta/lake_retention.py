@@ -1,0 +1,58 @@
+"""What a copy, its history and its quarantine keep longer than they have to, as the lake is asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX
+from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.history.following import HISTORY
+from incremental_assets.adapters.delta.lake_part import LakePart
+from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.old_files import clock_of, old_files, remove
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
+from incremental_assets.core.model.paths import quarantine_path, table_path
+from incremental_assets.core.model.retention import OldFiles
+from incremental_assets.core.model.table import TableSpec
+
+
+class LakeRetention(LakePart):
+    """Implements `core.ports.LakeRetention`."""
+
+    def old_files(self, spec: TableSpec, files: timedelta, now: datetime | None) -> tuple[OldFiles, ...]:
+        """Of the copy, and of what lies beside it: nothing of that is removed which a rollback of the copy would read."""
+        path = table_path(self._lake, spec.id)
+        if open_log(path) is None:
+            return ()
+        try:
+            now = now or clock_of(path)
+            copy = old_files(path, files, now)
+        except NotByTasks as why:
+            return (_left(path, why),)
+        return (copy, *(_beside(place, files, now, copy.begun) for place in self._places_beside(spec)))
+
+    def remove_files(self, spec: TableSpec, found: Sequence[OldFiles]) -> None:
+        """Remove them, if this installation owns the table."""
+        self._owner.check(spec.id)
+        with explained(spec.id, self._lake):
+            for each in found:
+                remove(each)
+
+    def _places_beside(self, spec: TableSpec) -> Iterator[str]:
+        """Where tables of ours lie."""
+        for place in (table_path(self._lake, spec.id.history), quarantine_path(self._lake, spec.id)):
+            log = open_log(place)
+            if log is not None and (HISTORY in log.properties or log.app_id.endswith(QUARANTINE_SUFFIX)):
+                yield place
+
+
+def _beside(place: str, files: timedelta, now: datetime, until: datetime | None) -> OldFiles:
+    try:
+        return old_files(place, files, now, until)
+    except NotByTasks as why:
+        return _left(place, why)
+
+
+def _left(place: str, why: NotByTasks) -> OldFiles:
+    return OldFiles(place, left=f"{why}: only Delta's own VACUUM can tell which of its files nobody needs")
