@@ -220,6 +220,12 @@ def said(outcome: Outcome) -> str:
             "unknown",
             "unknown",
         ),
+        (
+            "BEGIN PERFORM set_config('TimeZone', 'Asia/Tokyo', true); NEW.at := now(); RETURN NEW; END",
+            "unknown",
+            "unknown",
+        ),
+        ("BEGIN PERFORM pg_notify('a', 'b'); NEW.at := now(); RETURN NEW; END", "now", "now"),
         ('BEGIN "new".at := OLD.at; PERFORM 1 LIMIT 1; RETURN NEW; END', "unknown", "unknown"),
         ("BEGIN /* /* */ NEW.at := now(); -- */\n RETURN NEW; END", "unknown", "unknown"),
         ("BEGIN /* of http://x */ NEW.at := now(); RETURN NEW; END", "now", "now"),
@@ -241,6 +247,22 @@ def test_where_equal_rows_may_show_something_else_only_their_bytes_tell_that_not
 ) -> None:
     body = f"BEGIN IF {condition} THEN NEW.at := now(); END IF; RETURN NEW; END"
     assert said(plpgsql.outcome_of(body, "at", "update", exact=False)) == found
+
+
+@pytest.mark.parametrize(
+    ("condition", "filled", "found"),
+    [
+        ("NEW.at = OLD.at", True, "now"),
+        ("NEW.at = OLD.at", False, "unknown"),
+        ("OLD.at = NEW.at", False, "unknown"),
+        ("NEW.at IS NOT DISTINCT FROM OLD.at", False, "now"),
+    ],
+)
+def test_of_a_column_that_may_be_null_equals_does_not_tell_that_a_row_brings_no_stamp(
+    condition: str, found: str, *, filled: bool
+) -> None:
+    body = f"BEGIN IF {condition} THEN NEW.at := now(); END IF; RETURN NEW; END"
+    assert said(plpgsql.outcome_of(body, "at", "update", filled=filled)) == found
 
 
 def test_a_function_with_more_branches_than_can_be_followed_proves_nothing() -> None:
@@ -271,6 +293,22 @@ def test_triggers_of_mariadb_and_mysql(body: str, found: str) -> None:
     assert said(mysql_trigger.outcome_of(body, "at", "UPDATE")) == found
 
 
+@pytest.mark.parametrize(
+    ("condition", "nullable", "found"),
+    [
+        ("NEW.at = OLD.at", False, "now"),
+        ("OLD.at = NEW.at", False, "now"),
+        ("NEW.at = OLD.at", True, "unknown"),
+        ("OLD.at <=> NEW.at", True, "now"),
+    ],
+)
+def test_in_mariadb_and_mysql_two_nulls_are_the_same_by_one_sign_alone(
+    condition: str, found: str, *, nullable: bool
+) -> None:
+    body = f"IF {condition} THEN SET NEW.at = NOW(6); END IF"
+    assert said(mysql_trigger.outcome_of(f"BEGIN {body}; END", "at", "UPDATE", nullable)) == found
+
+
 HEAD = "CREATE TRIGGER t AFTER UPDATE ON things"
 
 
@@ -295,6 +333,15 @@ HEAD = "CREATE TRIGGER t AFTER UPDATE ON things"
 def test_triggers_of_sqlite(sql: str, found: str, condition: str) -> None:
     effect = sqlite_trigger.effect_of(sql, sqlite_trigger.Table("things", ("id",)), "at", "update")
     assert (said(effect.outcome), effect.condition) == (found, condition)
+
+
+@pytest.mark.parametrize(
+    ("sign", "condition"), [("=", "runs on a condition"), ("==", "runs on a condition"), ("IS", "")]
+)
+def test_in_sqlite_two_nulls_are_the_same_by_is_alone(sign: str, condition: str) -> None:
+    sql = f"{HEAD} WHEN NEW.at {sign} OLD.at BEGIN UPDATE things SET at = datetime('now') WHERE id = NEW.id; END"
+    table = sqlite_trigger.Table("things", ("id",), ("at",))
+    assert sqlite_trigger.effect_of(sql, table, "at", "update").condition == condition
 
 
 def test_a_row_with_several_columns_in_its_key_is_found_by_all_of_them() -> None:

@@ -53,6 +53,10 @@ MAKE = (
     "CREATE TRIGGER s BEFORE UPDATE ON if_rows_are_alike FOR EACH ROW EXECUTE FUNCTION stamp_if_it_differs()",
     "CREATE TABLE if_bytes_differ (at timestamptz DEFAULT now(), r float8)",
     "CREATE TRIGGER s BEFORE UPDATE ON if_bytes_differ FOR EACH ROW WHEN (OLD.* *<> NEW.*) EXECUTE FUNCTION stamp()",
+    "CREATE TABLE if_it_brings_none (at timestamptz DEFAULT now(), v int)",
+    "CREATE TRIGGER s BEFORE UPDATE ON if_it_brings_none FOR EACH ROW WHEN (OLD.at = NEW.at) EXECUTE FUNCTION stamp()",
+    "CREATE TABLE if_filled_it_brings_none (at timestamptz NOT NULL DEFAULT now(), v int)",
+    "CREATE TRIGGER s BEFORE UPDATE ON if_filled_it_brings_none FOR EACH ROW WHEN (OLD.at = NEW.at) EXECUTE FUNCTION stamp()",
     "CREATE TABLE of_columns (at timestamptz DEFAULT now(), v int)",
     "CREATE TRIGGER s BEFORE UPDATE OF v ON of_columns FOR EACH ROW EXECUTE FUNCTION stamp()",
     "CREATE TABLE in_tokyo (at timestamp DEFAULT now())",
@@ -94,6 +98,8 @@ FOUND = {
     "if_equal_is_alike": ("now", f"the trigger s, which stamps 'at', {BY_EQUALS.format('r')}"),
     "if_rows_are_alike": ("now", f"the trigger s, which stamps 'at', {BY_EQUALS.format('span')}"),
     "if_bytes_differ": ("now", "now"),
+    "if_it_brings_none": ("now", "the trigger s, which stamps 'at', runs on a condition"),
+    "if_filled_it_brings_none": ("now", "now"),
     "of_columns": ("now", "the trigger s, which stamps 'at', runs only where certain columns are written"),
     "in_tokyo": ("now", "the trigger s may give 'at' another value than the database's own time"),
     "with_others": ("now", "now"),
@@ -195,6 +201,27 @@ def test_what_was_altered_in_a_part_alone_has_another_mark_and_a_part_that_comes
     assert mark() == first
     source.execute("ALTER TABLE parted_1 DISABLE TRIGGER s", "ALTER TABLE parted_1 ENABLE TRIGGER s")
     assert mark() != first
+
+
+def test_a_default_that_was_altered_and_is_again_what_it_was_has_another_mark_of_a_domain_and_of_a_part_too(
+    source: Source,
+) -> None:
+    source.execute(*MAKE)
+
+    def mark(table: str) -> str:
+        return next(each.stamps.marks for each in source.shape(table).columns if each.stamps)
+
+    before = {table: mark(table) for table in ("by_domain", "parted")}
+    source.execute(
+        "ALTER DOMAIN born SET DEFAULT '2001-01-01'",
+        "ALTER DOMAIN born SET DEFAULT now()",
+        "ALTER TABLE parted_1 ALTER at SET DEFAULT '2001-01-01'",
+        "ALTER TABLE parted_1 ALTER at SET DEFAULT now()",
+    )
+    after = {table: mark(table) for table in before}
+    assert before["by_domain"] != after["by_domain"]
+    assert before["parted"] != after["parted"]
+    assert after == {table: mark(table) for table in before}
 
 
 def test_rows_that_a_restore_brought_and_rows_that_were_written_one_by_one_are_told_apart(source: Source) -> None:

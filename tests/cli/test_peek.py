@@ -130,3 +130,13 @@ def test_the_source_is_not_asked_for_values_that_are_masked(call: Call, tmp_path
     hidden = "(hidden: masked)"
     assert table["rows"]["source"][0] == {"id": "2", "tenant_id": "7", "email": hidden, "note": hidden}
     assert table["rows"]["copy"][0]["note"] == "x'01'", "what landed is shown"
+
+
+def test_days_and_moments_that_python_does_not_have_are_shown_all_the_same(call: Call, tmp_path: Path) -> None:
+    far = pa.array([10**7, -(10**6)], pa.int32()).cast(pa.date32())
+    rows = {"id": [1, 2], "note": far, "_sync_seq": [1, 1]}
+    write_deltalake(str(tmp_path / "lake/shop/main/orders"), pa.table(rows))
+
+    (table,) = call("peek", "main.orders", "--json").document["tables"]
+
+    assert [row["note"] for row in table["rows"]["copy"]] == ["29349-01-26", "-0768-02-04"]

@@ -26,6 +26,8 @@ def first_rows(table: TableId, path: str, most: int) -> FirstRows | None:
     import pyarrow as pa
     from deltalake import QueryBuilder
 
+    from incremental_assets.adapters.spark.arrow_types import shown
+
     log = open_log(path)
     if log is None:
         return None
@@ -37,7 +39,9 @@ def first_rows(table: TableId, path: str, most: int) -> FirstRows | None:
             f"{table}: the copy cannot be shown without Spark ({_first_line(error)}); read it with Spark: {path}"
         ) from error
     types = {column.name: sql_type(column.type) for column in log.columns()}
-    return FirstRows(types, tuple({name: _text(row[name]) for name in types} for row in rows.to_pylist()))
+    return FirstRows(
+        types, tuple({name: _text(shown(rows[name][row])) for name in types} for row in range(rows.num_rows))
+    )
 
 
 def _text(value: Any) -> str | None:

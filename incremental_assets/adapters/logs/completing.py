@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.logs.batch import BASE, Batch
 from incremental_assets.adapters.logs.changes import UNSENT, unsent_places
-from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.arrow_types import comparable, required_type, shown
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, READ_FLAGS, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.batch import Operation
@@ -104,20 +104,8 @@ def _once(keys: pa.Table) -> pa.Table:
 
 
 def _keys(rows: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
-    return list(zip(*(_comparable(rows.column(name)).to_pylist() for name in key), strict=True))
-
-
-def _comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dates and moments as numbers: Python has none before the year 1 and none beyond 9999."""
-    if pa.types.is_date32(values.type):
-        return values.cast(pa.int32())
-    return values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
+    return list(zip(*(comparable(rows.column(name)).to_pylist() for name in key), strict=True))
 
 
 def _text(value: pa.Scalar) -> str | None:
-    if not value.is_valid:
-        return None
-    try:
-        return str(value.as_py())
-    except (OverflowError, ValueError):
-        return str(value.cast(pa.string()).as_py())
+    return str(shown(value)) if value.is_valid else None

@@ -54,3 +54,18 @@ def typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_date32(kind):
         return pa.array(values, pa.int32()).cast(kind)
     return pa.array(values, pa.int64()).cast(kind) if pa.types.is_timestamp(kind) else pa.array(values, kind)
+
+
+def comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Days and moments as whole numbers: Python has none before the year 1 and none beyond 9999."""
+    if pa.types.is_date32(values.type):
+        return values.cast(pa.int32())
+    return values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
+
+
+def shown(value: pa.Scalar) -> Any:
+    """A value as Python has it, or as a text where Python has none."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return value.cast(pa.string()).as_py()

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from incremental_assets.adapters.spark.arrow_types import required_type, typed
+from incremental_assets.adapters.spark.arrow_types import comparable, required_type, typed
 from incremental_assets.adapters.topics.changes import Change, Decoding, Key, Reject
 from incremental_assets.adapters.topics.events import TOMBSTONE
 from incremental_assets.adapters.topics.folding import Folded, check_order
 from incremental_assets.adapters.topics.tombstones import Tombstones
-from incremental_assets.adapters.topics.typed import keys_of, plain
+from incremental_assets.adapters.topics.typed import keys_of
 from incremental_assets.core.captures.topic.position import Log
 from incremental_assets.core.captures.topic.reading import of_topic
 from incremental_assets.core.errors import Refused
@@ -125,7 +125,7 @@ def _held(spec: TableSpec, needing: dict[Key, list[Change]], decoding: Decoding,
     wanted = [*spec.key, *(name for name in names if name not in spec.key), *([POSITION] if ordered else [])]
     rows = copy(spec, wanted, keys)
     positions = rows.column(POSITION).to_pylist() if ordered else [0] * len(rows)
-    columns = [plain(rows.column(name)).to_pylist() for name in names]
+    columns = [comparable(rows.column(name)).to_pylist() for name in names]
     return {
         key: _Held(position or 0, {place: column[number] for place, column in zip(unsent, columns, strict=True)})
         for number, (key, position) in enumerate(zip(keys_of(rows, spec.key), positions, strict=True))

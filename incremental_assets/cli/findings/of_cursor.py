@@ -39,7 +39,7 @@ def of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Source
         *_of_index(spec, cursor, facts),
         *_of_kind(spec, cursor, facts),
         *_of_values(spec, cursor, source),
-        *_of_zone(name, cursor, cursor.zone or source.zone),
+        *_of_zone(name, spec, cursor, source),
     )
     yield from found
     if all(each.health is Health.OK for each in found):
@@ -98,8 +98,10 @@ def _of_stamps(name: str, spec: TableSpec, cursor: Cursor) -> Iterator[Finding]:
         yield Finding(name, "stamps", Health.OK, detail)
 
 
-def _of_zone(name: str, cursor: Cursor, zone: str) -> Iterator[Finding]:
-    if not cursor.is_zoneless:
+def _of_zone(name: str, spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Finding]:
+    zone = cursor.zone or source.zone
+    if not cursor.is_zoneless or of_roles(spec, zone, source.clock):
+        # Of the latter it is said who has another one.
         return
     if time_zone(zone) is None:
         cure = "name the zone in which it is stamped at this table: `cursor: {zone: Europe/Paris}`"

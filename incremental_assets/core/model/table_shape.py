@@ -31,9 +31,9 @@ class Arrival(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RoleZone:
-    """A role that may write a table, whose sessions begin in a time zone of its own."""
+    """Sessions that may write a table and begin in another time zone than the database's: those of a role, or of whoever the server has run something first."""
 
-    role: str
+    who: str
     zone: str
 
 

@@ -49,6 +49,11 @@ def stamped_by(shop: Shop, *, grant: bool = True) -> tuple[Guarantee, str]:
         ),
         ("SET NEW.at = '2020-01-01'", "SET NEW.at = NOW(6)", "the trigger touch_insert may give"),
         ("SET NEW.at = NOW(6)", "SET NEW.note = 'y'", "no trigger of the database stamps 'at' at an update"),
+        (
+            "SET NEW.at = NOW(6)",
+            "BEGIN IF NEW.at = OLD.at THEN SET NEW.at = NOW(6); END IF; END",
+            "the trigger touch_update may give",
+        ),
         ("SET NEW.at = UTC_TIMESTAMP(6)", "SET NEW.at = UTC_TIMESTAMP(6)", "`cursor: {zone: UTC}`"),
     ],
 )
@@ -127,6 +132,39 @@ def shop_rows(shop: Shop, name: str) -> list[Any]:
     with shop.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f'SELECT other, at FROM "{name}"')
         return list(cursor.fetchall())
+
+
+@pytest.mark.parametrize(
+    ("runs", "doubt"),
+    [
+        ("SET @@session.time_zone = '-05:00'", "has TimeZone Etc/GMT+5, while 'at' is read in UTC"),
+        ('SET NAMES utf8mb4, TIME_ZONE="+09:00"', "has TimeZone Etc/GMT-9"),
+        ("SET time_zone = @@global.time_zone", "has TimeZone one that is computed"),
+        ("SET time_zone = '-05:00'; SET time_zone = DEFAULT", ""),
+        ("SET sql_mode = ''", ""),
+    ],
+)
+def test_the_zone_that_the_server_gives_each_session_is_not_taken_for_the_one_that_stamps_are_read_in(
+    shop: Shop, runs: str, doubt: str
+) -> None:
+    shop.execute(
+        f"CREATE TABLE things (id {NUMBERED}, {STAMPED})",
+        "SET GLOBAL time_zone = '+00:00'",
+        f"SET GLOBAL init_connect = {literal(runs)}",
+    )
+    probe = SqlProbe(shop.address, "shop")
+    try:
+        settled = planned(probe, spec_of(shop, "things", Cursor("at", CursorType.DATETIME))).reading.settled
+    finally:
+        shop.execute("SET GLOBAL time_zone = SYSTEM", "SET GLOBAL init_connect = ''")
+        probe.close()
+    assert settled.guarantee is (Guarantee.BEST_EFFORT if doubt else Guarantee.SETTLED), settled.reason
+    assert doubt in settled.reason
+
+
+def literal(text: str) -> str:
+    """In the server's quotes."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def test_a_trigger_that_is_made_anew_between_two_syncs_is_noticed(shop: Shop) -> None:

@@ -17,6 +17,7 @@ from incremental_assets.adapters.databases.mysql.stamps.columns import Declared,
 from incremental_assets.adapters.databases.mysql.transactions import NO_PRIVILEGE
 from incremental_assets.adapters.databases.mysql.types import spark_type
 from incremental_assets.adapters.databases.mysql.unstamped import NONE, Unstamped, unstamped
+from incremental_assets.adapters.databases.mysql.zone import zones_at_connect
 from incremental_assets.adapters.databases.sentences import LOCKED, UNDESCRIBED
 from incremental_assets.adapters.databases.stamps.reading import TIMES
 from incremental_assets.core.model.column import Column
@@ -68,7 +69,7 @@ def read_catalogue(
     for schema, table, *trigger in _ask(connection, _TRIGGERS, schemas, name):
         triggers[schema, table].append(Trigger(*map(str, trigger)))
     listed = _listed(connection, schemas, name)
-    known = facts(listed, columns)
+    known, zones = facts(listed, columns), zones_at_connect(connection)
     shapes = (
         replace(
             _shape(
@@ -79,6 +80,7 @@ def read_catalogue(
                 keys[schema, table],
             ),
             facts=known[schema, table],
+            zones=zones,
         )
         for schema, table, *rest, _ in sorted(row for row in listed if row[2] in KINDS and (row[0], row[1]) in known)
     )
@@ -149,7 +151,7 @@ def _stamped(
     """With what stamps each column of times, and whether a trigger gives other numbers than are drawn."""
     texts = [tuple(each or "" for each in column) for column in declared]
     table = [
-        Declared(name, kind, default, generated, extra)
+        Declared(name, kind, default, generated, extra, column.nullable)
         for (name, kind, _, _, extra, default, _, _, generated), column in zip(texts, shape.columns, strict=True)
         if column.spark_type in TIMES
     ]

@@ -16,7 +16,10 @@ from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts
 
 _SERVER = "SELECT VERSION(), CURRENT_USER(), @@global.time_zone, @@system_time_zone, UTC_TIMESTAMP(6)"
 _WORDS = Words(relation, identifier, "REVOKE INSERT, UPDATE, DELETE, DROP ON {} FROM {};")
-_CURES = Cures(unseen_transactions="grant PROCESS, by which the transactions of other users can be seen")
+_CURES = Cures(
+    unseen_transactions="grant PROCESS, by which the transactions of other users can be seen",
+    role_zones="have `init_connect` set no time zone, or name the one in which rows are stamped, `cursor: {zone: …}`",
+)
 _PRIVILEGES = "SELECT privilege_type FROM information_schema.user_privileges"
 _ON_TABLES = """
 SELECT privilege_type FROM information_schema.table_privileges WHERE table_schema = %s AND table_name = %s

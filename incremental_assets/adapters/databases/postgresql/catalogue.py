@@ -151,7 +151,7 @@ def read_catalogue(
         facts[oid] += [of_sequence(column, file)] if is_another else []
     zones: dict[int, list[RoleZone]] = {oid: [] for oid in oids}
     for oid, role, zone in asked.execute(_ZONES, (oids,)).fetchall():
-        zones[oid].append(RoleZone(role, known_zone(zone)))
+        zones[oid].append(RoleZone(f"the role {role}", known_zone(zone)))
     columns: dict[int, list[Column]] = {oid: [] for oid in oids}
     comparing: dict[tuple[int, str], Comparing] = {}
     for (

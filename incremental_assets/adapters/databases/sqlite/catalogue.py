@@ -128,7 +128,8 @@ def _shape(connection: sqlite3.Connection, table: TableId, listed: Listed) -> Ta
     triggers: dict[str, list[Trigger]] = defaultdict(list)
     for of, name, sql in _ask(connection, _TRIGGERS, (table.name,)):
         triggers[of.lower()].append(Trigger(name, sql))
-    stampings = _stampings(connection, (Table(table.name, key), triggers), columns, defaults)
+    nullable = [column.name for column in columns if column.nullable]
+    stampings = _stampings(connection, (Table(table.name, key, nullable), triggers), columns, defaults)
     if sequence is not None:
         last = _ask(connection, _LAST, (table.name,)) if _ask(connection, _COUNTS) else []
         sequence = replace(

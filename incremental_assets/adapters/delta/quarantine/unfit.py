@@ -23,7 +23,7 @@ from incremental_assets.adapters.delta.quarantine.unit import KeyTexts
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.delta.tasks.files.skipping import WHOLE, Among, file_may_hold
 from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
-from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.arrow_types import comparable, required_type
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_COLUMN, REJECT_REASON, RESOLVED_AT
 from incremental_assets.core.errors import LakeRefused, StoreUnreachable, TargetChanged
@@ -125,7 +125,7 @@ def _landed(kept: pa.Table, path: str, spec: TableSpec) -> pa.ChunkedArray:
     files = [add for add in seen.state.files.values() if file_may_hold(add.get("stats"), within)]
     found: set[_Key] = set()
     for rows in _rows(path, seen.state, files, asked, within):
-        found |= wanted.intersection(zip(*(rows[name].to_pylist() for name in spec.key), strict=True))
+        found |= wanted.intersection(zip(*(comparable(rows[name]).to_pylist() for name in spec.key), strict=True))
     return pa.chunked_array([pa.array([key in found for key in keys], pa.bool_())])
 
 
@@ -149,7 +149,7 @@ def _typed(kept: pa.Table, spec: TableSpec, types: Mapping[str, str]) -> list[_K
 
 def _cast(text: str | None, kind: pa.DataType) -> Any:
     try:
-        return None if text is None else pc.cast(pa.scalar(text), kind).as_py()
+        return None if text is None else comparable(pc.cast(pa.chunked_array([[text]]), kind))[0].as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
 

@@ -181,9 +181,7 @@ def of_roles(spec: TableSpec, zone: str, clock: datetime) -> str:
     other = next((role for role in spec.shape.zones if not alike(role.zone, zone, clock)), None)
     if other is None:
         return ""
-    return (
-        f"the role {other.role} may write it and has TimeZone {other.zone}, while {cursor.column!r} is read in {zone}"
-    )
+    return f"{other.who} may write it and has TimeZone {other.zone}, while {cursor.column!r} is read in {zone}"
 
 
 def of_zones(spec: TableSpec, zone: str, known: tuple[str, ...], clock: datetime) -> str:

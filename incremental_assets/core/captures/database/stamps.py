@@ -35,7 +35,10 @@ def of_stamps(spec: TableSpec, zone: str, clock: datetime) -> str:
         return ""
     if cursor.within is not None:
         return _by_source(spec, cursor)
-    for proof, nothing in _needed(spec, cursor):
+    # What is there and proves nothing says more than that nothing is there.
+    for proof, nothing in sorted(
+        _needed(spec, cursor), key=lambda each: not (isinstance(each[0], Unproven) and each[0].why)
+    ):
         if isinstance(proof, Unproven):
             return proof.why or nothing
         if cursor.is_zoneless and proof.zone and not alike(proof.zone, zone, clock):

@@ -31,6 +31,7 @@ class Declared:
     default: str
     generated: str
     extra: str
+    nullable: bool = False
 
     @property
     def is_moment(self) -> bool:
@@ -90,7 +91,7 @@ def _written(column: Declared, table: Sequence[Declared], triggers: Sequence[Tri
     found = _by_itself(column, event)
     for trigger in triggers:
         if trigger.event == event:
-            outcome = outcome_of(trigger.statement, column.name, event)
+            outcome = outcome_of(trigger.statement, column.name, event, column.nullable)
             outcome = _converted(column, outcome) if isinstance(outcome, Reading) else outcome
             found = found.then(outcome, of_trigger(column.name, trigger.name))
     return found

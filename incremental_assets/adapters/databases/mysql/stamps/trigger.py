@@ -29,8 +29,8 @@ _TWICE_MINUS = re.compile(r"--(?=\S)")
 
 
 @lru_cache(maxsize=1024)
-def outcome_of(source: str, column: str, event: str) -> Outcome:
-    """What a trigger leaves in a column at an `INSERT` or an `UPDATE`. Names of columns are told apart without their case."""
+def outcome_of(source: str, column: str, event: str, nullable: bool = False) -> Outcome:  # noqa: FBT001, FBT002 - a key of the cache
+    """What a trigger leaves in a column, which may be NULL, at an `INSERT` or an `UPDATE`. Names of columns are told apart without their case."""
     if _TWICE_MINUS.search(source):
         return UNKNOWN
     try:
@@ -45,18 +45,20 @@ def outcome_of(source: str, column: str, event: str) -> Outcome:
         steps,
         Way(
             column.lower(),
-            partial(_holds, column=column.lower(), event=event),
+            partial(_holds, column=column.lower(), event=event, nullable=nullable),
             partial(_read, column=column, event=event),
         ),
     )
 
 
-def _holds(condition: tuple[Token, ...], *, column: str, event: str) -> bool | None:
-    """Whether a row that brings no stamp of its own meets the condition: at an update it brings the one that it had."""
+def _holds(condition: tuple[Token, ...], *, column: str, event: str, nullable: bool) -> bool | None:
+    """Whether a row that brings no stamp of its own meets the condition: at an update it brings the one that it had, and of two NULLs `=` is not true."""
     text = spelled(bare(condition)).lower().replace("`", "")
     if event == INSERT and text == f"new.{column} is null":
         return True
-    if event == UPDATE and text in (f"new.{column} <=> old.{column}", f"new.{column} = old.{column}"):
+    signs = ("<=>",) if nullable else ("<=>", "=")
+    pairs = ((f"new.{column}", f"old.{column}"), (f"old.{column}", f"new.{column}"))
+    if event == UPDATE and text in {f"{one} {sign} {other}" for one, other in pairs for sign in signs}:
         return True
     return None
 

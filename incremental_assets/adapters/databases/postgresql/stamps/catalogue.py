@@ -35,7 +35,8 @@ def _or_else(text: str, instead: str) -> str:
     return f"CASE WHEN getdatabaseencoding() = '{ANY_BYTES}' AND {not_utf8(ANY_BYTES, text)} THEN '{instead}' ELSE {text} END"
 
 
-# A domain gives its default to columns that have none of their own.
+# A domain gives its default to columns that have none of their own. What a default is known by counts for the table itself, and for a part where it was made after
+# the part had come: each part that comes or goes would else be an alteration.
 _DEFAULTS = f"""
 WITH RECURSIVE branches (root, relid) AS (
     SELECT o, o FROM unnest($1::oid[]) AS o
@@ -43,7 +44,9 @@ WITH RECURSIVE branches (root, relid) AS (
 )
 SELECT b.root, b.relid, c.relkind = 'r', c.relispartition, d.*
 FROM branches AS b JOIN pg_class AS c ON c.oid = b.relid AND c.relkind IN ('r', 'p') LEFT JOIN LATERAL (
-    SELECT a.attname, {legible("coalesce(pg_get_expr(e.adbin, e.adrelid), pg_get_expr(t.typdefaultbin, 0))")}, a.attgenerated <> '', coalesce(e.oid, 0)::bigint
+    SELECT a.attname, {legible("coalesce(pg_get_expr(e.adbin, e.adrelid), pg_get_expr(t.typdefaultbin, 0))")}, a.attgenerated <> '', CASE
+               WHEN b.relid <> b.root AND NOT EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhrelid = b.relid AND age(h.xmin) > age(e.xmin)) THEN ''
+               ELSE coalesce(e.oid::text, t.oid || ':' || t.xmin) END
     FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid AND t.typcategory = 'D'
     LEFT JOIN pg_attrdef AS e ON e.adrelid = a.attrelid AND e.adnum = a.attnum
     WHERE a.attrelid = b.relid AND a.attnum > 0 AND NOT a.attisdropped AND {is_legible("a.attname")} AND (e.oid IS NOT NULL OR t.typdefaultbin IS NOT NULL)
@@ -133,7 +136,8 @@ def read_written(asked: Asked, columns: Mapping[int, Sequence[Column]]) -> Writt
     timed = {oid: [each for each in found if each.spark_type in TIMES] for oid, found in columns.items()}
     drawn = {oid: [each.name for each in found if each.sequence] for oid, found in columns.items()}
     oids = [oid for oid in columns if timed[oid] or drawn[oid]]
-    tables = _tables(asked, oids) if oids else {}
+    nullable = {oid: frozenset(each.name for each in columns[oid] if each.nullable) for oid in oids}
+    tables = _tables(asked, nullable) if oids else {}
     return Written(
         {
             (oid, column.name): _stamping(column, oid, tables[oid], timed[oid])
@@ -149,22 +153,24 @@ def _renumbering(name: str, parts: _Parts) -> str:
     return next((each.name for each in triggers if each.renumbers(name)), "")
 
 
-def _tables(asked: Asked, oids: list[int]) -> dict[int, dict[int, _Part]]:
-    """The parts of each table, itself among them."""
+def _tables(asked: Asked, nullable: Mapping[int, frozenset[str]]) -> dict[int, dict[int, _Part]]:
+    """The parts of each table, itself among them; `nullable`: the columns of each that may be NULL."""
+    oids = list(nullable)
     tables: dict[int, dict[int, _Part]] = defaultdict(dict)
-    for root, relid, holds_rows, is_partition, name, text, is_generated, number in asked.execute(
+    for root, relid, holds_rows, is_partition, name, text, is_generated, mark in asked.execute(
         _DEFAULTS, (oids,)
     ).fetchall():
         part = tables[root].setdefault(relid, _Part(holds_rows, is_partition and relid != root))
         if name is not None:
             part.defaults[name] = Default(text, is_generated)
-            part.marks[name] = str(number)
+            part.marks[name] = mark
     found = asked.execute(_TRIGGERS, (oids,)).fetchall()
     replicating: dict[int, str] = dict(asked.execute(_REPLICATING, (oids,)).fetchall()) if found else {}
     for root, relid, *known in found:
         if relid in tables[root]:
             part = tables[root][relid]
-            part.triggers.append(replace(Trigger(*known), replicating=replicating.get(root, "")))
+            trigger = replace(Trigger(*known), replicating=replicating.get(root, ""), nullable=nullable[root])
+            part.triggers.append(trigger)
     return tables
 
 
@@ -177,13 +183,13 @@ def _stamping(column: Column, root: int, parts: _Parts, timed: Sequence[Column])
         for default in _defaults(name, root, parts, part)
     )
     updates = (_found(at_update, column, part, part.defaults.get(name), timed) for part in written)
-    own = parts[root]
     # Of a part only those that were altered there, as each part that comes or goes would else be an alteration.
     altered = (each for part in parts.values() for each in part.triggers if each.is_of_its_own)
     writers = sorted(
         each.mark for each in altered if any(each.leaves(name, event) != KEPT for event in (INSERT, UPDATE))
     )
-    marks = (*writers, *([own.marks[name]] if name in own.marks else []))
+    defaults = sorted(mark for part in parts.values() if (mark := part.marks.get(name)))
+    marks = (*writers, *defaults)
     return Stamping(
         insert=all_of(each.proves(name, as_moment=as_moment) for each in inserts),
         update=all_of(each.proves(name, as_moment=as_moment) for each in updates),

@@ -38,12 +38,14 @@ _DIFFERS = (
 """A row that is written as it was needs no other stamp."""
 _IMAGE_DIFFERS = ("new.* * <> old.*", "old.* * <> new.*", "new * <> old", "old * <> new")
 """The same by the bytes, as `*<>` compares: of no type it takes two values for one."""
-_SAME = ("{} is not distinct from {}", "not({} is distinct from {})", "{} = {}")
+_SAME = ("{} is not distinct from {}", "not({} is distinct from {})")
 """At an update that brings no stamp of its own; the second is how PostgreSQL prints the first."""
+_EQUAL = "{} = {}"
+"""The same of a column that has a value in every row: of two NULLs it is not true."""
 
 
-def outcome_of(source: str, column: str, event: str, *, exact: bool = True) -> Outcome:
-    """What a function in PL/pgSQL leaves in a column at an `insert` or an `update`. `exact`: whether rows that are equal show the same."""
+def outcome_of(source: str, column: str, event: str, *, exact: bool = True, filled: bool = True) -> Outcome:
+    """What a function in PL/pgSQL leaves in a column at an `insert` or an `update`. `exact`: whether rows that are equal show the same; `filled`: whether it is never NULL."""
     try:
         found = tokens(source)
     except NotRead:
@@ -56,20 +58,21 @@ def outcome_of(source: str, column: str, event: str, *, exact: bool = True) -> O
         steps,
         Way(
             column,
-            partial(holds, column=column, event=event, exact=exact),
+            partial(holds, column=column, event=event, exact=exact, filled=filled),
             partial(_read, column=column, event=event),
         ),
     )
 
 
-def holds(condition: tuple[Token, ...], *, column: str, event: str, exact: bool) -> bool | None:
+def holds(condition: tuple[Token, ...], *, column: str, event: str, exact: bool, filled: bool) -> bool | None:
     """Whether a condition holds at this event, as far as the stamp goes: one that a row is written at all with other values, or brings no stamp of its own."""
     text = spelled(bare(condition))
     if text.startswith("tg_op "):
         return _is_event(condition, event)
     if event == "update" and (text in _IMAGE_DIFFERS or (exact and text in _DIFFERS)):
         return True
-    if event == "update" and text in {form.format(*pair) for form in _SAME for pair in _pairs(column)}:
+    same = (*_SAME, _EQUAL) if filled else _SAME
+    if event == "update" and text in {form.format(*pair) for form in same for pair in _pairs(column)}:
         return True
     if event == "insert" and text == f"new.{column} is null":
         return True
@@ -154,8 +157,9 @@ def _step(words: Words, row: str) -> Steps:
     if words.accept("null", ";"):
         return ()
     if words.accept("raise") or words.accept("perform"):
-        # Neither gives a column a value.
-        words.until(";")
+        # Neither gives a column a value; but the wall clock may then be that of another zone.
+        if any(is_word(each, "set_config") for each in words.until(";")):
+            raise NotRead
         words.expect(";")
         return ()
     if words.accept("if"):

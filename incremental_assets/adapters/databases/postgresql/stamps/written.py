@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -51,6 +51,8 @@ class Trigger:
     """A column of the table of which `=` takes values that show something else for the same; empty if there is none."""
     replicating: str = ""
     """Who may write the table in sessions that begin as replicas, in which only some triggers run."""
+    nullable: Collection[str] = ()
+    """The columns of the table that may be NULL."""
 
     @property
     def is_plain(self) -> bool:
@@ -82,7 +84,7 @@ class Trigger:
             return KEPT
         if self.language != "plpgsql" or "timezone" in self.settings.lower():
             return UNKNOWN
-        return _outcome(self.source, column, event, not self.alike)
+        return _outcome(self.source, column, event, not self.alike, column not in self.nullable)
 
     def passes_over(self, column: str, event: str) -> str:
         """Which updates it does not stamp as it takes them for none; empty where there are no such."""
@@ -102,7 +104,7 @@ class Trigger:
         """On what it depends whether it runs, though a row is written with other values; empty if on nothing."""
         if self.definition is not None:
             found = _WHEN.search(self.definition)
-            if found is None or not _holds(found[1], column, event, exact=not self.alike):
+            if found is None or not _holds(found[1], column, event, self):
                 return "runs on a condition"
         return "runs only where certain columns are written" if self.of_columns and event == UPDATE else ""
 
@@ -155,13 +157,14 @@ def _triggered(found: Found, column: str, triggers: Sequence[Trigger], event: st
 
 
 @lru_cache(maxsize=1024)
-def _outcome(source: str, column: str, event: str, exact: bool) -> Outcome:  # noqa: FBT001 - a key of the cache
+def _outcome(source: str, column: str, event: str, exact: bool, filled: bool) -> Outcome:  # noqa: FBT001 - keys of the cache
     """The same function often stands behind the triggers of many tables."""
-    return outcome_of(source, column, event, exact=exact)
+    return outcome_of(source, column, event, exact=exact, filled=filled)
 
 
-def _holds(condition: str, column: str, event: str, *, exact: bool) -> bool:
+def _holds(condition: str, column: str, event: str, of: Trigger) -> bool:
+    filled = column not in of.nullable
     try:
-        return holds(tokens(condition), column=column, event=event, exact=exact) is True
+        return holds(tokens(condition), column=column, event=event, exact=not of.alike, filled=filled) is True
     except NotRead:
         return False

@@ -16,10 +16,11 @@ INSERT, UPDATE = "insert", "update"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a trigger, and by which of its columns a row is found."""
+    """The table of a trigger, by which of its columns a row is found, and which may be NULL."""
 
     name: str
     keys: Collection[str]
+    nullable: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def _effect(words: Words, table: Table, column: str, event: str) -> Effect:
     words.accept("for", "each", "row")
     condition = ""
     if words.accept("when"):
-        condition = "" if _holds(words.until("begin"), column, event) else "runs on a condition"
+        condition = "" if _holds(words.until("begin"), table, column, event) else "runs on a condition"
     words.expect("begin")
     outcome: Outcome = KEPT
     while not words.accept("end"):
@@ -150,13 +151,14 @@ def finds_the_row(condition: tuple[Token, ...], table: Table) -> bool:
     return found in ({"rowid"}, {"_rowid_"}, {"oid"}) or found == {key.lower() for key in table.keys}
 
 
-def _holds(condition: tuple[Token, ...], column: str, event: str) -> bool:
-    """Whether a row that brings no stamp of its own meets the condition: at an update it brings the one that it had."""
+def _holds(condition: tuple[Token, ...], table: Table, column: str, event: str) -> bool:
+    """Whether a row that brings no stamp of its own meets the condition: at an update it brings the one that it had, and of two NULLs `=` is not true."""
     text = _plain(condition)
     if event == INSERT:
         return text == f"new.{column} is null"
     pairs = ((f"new.{column}", f"old.{column}"), (f"old.{column}", f"new.{column}"))
-    return text in {f"{one} {sign} {other}" for one, other in pairs for sign in ("=", "==", "is")}
+    signs = ("is",) if column in {each.lower() for each in table.nullable} else ("is", "=", "==")
+    return text in {f"{one} {sign} {other}" for one, other in pairs for sign in signs}
 
 
 def _writes(found: tuple[Token, ...], table: Table, column: str) -> bool:
