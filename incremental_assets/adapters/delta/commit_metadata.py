@@ -10,6 +10,7 @@ from typing import Any
 
 from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 
@@ -79,6 +80,12 @@ class CommitMetadata:
     def landable(self) -> int:
         """Rows of the batch that can land."""
         return self.rows - self.rejected - self.gone - self.duplicates
+
+    @property
+    def renames(self) -> tuple[Rename, ...]:
+        """What the commit has renamed; nothing for any that writes rows."""
+        changed = self.state.changed if self.kind is Kind.RENAME and self.state else ()
+        return tuple(filter(None, map(Rename.from_change, changed)))
 
     @classmethod
     def of_batch(

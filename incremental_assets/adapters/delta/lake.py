@@ -29,7 +29,7 @@ from incremental_assets.adapters.delta.log.idle_look import last_commit
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, open_log
 from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.quarantine.held import concerned
-from incremental_assets.adapters.delta.quarantine.names import rename_quarantine
+from incremental_assets.adapters.delta.quarantine.names import check_quarantine_renamable, rename_quarantine
 from incremental_assets.adapters.delta.quarantine.unit import Came
 from incremental_assets.adapters.delta.renaming import Named, check_renamable, rename
 from incremental_assets.adapters.delta.target_table import opened
@@ -172,9 +172,10 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine, LakeRetention):
             cure = f"{back}, or read everything again with {full_refresh(spec)}"
             named = Named(path, renaming.renames, note, cure, spec.readers is not Readers.ANY)
             check_renamable(spec, named)
-            rename_quarantine(self._session, self._lake, spec, renaming)
+            check_quarantine_renamable(self._lake, spec, renaming.renames)
             rename(self._session, spec, named)
             after, done = confirmed(spec, path, log.version, names.batch_id)
+            rename_quarantine(self._session, self._lake, spec, after, done)
         return Commit(after.table_id, done.version, RowCounts(), state)
 
     def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:

@@ -14,6 +14,7 @@ from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.idle_look import last_commit
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.quarantine.held import held_rows, holds_these
+from incremental_assets.adapters.delta.quarantine.names import rename_quarantine
 from incremental_assets.adapters.delta.quarantine.unfit import unfit_keys, unfit_rows
 from incremental_assets.adapters.delta.quarantine.unit import Came, KeyTexts
 from incremental_assets.core.errors import TargetChanged
@@ -102,10 +103,15 @@ class LakeQuarantine(LakePart):
         ).result
 
     def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
-        """Resolve what a batch has overtaken whose run died between its commit and this; of one that is not staged any more, that was done."""
+        """Resolve what a batch has overtaken whose run died between its commit and this; of one that is not staged any more, that was done. A rename is followed."""
         staged, log = staging_path(self._lake, spec.id, batch_id), open_log(table_path(self._lake, spec.id))
-        notes = (commit.note for commit in log.ours()) if log else ()
-        landed = next((note for note in notes if note and note.batch_id == batch_id), None)
+        ours = log.ours() if log else ()
+        done = next((commit for commit in ours if commit.note and commit.note.batch_id == batch_id), None)
+        landed = done.note if done else None
+        if log and done and landed and landed.renames:
+            with explained(spec.id, self._lake), self._committing(spec):
+                rename_quarantine(self._session, self._lake, spec, log, done)
+            return
         waiting = (held_rows(self._lake, spec), unfit_rows(self._lake, spec))
         if landed is None or not any(each is None or each.rows for each in waiting):
             return

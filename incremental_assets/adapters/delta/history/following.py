@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from incremental_assets.adapters.delta.beside import shown_version
-from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
+from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.history import Step
-from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.history_step import Copy, CopyCommit, Effect, next_step
 
@@ -63,13 +62,8 @@ def _commit(copy: TableLog, commit: Committed) -> CopyCommit:
     zone = state.position.zone if state else "UTC"
     seq, batch_id = (note.seq, note.batch_id) if note else (-1, "")
     restored = note.rolled_back_to if note else None
-    renamed = _renames(note) if note is not None and note.app_id == copy.app_id else ()
+    renamed = note.renames if note is not None and note.app_id == copy.app_id else ()
     return CopyCommit(commit.version, seq, batch_id, clock, zone, _effect(copy, commit), restored, renamed)
-
-
-def _renames(note: CommitMetadata) -> tuple[Rename, ...]:
-    changed = note.state.changed if note.kind is Kind.RENAME and note.state else ()
-    return tuple(filter(None, map(Rename.from_change, changed)))
 
 
 def _effect(copy: TableLog, commit: Committed) -> Effect:
