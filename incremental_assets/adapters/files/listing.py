@@ -1,9 +1,10 @@
-"""One look at the files of a table: those that have settled, in columns, so that a hundred thousand of them are little to hold and to compare."""
+"""One look at the files of a table: those that have settled, in columns, so that a million of them are little to hold and to compare."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incremental_assets.adapters.files import object_names, pattern
+from incremental_assets.adapters.files.found_files import AT_ONCE, FOUND, MARKED, SCHEMA, TOUCHED
 from incremental_assets.adapters.files.ledger import PATH, SIZE, TAG, Ledger
 from incremental_assets.core.captures.files.observation import News
 from incremental_assets.core.captures.files.position import FilesPosition
@@ -22,7 +24,6 @@ from incremental_assets.core.model.table_id import TableId
 
 MOST_BYTES, MOST_FILES = 256 << 20, 20_000
 """What one sync reads of what has come; one file at least."""
-_SINCE = "since"
 _SECOND = 1_000_000_000
 
 
@@ -31,11 +32,12 @@ class Listed:
     """Implements `core.captures.files.observation.Listing`."""
 
     rows: pa.Table
-    """Path, size, tag and since when, by the path."""
+    """Path, size, tag and since when, in nanoseconds, by the path."""
     ledger: Ledger
     waiting: int
     oldest_waiting: float | None = None
     """Since when the one is there that has waited longest."""
+    _against: dict[FilesPosition, tuple[Any, Any, Any]] = field(default_factory=dict)
 
     def news(self, at: FilesPosition) -> News:
         """What has come since."""
@@ -56,57 +58,58 @@ class Listed:
 
     def last(self, count: int) -> tuple[DroppedFile, ...]:
         """Those that came last, the last one first."""
-        order = [(_SINCE, "descending"), (PATH, "descending")]
+        order = [(TOUCHED, "descending"), (PATH, "descending")]
         return _files(self.rows.sort_by(order)[:count])
 
     def oldest(self, at: FilesPosition) -> float | None:
         """Since when the file is there, in seconds since 1970, that has waited longest to land."""
         new, changed, _ = self._compared(at)
-        since = pc.min(self.rows.filter(pc.or_(new, changed)).column(_SINCE)).as_py()
-        return min((each for each in (since, self.oldest_waiting) if each is not None), default=None)
+        since = pc.min(self.rows.column(TOUCHED).filter(pc.or_(new, changed))).as_py()
+        found = (since and since / _SECOND, self.oldest_waiting)
+        return min((each for each in found if each is not None), default=None)
 
     def _compared(self, at: FilesPosition) -> tuple[Any, Any, Any]:
         """Of each file whether it is new, another one than the one that landed, or the same."""
-        landed = self.ledger.rows(at.pages)
-        places = pc.index_in(self.rows.column(PATH), value_set=landed.column(PATH))
-        there = pc.is_valid(places)
-        known = landed.take(places)
-        same = pc.and_(
-            pc.equal(self.rows.column(SIZE), known.column(SIZE)), pc.equal(self.rows.column(TAG), known.column(TAG))
-        )
-        same = pc.fill_null(same, fill_value=False)
-        return pc.invert(there), pc.and_(there, pc.invert(same)), same
+        if at not in self._against:
+            landed = self.ledger.rows(at.pages)
+            places = pc.index_in(self.rows.column(PATH), value_set=landed.column(PATH))
+            there = pc.is_valid(places)
+            known = landed.select([SIZE, TAG]).take(places)
+            same = pc.and_(
+                pc.equal(self.rows.column(SIZE), known.column(SIZE)), pc.equal(self.rows.column(TAG), known.column(TAG))
+            )
+            same = pc.fill_null(same, fill_value=False)
+            self._against.clear()
+            self._against[at] = pc.invert(there), pc.and_(there, pc.invert(same)), same
+        return self._against[at]
 
 
 def listed(folder: str, files: Files, table: TableId, known: Ledger, now: float) -> Listed:
     """The files that are there. Raises SourceUnreachable and SourceRefused."""
-    ready: list[pattern.Found] = []
-    waiting: list[pattern.Found] = []
     until = int((now - files.settle.total_seconds()) * _SECOND)
-    for each in _found(folder, files, table):
-        is_ready = each.touched <= until and _is_marked(each, files)
-        (ready if is_ready else waiting).append(each)
-    # By the path, which is first.
-    ready.sort()
-    _check_names(table, ready)
-    rows = pa.table(
-        {
-            PATH: pa.array([each.path for each in ready], pa.string()),
-            SIZE: pa.array([each.size for each in ready], pa.int64()),
-            TAG: pa.array([each.tag for each in ready], pa.string()),
-            _SINCE: pa.array([each.touched / _SECOND for each in ready], pa.float64()),
-        }
-    )
-    return Listed(rows, known, len(waiting), min((each.touched / _SECOND for each in waiting), default=None))
+    kept, waiting, since = [SCHEMA.empty_table()], 0, list[int]()
+    for some in (_in_folder if is_local(folder) else object_names.found)(folder, files, table):
+        is_ready = pc.and_(pc.less_equal(some.column(TOUCHED), until), some.column(MARKED))
+        kept.append(some.filter(is_ready).select(SCHEMA.names))
+        later = some.column(TOUCHED).filter(pc.invert(is_ready))
+        if len(later):
+            waiting += len(later)
+            since.append(pc.min(later).as_py())
+    return Listed(_in_order(pa.concat_tables(kept)), known, waiting, min(since) / _SECOND if since else None)
 
 
-def _found(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]:
-    return _in_folder(folder, files, table) if is_local(folder) else object_names.found(folder, files, table)
+def _in_order(rows: pa.Table) -> pa.Table:
+    """By the path; a store lists them so."""
+    paths = rows.column(PATH)
+    is_so = pc.all(pc.less(paths[:-1], paths[1:])).as_py()
+    return (rows if is_so else rows.sort_by(PATH)).combine_chunks()
 
 
-def _in_folder(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]:
+def _in_folder(folder: str, files: Files, table: TableId) -> Iterator[pa.Table]:
     try:
-        yield from (each for each in pattern.found(folder, files.path) if not files.marks(each.path))
+        found = (each for each in pattern.found(folder, files.path) if not files.marks(each.path))
+        while some := list(islice(found, AT_ONCE)):
+            yield _in_columns(table, some, files)
     except FileNotFoundError:
         raise SourceUnreachable(
             f"{table}: the folder {folder!r} is not there; make it, mount it, or correct `folder`"
@@ -117,19 +120,19 @@ def _in_folder(folder: str, files: Files, table: TableId) -> Iterator[pattern.Fo
         ) from None
 
 
+def _in_columns(table: TableId, some: list[pattern.Found], files: Files) -> pa.Table:
+    try:
+        paths = pa.array([each.path for each in some], pa.string())
+    except UnicodeEncodeError as error:
+        raise SourceRefused(
+            f"{table}: the file {error.object!r} has a name that is no UTF-8, and no row could say that it comes from it; rename it"
+        ) from None
+    sizes, tags, touched = ([each[place] for each in some] for place in (1, 2, 3))
+    return pa.table([paths, sizes, tags, touched, [_is_marked(each, files) for each in some]], schema=FOUND)
+
+
 def _is_marked(file: pattern.Found, files: Files) -> bool:
     return not files.marker or f"{Path(file.path).name}{files.marker}" in file.names
-
-
-def _check_names(table: TableId, files: list[pattern.Found]) -> None:
-    for each in files:
-        if not each.path.isascii():
-            try:
-                each.path.encode()
-            except UnicodeEncodeError:
-                raise SourceRefused(
-                    f"{table}: the file {each.path!r} has a name that is no UTF-8, and no row could say that it comes from it; rename it"
-                ) from None
 
 
 def _files(rows: pa.Table) -> tuple[DroppedFile, ...]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from incremental_assets.adapters.files import objects, pattern
+from incremental_assets.adapters.files.found_files import AT_ONCE, FOUND, MARKED, SCHEMA
+from incremental_assets.adapters.files.ledger import PATH, SIZE
 from incremental_assets.adapters.files.objects import Bucket
 from incremental_assets.core.config.files_settings import Files
 from incremental_assets.core.model.table_id import TableId
@@ -17,58 +21,50 @@ _NANO = 1_000_000_000
 _ASKED_AT_ONCE = 16
 
 
-def found(folder: str, files: Files, table: TableId) -> Iterator[pattern.Found]:
-    """Each file whose path fits, in any order. Raises SourceRefused, SourceUnreachable, SetupError."""
+def found(folder: str, files: Files, table: TableId) -> Iterator[pa.Table]:
+    """The files whose paths fit, some at a time. Raises SourceRefused, SourceUnreachable, SetupError."""
     import obstore
 
     bucket, fits = Bucket.of(folder), pattern.fitting(files.path)
-    seen, empty = _Seen(), list[pattern.Found]()
+    begins = bucket.key(pattern.fixed(files.path)) or None
+    marks, unmarked = list[str](), list[pa.Table]()
     with objects.listing(table, folder):
-        for page in obstore.list(bucket.client, bucket.key(pattern.fixed(files.path)) or None):
-            for each in page:
-                path = each["path"].removeprefix(bucket.prefix)
-                if files.marker:
-                    seen.beside(path)
-                if fits(path) and not files.marks(path):
-                    (seen.files if each["size"] else empty).append(_file(path, each))
-        seen.files += _that_are_files(bucket, empty)
-    return seen.all()
+        for page in obstore.list(bucket.client, begins, chunk_size=AT_ONCE, return_arrow=True):
+            paths = [each.removeprefix(bucket.prefix) for each in pa.array(page["path"]).to_pylist()]
+            some = _fitting(bucket, page, paths, [fits(each) and not files.marks(each) for each in paths])
+            if files.marker:
+                # What lies beside a file may come later.
+                marks += (each.removesuffix(files.marker) for each in paths if files.marks(each))
+                unmarked.append(some)
+            else:
+                yield some
+        for some in unmarked:
+            is_marked = pc.is_in(some.column(PATH), value_set=pa.array(marks, pa.string()))
+            yield some.select(SCHEMA.names).append_column(FOUND.field(MARKED), is_marked)
 
 
-@dataclass
-class _Seen:
-    """What lies beside a file may come later in a listing."""
-
-    files: list[pattern.Found] = field(default_factory=list)
-    names: dict[str, set[str]] = field(default_factory=dict)
-
-    def beside(self, path: str) -> None:
-        folder, _, name = path.rpartition("/")
-        self.names.setdefault(folder, set()).add(name)
-
-    def all(self) -> Iterator[pattern.Found]:
-        names = {folder: frozenset(each) for folder, each in self.names.items()}
-        for each in self.files:
-            yield each._replace(names=names[each.path.rpartition("/")[0]]) if names else each
-
-
-def _file(path: str, told: Any) -> pattern.Found:
-    touched = int(told["last_modified"].timestamp()) * _NANO
-    return pattern.Found(path, told["size"], objects.tag_of(told), touched, frozenset())
-
-
-def _that_are_files(bucket: Bucket, empty: Sequence[pattern.Found]) -> list[pattern.Found]:
-    """Without what some programs put for a folder: its key ends with a slash, which a listing does not show. Each has to be asked for."""
+def _fitting(bucket: Bucket, page: Any, paths: Sequence[str], fit: Sequence[bool]) -> pa.Table:
+    at = pa.array(page["last_modified"]).cast(pa.timestamp("s", "UTC"), safe=False).cast(pa.int64())
+    tags = pc.coalesce(pa.array(page["e_tag"]), at.cast(pa.string()))
+    columns = [pa.array(paths, pa.string()), pa.array(page["size"]).cast(pa.int64()), tags, pc.multiply(at, _NANO)]
+    some = pa.table([*columns, pa.repeat(True, len(paths))], schema=FOUND).filter(pa.array(fit, pa.bool_()))  # noqa: FBT003
+    empty = pc.equal(some.column(SIZE), 0)
+    if not pc.any(empty).as_py():
+        return some
+    # Without what some programs put for a folder: its key ends with a slash, which a listing does not show. Each has to be asked for.
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
-        is_file = pool.map(partial(_is_file, bucket), empty)
-        return [each for each, found in zip(empty, is_file, strict=True) if found]
+        asked = zip(empty.to_pylist(), some.column(PATH).to_pylist(), strict=True)
+        are_files = pool.map(partial(_is_file, bucket), asked)
+        return some.filter(pa.array(are_files, pa.bool_()))
 
 
-def _is_file(bucket: Bucket, empty: pattern.Found) -> bool:
+def _is_file(bucket: Bucket, asked: tuple[bool, str]) -> bool:
     import obstore
 
-    try:
-        obstore.head(bucket.client, bucket.key(empty.path))
-    except FileNotFoundError:
-        return False
+    is_empty, path = asked
+    if is_empty:
+        try:
+            obstore.head(bucket.client, bucket.key(path))
+        except FileNotFoundError:
+            return False
     return True

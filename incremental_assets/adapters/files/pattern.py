@@ -6,11 +6,13 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
 
 ANY_FOLDERS = "**"
+_FOLDERS = 1024
 _MAGIC = re.compile(r"[*?[]")
 
 
@@ -41,8 +43,9 @@ def fixed(pattern: str) -> str:
 
 
 def fitting(pattern: str) -> Callable[[str], bool]:
-    """Whether a path fits, as `found` finds it."""
-    segments = [None if each == ANY_FOLDERS else _fitting(each) for each in pattern.split("/")]
+    """Whether a path fits, as `found` finds it. Many files lie in one folder, of which it is known once."""
+    *folders, name = pattern.split("/")
+    segments = [None if each == ANY_FOLDERS else _fitting(each) for each in folders]
 
     def fits(names: Sequence[str], place: int) -> bool:
         if place == len(segments):
@@ -50,9 +53,19 @@ def fitting(pattern: str) -> Callable[[str], bool]:
         segment = segments[place]
         if segment is not None:
             return bool(names) and segment(names[0]) and fits(names[1:], place + 1)
-        return fits(names, place + 1) or (len(names) > 1 and not names[0].startswith(".") and fits(names[1:], place))
+        return fits(names, place + 1) or (bool(names) and not names[0].startswith(".") and fits(names[1:], place))
 
-    return lambda path: fits(path.split("/"), 0)
+    @lru_cache(_FOLDERS)
+    def has(folder: str, slash: str) -> bool:
+        return fits(folder.split("/") if slash else (), 0)
+
+    named = _fitting(name)
+
+    def is_fit(path: str) -> bool:
+        folder, slash, last = path.rpartition("/")
+        return named(last) and has(folder, slash)
+
+    return is_fit
 
 
 def found(folder: str, pattern: str) -> Iterator[Found]:
