@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from incremental_assets.adapters.databases.dialect import Reader
+    from incremental_assets.adapters.delta.erased import LakeErasures
     from incremental_assets.adapters.delta.lake import DeltaLake
     from incremental_assets.adapters.delta.lake_part import Versions
     from incremental_assets.adapters.delta.ownership import Ownership
@@ -26,9 +27,9 @@ def open_lake(root: str, session: Session, reader: Reader | None, tasks: Tasks, 
     return DeltaLake(root, session, reader, tasks, owner)
 
 
-def open_logged_lake(lake: DeltaLake, versions: Versions | None) -> Lake:
-    """The same; its histories take the versions of tables whose log is read from there."""
-    lake.versions = versions
+def open_logged_lake(lake: DeltaLake, versions: Versions | None, erasures: LakeErasures) -> Lake:
+    """The same; its histories take the versions of tables whose log is read from there, without what was erased."""
+    lake.versions, lake.erasures = versions, erasures
     return lake
 
 
@@ -39,8 +40,8 @@ def open_ownership(root: str, installation: Callable[[], Installation]) -> Owner
     return Ownership(root, installation)
 
 
-def open_stage(root: str, session: Session, tasks: Tasks, owner: Ownership) -> Stage:
+def open_stage(root: str, session: Session, tasks: Tasks, owner: Ownership, erasures: LakeErasures) -> Stage:
     """Staged batches below `root`."""
     from incremental_assets.adapters.delta.staging.stage import ParquetStage
 
-    return ParquetStage(root, session, tasks, owner)
+    return ParquetStage(root, session, tasks, owner, erasures)

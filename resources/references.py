@@ -10,8 +10,9 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from incremental_assets.adapters.permissions import plain_file
-from incremental_assets.core.config.settings import ChannelConfig, Reference, SourceConfig, StoreConfig
+from incremental_assets.core.config.settings import ChannelConfig, ErasureConfig, Reference, SourceConfig, StoreConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
+from incremental_assets.core.model.mask import SHORTEST_KEY
 from incremental_assets.resources.printed import printed_by
 
 _LONGEST = 65_536
@@ -42,6 +43,20 @@ def looked_up_channel(channel: ChannelConfig, file: Path) -> str:
     if problems:
         raise ConfigurationError(tuple(problems))
     return values["url"]
+
+
+def looked_up_erasure(erasure: ErasureConfig, file: Path) -> str | None:
+    """The key of erasures; None where none is named. Raises ConfigurationError."""
+    values, problems = _values(erasure, lambda _: erasure.line, file)
+    found = values.get("key")
+    if found is not None and len(found) < SHORTEST_KEY:
+        cure = (
+            f"the key has fewer than {SHORTEST_KEY} characters, so that it could be found by trying; write a longer one"
+        )
+        problems.append(Problem(str(file), erasure.line, str(erasure.key), cure))
+    if problems:
+        raise ConfigurationError(tuple(problems))
+    return found
 
 
 def _values(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
@@ -68,7 +69,7 @@ class LakeAudit(LakePart):
         from incremental_assets.adapters.delta.audit import checksums
 
         with explained(spec.id, self._lake), one_reader(source, spec.id):
-            return checksums.compare(held, windows, source, places)
+            return checksums.compare(held, windows, source, places, self._erased(spec))
 
     def differing_rows(
         self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None, most: int
@@ -147,6 +148,10 @@ class LakeAudit(LakePart):
         if self._source is None:
             raise ValueError("a lake that compares is given the reader of the source")
         return self._held(spec), self._source
+
+    def _erased(self, spec: TableSpec) -> Callable[[frozenset[str]], frozenset[str]] | None:
+        """What tells those of some keys that were erased; None where none was."""
+        return partial(self.erasures.among, spec) if self.erasures.has(spec.id) else None
 
     def _held(self, spec: TableSpec) -> Held:
         path = table_path(self._lake, spec.id)

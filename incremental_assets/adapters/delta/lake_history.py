@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 
 from incremental_assets.adapters.delta.beside import check_history, has_lost_its_history, shown_version
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
+from incremental_assets.adapters.delta.erased import leave_out
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.history import following
 from incremental_assets.adapters.delta.lake_part import LakePart
@@ -99,7 +101,16 @@ class LakeHistory(LakePart):
         from incremental_assets.adapters.delta.copied_rows import copied_rows
 
         before = partial(copied_rows, self._lake, version=at - 1)
-        return self.versions(spec, note.state, before) or nullcontext()
+        return self._without_erased(spec, self.versions(spec, note.state, before) or nullcontext())
+
+    @contextmanager
+    def _without_erased(self, spec: TableSpec, file: AbstractContextManager[str | None]) -> Iterator[str | None]:
+        """The source's log may still say something of keys that were erased."""
+        erased = self.erasures.keys(spec.id)
+        with file as path:
+            if path is not None and erased is not None:
+                leave_out(path, spec, erased)
+            yield path
 
     def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
         """The logs of the copy and of its history, None for one that is not there. Raises TargetChanged where the history's place holds another table, or a history of another kind."""

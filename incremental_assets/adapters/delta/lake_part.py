@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
+from incremental_assets.adapters.delta.erased import LakeErasures
 from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.delta.storage import commit_lock
@@ -48,6 +49,8 @@ class LakePart:
             )
         self._lake, self._session, self._source = lake, session, source
         self._tasks, self._owner = tasks or Tasks(session, lake), owner or Ownership(lake)
+        self.erasures = LakeErasures(lake)
+        """Keys that were erased; without the secret key, a list of them is refused."""
 
     @contextmanager
     def _committing(self, spec: TableSpec, table: TableId | None = None) -> Iterator[None]:

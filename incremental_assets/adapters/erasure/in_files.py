@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -27,38 +28,53 @@ _POSITIONS = frozenset(
     }
 )
 """Columns of the checkpoint database that say how far syncs have come."""
+IN_PLACE = "(erased)"
+"""What stands in texts that cannot go as a whole."""
+_REPORT = "report"
 _WORDS = ("warnings", "error", "reason", "detail")
 """What of a report is words."""
 
 
 def of_rows(rows: Iterable[Mapping[str, str]], search: Search, table: str) -> frozenset[Holds]:
     """Of rows of a database: a number counts where its row names the table."""
-    found: set[Holds] = set()
-    for row in rows:
-        for name, text in row.items():
-            data = text.encode(errors="surrogatepass")
-            if search.texts.search(data):
-                found.add(Holds.TEXT)
-            elif search.all_texts.search(data) and _is_of(row, table):
-                found.add(_as_number(name, text, search))
-    return frozenset(found)
+    return frozenset(how for row in rows for name in row if (how := of_cell(row, name, search, table)) is not None)
 
 
-def _is_of(row: Mapping[str, str], table: str) -> bool:
-    return any(table in text for text in row.values())
-
-
-def _as_number(name: str, text: str, search: Search) -> Holds:
+def of_cell(row: Mapping[str, str], name: str, search: Search, table: str) -> Holds | None:
+    """What one column of a row holds."""
+    data = row[name].encode(errors="surrogatepass")
+    if search.texts.search(data):
+        return Holds.TEXT
+    if not search.all_texts.search(data) or not any(table in text for text in row.values()):
+        return None
     if name in _POSITIONS:
         return Holds.POSITION
-    if name == "report":
-        try:
-            told = json.loads(text)
-        except ValueError:
-            return Holds.TEXT
-        words = json.dumps({each: told.get(each) for each in _WORDS}, ensure_ascii=False)
-        return Holds.TEXT if search.all_texts.search(words.encode()) else Holds.POSITION
-    return Holds.TEXT
+    return Holds.POSITION if name == _REPORT and not _said(row[name], search) else Holds.TEXT
+
+
+def without(row: Mapping[str, str], name: str, search: Search) -> str:
+    """The text of a column that holds something, without it: of a report its words alone, as numbers there are counts and positions."""
+    if name != _REPORT or search.texts.search(row[name].encode(errors="surrogatepass")):
+        return _replaced(row[name], search, numbers=name != _REPORT)
+    told = json.loads(row[name])
+    words = {
+        each: json.loads(_replaced(json.dumps(told[each]), search, numbers=True)) for each in _WORDS if told.get(each)
+    }
+    return json.dumps({**told, **words}, ensure_ascii=False)
+
+
+def _replaced(text: str, search: Search, *, numbers: bool) -> str:
+    wanted = search.all_texts if numbers else search.texts
+    return wanted.sub(IN_PLACE.encode(), text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
+
+
+def _said(report: str, search: Search) -> bool:
+    try:
+        told = json.loads(report)
+    except ValueError:
+        return True
+    words = json.dumps({each: told.get(each) for each in _WORDS}, ensure_ascii=False)
+    return search.all_texts.search(words.encode()) is not None
 
 
 def of_database(path: Path, search: Search, table: str, place: Place) -> Iterator[Look]:
@@ -82,9 +98,28 @@ def of_database(path: Path, search: Search, table: str, place: Place) -> Iterato
 
 def of_home(home: Path, search: Search, table: str) -> Iterator[Look]:
     """Of all that Dagster keeps: its databases, and the output of runs."""
-    for path in sorted(home.rglob("*")):
-        if path.is_file() and not path.is_symlink() and not path.name.endswith(("-wal", "-shm", "-journal")):
-            yield from of_path(path, search, table, Place.DAGSTER)
+    for path in files_of(home):
+        yield from of_path(path, search, table, Place.DAGSTER)
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file is one of SQLite."""
+    with path.open("rb") as file:
+        return file.read(len(sqlite_file.MAGIC)) == sqlite_file.MAGIC
+
+
+def files_of(home: Path) -> list[Path]:
+    """All that Dagster keeps, but for what lies beside a database and belongs to it."""
+    return sorted(
+        path
+        for path in home.rglob("*")
+        if path.is_file() and not path.is_symlink() and not path.name.endswith(("-wal", "-shm", "-journal"))
+    )
+
+
+def logs_of_commands() -> list[Path]:
+    """Of commands that have failed in a way that nobody had expected."""
+    return sorted(Path(tempfile.gettempdir()).glob("incremental-assets-*.log"))
 
 
 def of_path(path: Path, search: Search, table: str, place: Place) -> Iterator[Look]:

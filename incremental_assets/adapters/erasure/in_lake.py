@@ -37,6 +37,12 @@ def of_table(store: LakeStore, folder: str, subjects: tuple[Subject, ...], files
         )
 
 
+def search_of(metadata: delta_log.Action, subjects: tuple[Subject, ...]) -> Search:
+    """Of the files of a table whose columns are these."""
+    key = [name for name, _ in subjects[0].key]
+    return Search(subjects, delta_log.names_in([{"metaData": metadata}], key))
+
+
 def of_folder(store: LakeStore, folder: str, search: Search, place: Place) -> Iterator[Look]:
     """Of a folder of files."""
     for each in _keys(store, folder):

@@ -20,6 +20,8 @@ from incremental_assets.core.model.erasure import Holds
 from incremental_assets.core.model.subject import canonical
 
 MAGIC = b"PAR1"
+OF_OTHERS = frozenset({Holds.OTHER_ROW, Holds.TEXT})
+"""What may be of rows that stay."""
 _PHYSICAL = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 _DICTIONARY_PAGE = 2
@@ -44,6 +46,11 @@ def _decoded(data: bytes, search: Search) -> Iterator[Holds]:
         for rows in file.iter_batches(_ROWS):
             yield from _of_rows(rows, search, seen)
         yield from _of_structures(data, file.schema_arrow, search, seen)
+
+
+def keyed(rows: pa.RecordBatch, search: Search) -> list[bool]:
+    """Whether each row is of one of the keys."""
+    return _keyed(rows, search, {})
 
 
 def _of_rows(rows: pa.RecordBatch, search: Search, seen: dict[str, set[str]]) -> Iterator[Holds]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -58,6 +57,11 @@ def examine(grounds: Grounds, subjects: tuple[Subject, ...]) -> Examined:
     return Examined(tuple(found), dict(looked))
 
 
+def tombstones_of(grounds: Grounds) -> str:
+    """The folder of the keys that topics have deleted, of whichever topic."""
+    return tombstones_path(grounds.lake, grounds.table, "-").rpartition("/")[0]
+
+
 def _looks(grounds: Grounds, subjects: tuple[Subject, ...]) -> Iterator[Look]:
     store, lake, table = grounds.store, grounds.lake, grounds.table
     for folder, files, log in (
@@ -71,7 +75,7 @@ def _looks(grounds: Grounds, subjects: tuple[Subject, ...]) -> Iterator[Look]:
     apart = Search(subjects, keyed=False)
     for folder, search, place in (
         (staging_path(lake, table), Search(subjects, None), Place.STAGED),
-        (tombstones_path(lake, table, "-").rpartition("/")[0], Search(subjects, placed), Place.TOMBSTONES),
+        (tombstones_of(grounds), Search(subjects, placed), Place.TOMBSTONES),
         (files_path(lake, table), apart, Place.LEDGER),
     ):
         yield from in_lake.of_folder(store, folder, search, place)
@@ -80,7 +84,7 @@ def _looks(grounds: Grounds, subjects: tuple[Subject, ...]) -> Iterator[Look]:
         yield from in_lake.of_segments(LocalStore(), grounds.segments, table, Search(subjects, names))
     yield from _of_checkpoints(grounds, apart)
     yield from in_files.of_home(grounds.home, apart, table.name)
-    for path in sorted(Path(tempfile.gettempdir()).glob("incremental-assets-*.log")):
+    for path in in_files.logs_of_commands():
         yield from in_files.of_path(path, apart, table.name, Place.LOGS)
 
 

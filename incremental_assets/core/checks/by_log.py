@@ -7,14 +7,11 @@ snapshots, and the log is read last, up to all that these may have shown: whatev
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
-from dataclasses import replace
-
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.checks.drift import Drift
 from incremental_assets.core.checks.look import Look, look
 from incremental_assets.core.checks.row_by_row import by_key
-from incremental_assets.core.differences.differing import Differing, differing
+from incremental_assets.core.differences.differing import Differing, differing, without
 from incremental_assets.core.model.change_columns import as_it_is
 from incremental_assets.core.model.cures import full_refresh, sync
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -41,7 +38,7 @@ def by_log(spec: TableSpec, state: State, ports: Ports) -> Drift:
     places = seen.found.places.numbers or frozenset()
     changed = behind.among(places)
     held = (ports.by_key.held_places(spec) & places) - changed
-    left = _without(seen.found, changed | held)
+    left = without(seen.found, changed | held)
     just = _just_changed(len(changed))
     if not (left.missing or left.extra):
         equal = seen.rows - len((changed | held) & (seen.found.lacking.numbers or frozenset()))
@@ -85,20 +82,11 @@ def _look(spec: TableSpec, ports: Ports) -> Look:
 def unchanged_of(spec: TableSpec, found: Differing, behind: Behind, ports: Ports) -> Differing:
     """What differs although nothing has changed it, and no contract holds it."""
     changed = behind.among(found.places.numbers or frozenset())
-    return _without(found, changed | ports.by_key.held_places(spec))
+    return without(found, changed | ports.by_key.held_places(spec))
 
 
 def _is_equal(seen: Look) -> bool:
     return not seen.windows or (seen.found is not None and not seen.found.places.numbers)
-
-
-def _without(found: Differing, changed: AbstractSet[int]) -> Differing:
-    lacking, vanished, places = (
-        replace(each, numbers=(each.numbers or frozenset()) - changed)
-        for each in (found.lacking, found.vanished, found.places)
-    )
-    missing, extra = len(lacking.numbers or ()), len(vanished.numbers or ())
-    return replace(found, missing=missing, extra=extra, places=places, lacking=lacking, vanished=vanished, windows=None)
 
 
 def _too_many(spec: TableSpec, through: str, behind: Behind, ports: Ports) -> Drift:

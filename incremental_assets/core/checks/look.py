@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.checks.unequal import unequal
 from incremental_assets.core.differences.differing import Differing, bounds_of, differing, differing_at, differing_now
+from incremental_assets.core.differences.erased import without_erased
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.target import LastCommit
@@ -46,10 +47,14 @@ def _look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:
         with ports.source_rows(spec).placed_rows(spec, windows) as source:
             found = differing(spec, copy, source, bounds) if source is not None else None
         if found is not None:
-            return _look_of(found, windows)
+            return _look_of(without_erased(spec, found, ports), windows)
         by_key = False
     apart, rows = unequal(spec, windows, ports)
-    return Look(rows, apart, differing_now(spec, apart, ports) if by_key and apart else None)
+    found = differing_now(spec, apart, ports) if by_key and apart else None
+    if found is None:
+        return Look(rows, apart)
+    found = without_erased(spec, found, ports)
+    return Look(rows, apart if found.places.numbers else (), found)
 
 
 def look_again(spec: TableSpec, windows: Sequence[Window], before: Look, ports: Ports) -> Look:
@@ -62,6 +67,7 @@ def look_again(spec: TableSpec, windows: Sequence[Window], before: Look, ports: 
     now = differing_at(spec, windows, found.places, ports)
     if now is None:
         return look(spec, windows, ports)
+    now = replace(without_erased(spec, now, ports), erased=found.erased)
     return replace(_look_of(replace(now, rows=before.rows - found.there + now.rows), windows), over=before.over)
 
 

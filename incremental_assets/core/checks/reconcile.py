@@ -23,6 +23,7 @@ from incremental_assets.core.checks.row_by_row import NAMED, compared
 from incremental_assets.core.checks.undeleted import undeleted
 from incremental_assets.core.checks.unequal import both_sides
 from incremental_assets.core.differences.differing import Differing, differing_now
+from incremental_assets.core.differences.erased import without_erased
 from incremental_assets.core.model.change_columns import keeps_changes
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorValue
@@ -40,6 +41,7 @@ from incremental_assets.core.words import agreeing, counted
 
 ONLY_TELLS = "the source tells what comes, and is not asked for the rows that it has, so that the two are not compared"
 _WITHOUT_KEY = "the copy has every change of a table without a key, and no change says which of its rows are there now, so that the two are not compared"
+_OTHERS_EQUAL = "every other row of the source is in the lake as it is"
 _EMPTY = "there is no row in the source and none in the lake"
 
 
@@ -88,7 +90,9 @@ def _of_windows(spec: TableSpec, state: State, seen: Look, ports: Ports, *, is_w
     verified = _text(reached)
     if not seen.windows:
         rows = seen.rows
-        equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
+        erased = seen.found.erased if seen.found else 0
+        rows -= erased
+        equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal{left_out(erased)}"
         said = equal if rows else _nothing_in(looked_at, is_whole=is_whole)
         drift = Drift(said + unread, 0, verified, verified, looked_at)
         return drift if rows or not is_whole else _unsettled(spec, drift, ports)
@@ -194,6 +198,7 @@ def _whole(spec: TableSpec, state: State, target: AsLeft | None, ports: Ports) -
         equal = f"{counted(lake.rows, 'row')} {agreeing(lake.rows, 'is', 'are')} equal" if lake.rows else _EMPTY
         return Drift(equal, through=state.clock.isoformat() if state.clock else None)
     by_key = differing_now(spec, (whole,), ports) if spec.traits.one_row_per_key else None
+    by_key = without_erased(spec, by_key, ports) if by_key else None
     difference, _ = compared(spec, (whole,), by_key, ports)
     if found.foreign:
         rows = max(1, difference.missing + difference.extra)
@@ -203,6 +208,9 @@ def _whole(spec: TableSpec, state: State, target: AsLeft | None, ports: Ports) -
             drifted=(Drifted(whole, rows),),
             samples=difference.missing_keys,
         )
+    if not (difference.missing or difference.extra) and ports.erasures.has(spec.id):
+        through = state.clock.isoformat() if state.clock else None
+        return Drift(f"{_OTHERS_EQUAL}, and those that were erased from the copy are left out", through=through)
     return _changed_since(spec, state, difference, ports.quarantine.held(spec) or NOTHING_HELD)
 
 
@@ -211,7 +219,7 @@ def _changed_since(spec: TableSpec, state: State, found: Comparison, held: HeldR
     rows = found.missing + max(0, found.extra - held.stale)
     if not rows and held.rows:
         through = state.clock.isoformat() if state.clock else None
-        return Drift("every other row of the source is in the lake as it is", through=through)
+        return Drift(_OTHERS_EQUAL, through=through)
     read = f" at {state.clock:%Y-%m-%d %H:%M}Z" if state.clock else ""
     since = f"since it was {capture_of(spec).words}{read}, which the next {capture_of(spec).turn} brings"
     return Drift(f"the source has changed in {counted(rows, 'row')} {since}")
@@ -226,6 +234,13 @@ def _nothing_in(looked_at: Sequence[Window], *, is_whole: bool) -> str:
             "later rows are compared once they have settled"
         )
     return f"{_EMPTY} in {named}, which is all that was compared"
+
+
+def left_out(erased: int) -> str:
+    """What is said of rows that were not missed; nothing where there are none."""
+    if not erased:
+        return ""
+    return f"; {counted(erased, 'row')} of the source {agreeing(erased, 'was', 'were')} erased from the copy and {agreeing(erased, 'is', 'are')} left out"
 
 
 def _text(value: CursorValue | None) -> str | None:

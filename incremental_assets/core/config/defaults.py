@@ -16,6 +16,7 @@ from incremental_assets.core.config.settings import (
     ChannelConfig,
     Configuration,
     Defaults,
+    ErasureConfig,
     Freshness,
     MatchConfig,
     Parallel,
@@ -65,6 +66,9 @@ def configuration(checked: Checked, path: Path) -> Configuration:
                 checked.channel_lines.get(name, 0),
             )
             for name, channel in settings.notify.items()
+        ),
+        erasure=ErasureConfig(
+            None if settings.erasure_key is None else located(settings.erasure_key, path.parent), checked.erasure_line
         ),
     )
 

@@ -127,6 +127,12 @@ class SettingsDocument(Strict):
         Field(description="Buckets by their names: how this process reaches them. Spark has settings of its own."),
     ] = Field(default_factory=dict)
 
+    erasure_key: Annotated[
+        Secret | None,
+        Field(
+            description="The key by which erased keys are kept out; a reference to at least 32 characters that stay the same."
+        ),
+    ] = None
     notify: Annotated[
         dict[SourceName, ChannelDocument],
         Field(description="Channels by their names: Slack, e-mail, a pager, a webhook."),

@@ -306,6 +306,14 @@ class ChannelConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ErasureConfig:
+    """The key by which erased keys are kept out; None where nothing is erased."""
+
+    key: Reference | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """The whole file. `lake` is an absolute path or a URI, `checkpoints` a SQLAlchemy URL with an absolute path in it."""
 
@@ -318,6 +326,7 @@ class Configuration:
     observers: tuple[str, ...] = ()
     """The names of entry points that observe what happens."""
     notify: tuple[ChannelConfig, ...] = ()
+    erasure: ErasureConfig = ErasureConfig()
 
     @property
     def store(self) -> StoreConfig | None:
@@ -331,10 +340,11 @@ class Configuration:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The environment variables that hold passwords of sources, the keys of stores, and the addresses of channels."""
+        """The environment variables that hold passwords of sources, the keys of stores, the addresses of channels, and the key of erasures."""
         keys = [key for each in self.stores for key in (each.access_key_id, each.secret_access_key)]
         urls = (each.url for each in self.notify)
         given = [*(found for source in self.sources for found in source.settings.secrets), *filter(None, keys), *urls]
+        given += [self.erasure.key] if self.erasure.key else []
         return tuple(found.name for found in given if found.kind == "env")
 
     @property

@@ -82,6 +82,7 @@ class Checked:
     """The line of each bucket."""
     channel_lines: Mapping[str, int]
     layout: Layout
+    erasure_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,8 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
     run.add((), target_rules.mistakes(placed, around))
     lines = {bucket: document.line(("stores", bucket)) for bucket in settings.stores}
     channels = {name: document.line(("notify", name)) for name in settings.notify}
-    return Checked(settings, sources, lines, channels, target_rules.layout(placed, around))
+    erasure = document.line(("erasure_key",)) if settings.erasure_key is not None else 0
+    return Checked(settings, sources, lines, channels, target_rules.layout(placed, around), erasure)
 
 
 def _folders(data: Data) -> tuple[str, ...]:

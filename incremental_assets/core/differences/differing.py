@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -51,6 +52,8 @@ class Differing:
     """The rows among these that are at the places."""
     windows: Mapping[int, int] | None
     """How many rows of the source are missing in each window that lacks any, by its number; None where the source does not tell."""
+    erased: int = 0
+    """The rows of the source, among those that are equal, whose keys were erased from the copy."""
 
 
 def differing_now(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Differing | None:
@@ -86,6 +89,18 @@ def differing_at(spec: TableSpec, windows: Sequence[Window], places: KeyParts, p
         if source is None:
             return None
         return _hashed_alike(copy, source, lambda here, there: _of_rows(spec, places, _rows(here, there, places)))
+
+
+def without(found: Differing, places: AbstractSet[int]) -> Differing:
+    """What differs at other places alone."""
+    lacking, vanished, all_places = (
+        replace(each, numbers=(each.numbers or frozenset()) - places)
+        for each in (found.lacking, found.vanished, found.places)
+    )
+    missing, extra = len(lacking.numbers or ()), len(vanished.numbers or ())
+    return replace(
+        found, missing=missing, extra=extra, places=all_places, lacking=lacking, vanished=vanished, windows=None
+    )
 
 
 def _hashed_alike(copy: PlacedRows, source: PlacedRows, ask: Callable[[PlacedRows, PlacedRows], Answer]) -> Answer:

@@ -60,6 +60,11 @@ def owner_path(lake: str, table: TableId) -> str:
     return f"{_under(f'{_root(lake)}/_owners', table)}.json"
 
 
+def erased_path(lake: str, table: TableId) -> str:
+    """The list of keys that were erased from a table."""
+    return f"{_under(f'{_root(lake)}/_erased', table)}.json"
+
+
 def log_path(lake: str, source: str, folder: str = "") -> str:
     """Where what was read of a source's log is kept: in this folder, or in the lake."""
     return f"{folder or f'{_root(lake)}/_log'}/{encoded(source)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.core.ports.checkpoints import Checkpoints, Lease
+from incremental_assets.core.ports.erasures import Erasures
 from incremental_assets.core.ports.keys import (
     Bounded,
     ByteHashed,
@@ -43,6 +44,7 @@ __all__ = [
     "ByteHashed",
     "Checkpoints",
     "CopyKeys",
+    "Erasures",
     "GoneRows",
     "Keys",
     "Lake",

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from incremental_assets.core.errors import EngineLost, SourceRefused
+from incremental_assets.core.model.erased import NothingErased
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.ports.checkpoints import Checkpoints
+from incremental_assets.core.ports.erasures import Erasures
 from incremental_assets.core.ports.lake import (
     Lake,
     LakeAuditor,
@@ -34,6 +36,8 @@ class Ports:
     stage: Stage
     lake: Lake
     checkpoints: Checkpoints
+    erasures: Erasures = field(default_factory=NothingErased)
+    """Keys that were erased from copies."""
     observer: Observer = field(default_factory=Observer)
     """The observer of what happens; by default one that does nothing."""
     lost_engine: Callable[[], EngineLost | None] = lambda: None

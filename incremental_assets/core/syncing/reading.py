@@ -43,7 +43,9 @@ def _rows(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, S
         gone = find_gone(plan, snapshot, ports.by_key)
         if plan.reading.finds_gone and snapshot.keys is not None:
             settle_vanished(plan.spec, snapshot.keys, ports)
-        is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
+        is_load = (
+            plan.commit_ids.load_seq is not None and snapshot.rejected == 0 and not ports.erasures.has(plan.spec.id)
+        )
         batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot, gone)
         changed = schema_changes(plan, target.columns if target is not None and target.landed else ())
         shown = tuple(each for each in plan.warnings if each not in planned)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -71,8 +71,17 @@ def count(held: Held, windows: Sequence[Window]) -> tuple[int, ...]:
     return tuple(int(number) for number in found)
 
 
-def compare(held: Held, windows: Sequence[Window], reader: Reader, places: KeyParts | None = None) -> Comparison:
-    """Multisets of (key, hash); every version that an append kept may answer for a row of the source."""
+def compare(
+    held: Held,
+    windows: Sequence[Window],
+    reader: Reader,
+    places: KeyParts | None = None,
+    erased: Callable[[frozenset[str]], frozenset[str]] | None = None,
+) -> Comparison:
+    """Multisets of (key, hash); every version that an append kept may answer for a row of the source.
+
+    `erased`: tells those of some keys that the copy rightly lacks.
+    """
     spec = held.spec
     rows = rows_of(held).where(in_any(spec, windows))
     if places is not None:
@@ -87,6 +96,10 @@ def compare(held: Held, windows: Sequence[Window], reader: Reader, places: KeyPa
     here, there = (side.groupBy(KEY, HASH).agg(*counted) for side in (source, lake))
     both = here.alias(_SOURCE).join(there.alias(_LAKE), on=_same_row(), how="full_outer")
     more = sf.coalesce(column(TIMES, _SOURCE), sf.lit(0)) - sf.coalesce(column(TIMES, _LAKE), sf.lit(0))
+    if erased is not None:
+        lacking = both.where(more > 0).select(column(KEY, _SOURCE)).distinct().collect()
+        out = erased(frozenset(row[0] for row in lacking))
+        both = both.where(~column(KEY, _SOURCE).isin(*out) | column(KEY, _SOURCE).isNull()) if out else both
     written = sf.coalesce(column(WRITTEN, _SOURCE), column(WRITTEN, _LAKE)).alias(KEY)
     differing = both.select(written, more.alias(_MORE)).where(sf.col(_MORE) != 0)
     placed = differing.withColumn(_PLACE, sf.row_number().over(Over.partitionBy(sf.signum(_MORE)).orderBy(KEY)))

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.encoding import encoding
+from incremental_assets.adapters.delta.erased import Left
 from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.delta.staging.counting import Counting, Mark, StagedPart
 from incremental_assets.adapters.delta.staging.staged import Breaches, Staged, whole_keys
@@ -26,6 +27,7 @@ from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.batch import KeyRange, Operation
 from incremental_assets.core.model.contract import OnBreach
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.erased import ErasedKeys
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
@@ -48,19 +50,21 @@ def refused_to_stage(spec: TableSpec) -> str:
     return "Spark alone orders a cursor that travels as a text" if len(kinds) > 1 or "string" in kinds else ""
 
 
-def write_parts(tasks: Tasks, plan: SyncPlan, parts: Sequence[ReadPart], path: str) -> Staged:
+def write_parts(
+    tasks: Tasks, plan: SyncPlan, parts: Sequence[ReadPart], path: str, erased: ErasedKeys | None = None
+) -> Staged:
     """Write all parts to a folder of Parquet, which is there as a whole or not at all under the names that count."""
     spec, store = plan.spec, store_for(path)
     store.own_folder(path)
     types, counting = tuple(column.spark_type for column in spec.columns), counting_of(plan)
-    contract = trial_of(spec)
+    contract, left = trial_of(spec), Left.of(spec, erased) if erased else None
     if contract is not None and len(parts) > 1 and contract.judge.unique:
         from incremental_assets.adapters.delta.staging.contracted import Joined
 
         parts = (Joined(tuple(parts)),)
     files = [f"{path}/part-{place:05d}-{uuid.uuid4().hex}.parquet" for place in range(len(parts))]
     units = [
-        StageUnit(part, types, counting, store.unfinished(file), contract)
+        StageUnit(part, types, counting, store.unfinished(file), contract, left)
         for part, file in zip(parts, files, strict=True)
     ]
     counted: list[StagedPart] = tasks.run_all(_TASK, units)
@@ -146,6 +150,7 @@ def _together(spec: TableSpec, counted: Sequence[StagedPart]) -> Staged:
         future=sum(each.future for each in counted),
         keys=tuple(ranges),
         held=sum(each.held for each in counted),
+        erased=sum(each.erased for each in counted),
         breaches=Breaches(
             sum(each.broken for each in counted),
             tuple(sum((each.rules for each in counted), Counter[str]()).most_common()),

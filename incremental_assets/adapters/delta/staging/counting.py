@@ -61,6 +61,8 @@ class StagedPart:
     ends: tuple[tuple[int, int] | None, ...] = ()
     digest: str = ""
     held: int = 0
+    erased: int = 0
+    """Rows that were left out, as their keys were erased; in no other count."""
     broken: int = 0
     rules: Counter[str] = field(default_factory=Counter)
     """Rows that break each rule of a contract; one may break several."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta import plane
+from incremental_assets.adapters.delta.erased import LakeErasures
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.plane import Made
@@ -16,7 +17,7 @@ from incremental_assets.adapters.delta.storage import make_own_folder, names_in,
 from incremental_assets.adapters.spark.manifest import has_manifest, record
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.tasks import Tasks
-from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.errors import LakeRefused, StageBroken
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.paths import staging_path
@@ -42,9 +43,10 @@ class ParquetStage:
         session: Callable[[], SparkSession],
         tasks: Tasks | None = None,
         owner: Ownership | None = None,
+        erasures: LakeErasures | None = None,
     ) -> None:
         self._lake, self._session, self._tasks = lake, session, tasks or Tasks(session, lake)
-        self._owner = owner or Ownership(lake)
+        self._owner, self._erasures = owner or Ownership(lake), erasures or LakeErasures(lake)
 
     def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
         """Write the snapshot's rows in one pass, and the keys that are gone, and check the count against the source's own."""
@@ -59,9 +61,10 @@ class ParquetStage:
             if has_manifest(path):
                 record(path)
         expected = snapshot.rows + (gone.rows if gone else 0)
-        if staged.rows != expected:
+        read_rows = staged.rows + staged.erased
+        if read_rows != expected:
             raise StageBroken(
-                f"{table}: {staged.rows} rows were read where the source counts {expected} in the same snapshot; "
+                f"{table}: {read_rows} rows were read where the source counts {expected} in the same snapshot; "
                 "nothing was written, run the sync again, and report it if it stays"
             )
         answered(plan, staged.breaches, staged.rows)
@@ -89,16 +92,22 @@ class ParquetStage:
 
     def _staged(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None, path: str) -> Made[Staged]:
         some = gone if gone is not None and gone.rows > 0 else None
+        erased = self._erasures.keys(plan.spec.id)
 
         def by_tasks() -> Staged:
             if snapshot.parts is None:
                 raise NotByTasks("its rows come by Spark alone")
             if why := "only Spark can reach its lake" if not has_manifest(path) else refused_to_stage(plan.spec):
                 raise NotByTasks(why)
-            staged = write_parts(self._tasks, plan, snapshot.parts, path)
+            staged = write_parts(self._tasks, plan, snapshot.parts, path, erased)
             return write_gone(plan.spec, staged, some.keys, path) if some else staged
 
         def by_spark() -> Staged:
+            if erased is not None:
+                raise LakeRefused(
+                    f"{plan.spec.id}: keys of it were erased, which only our own tasks keep out, and its rows come by Spark alone, so that nothing was "
+                    "staged; `incremental-assets doctor` says what Spark's workers lack"
+                )
             remove_folder(path, self._session)
             # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
             session = self._session()

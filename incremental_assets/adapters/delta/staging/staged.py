@@ -31,6 +31,8 @@ class Staged:
     held: int = 0
     """The rejected rows that a contract holds."""
     breaches: Breaches = Breaches()
+    erased: int = 0
+    """Rows of the source that were left out, as their keys were erased."""
 
 
 def whole_keys(spec: TableSpec) -> list[str]:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.delta.encoding import encoding
+from incremental_assets.adapters.delta.erased import Left
 from incremental_assets.adapters.delta.log.readable import store_for
 from incremental_assets.adapters.delta.staging.counting import Counting, StagedPart, count_rows, with_operation
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -57,6 +58,8 @@ class StageUnit:
     counting: Counting
     file: str
     contract: Trial | None = None
+    left: Left | None = None
+    """What keeps out rows whose keys were erased; None where none was."""
 
     @property
     def size(self) -> int:
@@ -78,6 +81,9 @@ def apply(unit: StageUnit) -> StagedPart:
         with pq.ParquetWriter(hashed, schema, **encoding(schema)) as writer:
             for rows in _read(unit, counted):
                 staged = with_operation(rows).cast(schema)
+                if unit.left is not None:
+                    staged = unit.left.rows(staged)
+                    counted.erased += rows.num_rows - staged.num_rows
                 count_rows(counted, staged, unit.counting)
                 writer.write_table(staged, row_group_size=max(1, staged.num_rows))
                 del rows, staged  # or they would be held while the next ones are read

@@ -1,0 +1,104 @@
+"""Keys that were erased, known by what a secret key makes of them: whoever reads the list learns no key, and can try none. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from incremental_assets.core.errors import LakeRefused
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
+
+VERSION = 1
+_WHICH = "incremental-assets: which key of erasures this is"
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureKey:
+    """The secret key. `id` tells keys apart; nothing tells the key by it."""
+
+    secret: str = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """Twelve digits by which another key is noticed."""
+        return self._hashed(_WHICH)[:12]
+
+    def digest(self, key: Sequence[str]) -> str:
+        """Of a key of a table, the texts of whose columns are as `typed_text` has them."""
+        return self._hashed(json.dumps(list(key), ensure_ascii=False))
+
+    def _hashed(self, text: str) -> str:
+        return hmac.new(self.secret.encode(), text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedKeys:
+    """Those of one table, which no path may bring back."""
+
+    key: ErasureKey
+    digests: frozenset[str] = field(repr=False)
+
+    def holds(self, key: Sequence[str]) -> bool:
+        """Whether a key was erased."""
+        return self.key.digest(key) in self.digests
+
+    def with_keys(self, keys: Iterable[Sequence[str]]) -> ErasedKeys:
+        """The same with more of them."""
+        return ErasedKeys(self.key, self.digests | {self.key.digest(each) for each in keys})
+
+    def to_json(self) -> str:
+        """As it is kept in the lake."""
+        return json.dumps({"version": VERSION, "key": self.key.id, "digests": sorted(self.digests)})
+
+
+def erased_from(text: str, place: str, key: ErasureKey | None) -> ErasedKeys:
+    """What is kept at a place. Raises LakeRefused where it cannot be read, or not by this key: a sync that went on would bring rows back."""
+    try:
+        found = json.loads(text)
+        version, by, digests = found["version"], found["key"], frozenset(found["digests"])
+    except (ValueError, KeyError, TypeError):
+        raise LakeRefused(
+            f"{place} is no list of erased keys that this release can read; restore it, as a sync without it would bring erased rows back"
+        ) from None
+    if version != VERSION:
+        raise LakeRefused(
+            f"{place} was written by a later release; upgrade, as a sync without it would bring erased rows back"
+        )
+    if key is None:
+        raise LakeRefused(
+            f"{place} keeps out erased rows by a secret key that the configuration no longer names; write `erasure_key: {{env: …}}` again"
+        )
+    if by != key.id:
+        raise LakeRefused(
+            f"{place} was written with another key than `erasure_key` leads to now, so that erased rows would come back; name the key of then"
+        )
+    return ErasedKeys(key, digests)
+
+
+def typed_text(kind: str, text: str) -> str:
+    """The one text of a value of a Spark type, however somebody has written it."""
+    if kind.startswith("decimal"):
+        return (text.rstrip("0").rstrip(".") or "0") if "." in text else text
+    if kind.startswith("timestamp"):
+        moment = text.removesuffix("Z").removesuffix("+00:00").replace("T", " ")
+        return moment.rstrip("0").rstrip(".") if "." in moment else moment
+    if kind in ("tinyint", "smallint", "int", "bigint"):
+        return str(int(text)) if text.removeprefix("-").isdigit() else text
+    return text
+
+
+class NothingErased:
+    """Of a lake from which nothing was."""
+
+    def has(self, table: TableId) -> bool:  # noqa: ARG002 - the signature of `core.ports.Erasures`
+        """None."""
+        return False
+
+    def among(self, spec: TableSpec, texts: AbstractSet[str]) -> frozenset[str]:  # noqa: ARG002
+        """None."""
+        return frozenset()
