@@ -30,6 +30,7 @@ WORDS = {
     "incremental_assets/core/config/validate.py": "an example in a message",
     "resources/event_log.py": "Dagster's own event log",
     "incremental_assets/adapters/erasure/in_files.py": "the checkpoints and Dagster's own event log, as files",
+    "incremental_assets/adapters/erasure/redacting.py": "the same, written anew",
     "incremental_assets/adapters/erasure/sqlite_file.py": "the pages of these files",
     "incremental_assets/defs/announcing.py": "Dagster's own event log",
     "incremental_assets/cli/preloaded.py": "Dagster's own event log, and the driver of its files",

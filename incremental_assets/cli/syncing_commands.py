@@ -225,6 +225,30 @@ def resume(config: Path | None, names: tuple[str, ...], **_: Any) -> Answer:
 
 @commands.command()
 @everywhere
+@click.option("--table", required=True, metavar="SOURCE.SCHEMA.TABLE", help="The table whose rows are to be erased.")
+@click.option(
+    "--key-file",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="A file of keys, one in each line: the value, or a JSON object of columns, in which others than the key are looked for in texts too.",
+)
+@click.option("--certificate", type=click.Path(path_type=Path), help="Write the certificate, as JSON, to this file.")
+@yes
+@reason
+def erase(config: Path | None, **options: Any) -> Answer:
+    """Erase the rows of some keys for good, and prove it.
+
+    From the copy, its history, its quarantine, what is staged, every earlier version, logs, the checkpoint database and Dagster's home; no sync brings
+    them back. Everything that is left is decoded and searched afterwards. Needs --yes; without it, says where something was found. Exit 1 if something is left.
+    """
+    from incremental_assets.cli.commands import erase as command
+
+    options.pop("as_json")
+    return command.run(config, command.Options(**options))
+
+
+@commands.command()
+@everywhere
 @select
 @click.option("--to-run", metavar="ID", help="The run whose rows are to be there again; without it, runs are listed.")
 @yes

@@ -32,6 +32,7 @@ def test_the_commands_are_those_of_the_readme() -> None:
         "discover",
         "doctor",
         "engine",
+        "erase",
         "init",
         "metrics",
         "pause",

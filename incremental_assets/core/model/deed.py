@@ -20,6 +20,7 @@ class Act(StrEnum):
     ROLLBACK = "rollback"
     REPLAY = "replay"
     FULL_REFRESH = "full refresh"
+    ERASE = "erase"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,11 @@ class Found:
     where: str
     how: tuple[Holds, ...]
 
+    @property
+    def is_position(self) -> bool:
+        """Whether it is how far syncs have come, and nothing else: that stays."""
+        return set(self.how) == {Holds.POSITION}
+
 
 @dataclass(frozen=True, slots=True)
 class Examined:
@@ -55,3 +60,8 @@ class Examined:
 
     found: tuple[Found, ...]
     looked: Mapping[Place, int]
+
+    @property
+    def left(self) -> tuple[Found, ...]:
+        """What an erasure is to take away."""
+        return tuple(each for each in self.found if not each.is_position)

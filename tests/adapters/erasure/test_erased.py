@@ -1,0 +1,164 @@
+"""A person is erased from all that a table has made: nothing is found by decoding what is left, whenever the erasure dies, and syncs go on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from incremental_assets.adapters.erasure import rewriting
+from incremental_assets.adapters.erasure.eraser import Eraser
+from incremental_assets.adapters.erasure.prover import Grounds, examine
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.maintenance.erase import erase
+from incremental_assets.core.model.erased import ErasureKey
+from incremental_assets.core.model.erasure import Place
+from incremental_assets.core.model.subject import Subject
+from incremental_assets.core.model.verdict import Check
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.conformance.stand import Stand
+from tests.shop import PASSWORD, Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECRET = "a key of erasures that nobody can try all values of"
+MAIL = "ann.planted@example.com"
+ANN = (Subject((("id", "900001"),), (("mail", MAIL),)),)
+TABLE = "\n- {table: public.people, cursor: {column: at, type: timestamp}, strategy: upsert, history: scd2, contract: {age: {ge: 0}}}\n"
+
+
+class Died(BaseException):
+    """`kill -9`."""
+
+
+@pytest.fixture
+def desk(
+    postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> Stand:
+    """Ann has landed, has changed, and waits in quarantine as she has changed again; she is neither the first nor the last of the table."""
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    monkeypatch.setenv("ERASURE_KEY", SECRET)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    shop = Shop.open(postgres, database, tmp_path, TABLE, options="unlisted: ignore")
+    shop.config.write_text(f"erasure_key: {{env: ERASURE_KEY}}\n{shop.config.read_text()}")
+    stand = Stand(shop, spark)
+    stand.execute(
+        "CREATE TABLE people (id int PRIMARY KEY, mail text, age int, at timestamptz NOT NULL DEFAULT clock_timestamp())",
+        "INSERT INTO people SELECT n, 'user' || n || '@example.com', 40, '2024-01-31 10:00:00Z' FROM generate_series(1, 5) n",
+        f"INSERT INTO people VALUES (900001, '{MAIL}', 40, '2024-01-31 10:00:00Z'), (900009, 'last@example.com', 40, '2024-01-31 10:00:00Z')",
+    )
+    stand.land()
+    for age in (41, -1):
+        stand.execute(f"UPDATE people SET age = {age}, at = clock_timestamp() WHERE id = 900001")
+        stand.land()
+    return stand
+
+
+def grounds(desk: Stand) -> Grounds:
+    with desk.runtime() as runtime:
+        found = runtime.configuration
+        return Grounds(found.lake, desk.spec("people").id, found.checkpoints, desk.shop.folder / "dagster")
+
+
+def erased(desk: Stand, dies: Callable[[Eraser], Any] = lambda _: None) -> None:
+    with desk.runtime() as runtime:
+        eraser = Eraser(grounds(desk), desk.spec("people"), ANN, ErasureKey(SECRET))
+        dies(eraser)
+        erase(eraser.spec, str(uuid.uuid4()), runtime.ports("shop"), eraser)
+
+
+def places(desk: Stand) -> set[Place]:
+    return {each.place for each in examine(grounds(desk), ANN).left}
+
+
+def ids(desk: Stand) -> list[int]:
+    return sorted({row[0] for row in desk.copy("people", "id")})
+
+
+def go_on(desk: Stand) -> None:
+    """Syncs, checks and the history go on without her, though the source still has her."""
+    assert ids(desk) == [1, 2, 3, 4, 5, 900009]
+    desk.execute("UPDATE people SET age = 50, at = clock_timestamp() WHERE id IN (2, 900001)")
+    desk.land()
+    assert places(desk) == set()
+    assert ids(desk) == [1, 2, 3, 4, 5, 900009]
+    assert {row[0] for row in desk.copy("people__history", "id")} == {1, 2, 3, 4, 5, 900009}
+    failed = [each.detail for each in desk.verdicts("people") if not each.passed and each.check is not Check.FRESHNESS]
+    assert failed == []
+
+
+def test_nothing_is_left_of_a_person_and_syncs_go_on_without_her(desk: Stand) -> None:
+    assert places(desk) >= {Place.COPY, Place.HISTORY, Place.QUARANTINE}
+    erased(desk)
+    assert places(desk) == set()
+    go_on(desk)
+
+
+STEPS = ("keep_out", "rewrite", "remove_files", "remove_logs", "remove_tombstones", "redact")
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("moment", ["before", "behind"])
+def test_an_erasure_that_dies_at_any_step_is_completed_by_the_same_call(
+    desk: Stand, step: str, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dying(eraser: Eraser) -> None:
+        real = getattr(Eraser, step)
+
+        def die(self: Eraser, *given: Any) -> Any:
+            if moment == "behind":
+                real(self, *given)
+            raise Died(step)
+
+        monkeypatch.setattr(Eraser, step, die)
+
+    with pytest.raises(Died):
+        erased(desk, dying)
+    monkeypatch.undo()
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    monkeypatch.setenv("ERASURE_KEY", SECRET)
+    monkeypatch.setattr("tempfile.tempdir", str(desk.shop.folder))
+    erased(desk)
+    assert places(desk) == set()
+    go_on(desk)
+
+
+@pytest.mark.acceptance
+def test_a_sync_after_a_death_neither_brings_her_back_nor_stops(desk: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*_: Any) -> None:
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rewriting, "remove_log", die)
+        with pytest.raises(Died):
+            erased(desk)
+    desk.land()
+    assert 900001 not in ids(desk)
+    erased(desk)
+    go_on(desk)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("left_out", ["remove_files", "remove_logs", "redact"])
+def test_an_erasure_that_leaves_a_step_out_is_found_out(
+    desk: Stand, left_out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Known-bad variants."""
+    with desk.runtime() as runtime:
+        runtime.checkpoints.pause(desk.spec("people").id, "me", f"until {MAIL} has answered")
+    monkeypatch.setattr(Eraser, left_out, lambda _: None)
+    erased(desk)
+    assert places(desk) != set()
+
+
+def test_a_list_that_another_key_has_written_is_not_replaced(desk: Stand) -> None:
+    erased(desk)
+    with desk.runtime() as runtime:
+        other, ports = Eraser(grounds(desk), desk.spec("people"), ANN, ErasureKey(SECRET[::-1])), runtime.ports("shop")
+        with pytest.raises(IncrementalAssetsError, match="was written with another key"):
+            erase(other.spec, "run", ports, other)
