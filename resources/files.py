@@ -10,7 +10,7 @@ from incremental_assets.core.config.files_kind import misfit
 from incremental_assets.core.config.files_settings import Files, FilesSettings
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
-from incremental_assets.core.model.paths import files_path, is_local
+from incremental_assets.core.model.paths import files_path
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.strategies import Strategy, traits_of
 
@@ -25,7 +25,7 @@ class OpenFiles:
 
     def __init__(self, source: SourceConfig, file: Path, lake: str) -> None:
         self._config, self._lake = source, lake
-        self._settings = _settings(source, file, lake)
+        self._settings = _settings(source, file)
 
     @cached_property
     def probe(self) -> FilesProbe:
@@ -50,7 +50,7 @@ class OpenFiles:
     def _ledgers(self) -> dict[TableId, Ledger]:
         from incremental_assets.adapters.files.ledger import Ledger
 
-        return {table: Ledger(Path(files_path(self._lake, table)), table) for table in self._files}
+        return {table: Ledger(files_path(self._lake, table), table) for table in self._files}
 
     @property
     def _files(self) -> dict[TableId, tuple[Files, Strategy]]:
@@ -59,13 +59,10 @@ class OpenFiles:
         return {table: (files, strategies[table]) for table, files in named}
 
 
-def _settings(source: SourceConfig, file: Path, lake: str) -> FilesSettings:
+def _settings(source: SourceConfig, file: Path) -> FilesSettings:
     """Raises ConfigurationError for files and tables that do not fit together."""
     settings: Any = source.settings
     problems = _misfits(source, settings, file)
-    if not is_local(lake):
-        cure = "files are read into a lake on a disk of this machine, and this one is in a store; write a path"
-        problems.append(Problem(str(file), source.line, "lake", cure))
     if problems:
         raise ConfigurationError(tuple(problems))
     found: FilesSettings = settings

@@ -188,7 +188,6 @@ def test_a_mistake_is_at_its_line_with_its_cure(
             "`strategy: append` lands each row of each file",
         ),
         ("key: [sku], marker: .done, changed: again}", "changed: again}", 22, "`changed: again` takes rows away"),
-        ("lake: ./lake", "lake: s3a://bucket/lake", 4, "files are read into a lake on a disk of this machine"),
     ],
 )
 def test_files_and_tables_that_do_not_fit_together_are_told_when_they_are_opened(

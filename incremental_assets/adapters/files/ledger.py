@@ -10,13 +10,12 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.new_file import new_file, sync_folder
-from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.adapters.lake_store.opened import store_of
+from incremental_assets.adapters.lake_store.store import LakeStore
 from incremental_assets.core.captures.files.position import Page
 from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.model.cures import full_refresh_of
@@ -29,6 +28,7 @@ KEEP = 31 * 86_400.0
 """Seconds for which a page stays that is named no more: a rollback may name it again."""
 _TIMES = 4
 """A page becomes one with the next, unless it has as many times its files: so that there are few, and each file is written few times."""
+_END = ".parquet"
 _MERGED = 512
 """A page of as many files or more looks for pages that are named no more."""
 
@@ -37,7 +37,7 @@ _MERGED = 512
 class Ledger:
     """Of one table, in a folder of its own."""
 
-    folder: Path
+    folder: str
     table: TableId
     _read: dict[tuple[Page, ...], pa.Table] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ class Ledger:
         if named not in self._read:
             with self._explained():
                 # What a later page says of a path counts.
-                read = [pq.read_table(self._path(page.name), schema=SCHEMA) for page in reversed(named)]
+                read = [self._table(page) for page in reversed(named)]
             self._read.clear()
             self._read[named] = pa.concat_tables([SCHEMA.empty_table(), *read])
         return self._read[named]
@@ -62,7 +62,7 @@ class Ledger:
         left = list(before)
         with self._explained():
             while left and left[-1].files <= _TIMES * rows.num_rows:
-                older = pq.read_table(self._path(left.pop().name), schema=SCHEMA)
+                older = self._table(left.pop())
                 rows = _latest(pa.concat_tables([rows, older]))
             page = Page(uuid.uuid4().hex, rows.num_rows)
             self._write(page, rows)
@@ -70,20 +70,34 @@ class Ledger:
                 self._sweep({each.name for each in (*before, *left, page)})
         return (*left, page)
 
+    @property
+    def _store(self) -> LakeStore:
+        found = store_of(self.folder)
+        if found is None:
+            raise LakeRefused(
+                f"{self.table}: only Spark can reach its lake, where it is to be kept which files have landed; land files in a lake on a disk or in a store of objects"
+            )
+        return found
+
+    def _table(self, page: Page) -> pa.Table:
+        return pq.read_table(self._store.for_arrow(self._key(page)), schema=SCHEMA)
+
     def _write(self, page: Page, rows: pa.Table) -> None:
-        own_folder(self.folder)
-        with new_file(self._path(page.name)) as file:
+        store, key = self._store, self._key(page)
+        store.own_folder(self.folder)
+        with store.new(store.unfinished(key)) as file:
             pq.write_table(rows, file, compression="zstd")
-        sync_folder(self.folder)
+        store.finish(key)
+        store.settle(self.folder)
 
     def _sweep(self, named: set[str]) -> None:
         old = time.time() - KEEP
-        for path in self.folder.glob("*.parquet"):
-            if path.stem not in named and path.stat().st_mtime < old:
-                path.unlink(missing_ok=True)
+        for name, head in self._store.files_in(self.folder):
+            if name.removesuffix(_END) not in named and head.at.timestamp() < old:
+                self._store.delete(f"{self.folder}/{name}")
 
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.parquet"
+    def _key(self, page: Page) -> str:
+        return f"{self.folder}/{page.name}{_END}"
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -69,6 +69,9 @@ class Opening:
         except FileNotFoundError:
             raise refusals.gone(file) from None
         except OSError as error:
+            if error.errno is None:
+                # Whoever unpacks has no other word for what is none of its format.
+                raise refusals.broken(file, error) from None
             raise refusals.unreadable(file, error.strerror or str(error)) from None
         except (Broken, EOFError, lzma.LZMAError) as error:
             raise refusals.broken(file, error) from None

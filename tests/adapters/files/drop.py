@@ -166,10 +166,10 @@ class Drop:
 
     def landed(self) -> list[str]:
         """The paths in the ledger, each once."""
-        return sorted(set(Ledger(self.ledger, TABLE).rows(self.at().pages).column("path").to_pylist()))
+        return sorted(set(Ledger(str(self.ledger), TABLE).rows(self.at().pages).column("path").to_pylist()))
 
     def _ledgers(self) -> dict[TableId, Ledger]:
-        return {TABLE: Ledger(self.ledger, TABLE)}
+        return {TABLE: Ledger(str(self.ledger), TABLE)}
 
     def _copied(self, spec: TableSpec, names: Any, keys: pa.Table | None) -> pa.Table:
         types = {each.name: required_type(each.spark_type) for each in spec.columns}

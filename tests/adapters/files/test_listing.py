@@ -46,7 +46,7 @@ def test_very_many_files_of_a_store_take_a_few_columns(monkeypatch: pytest.Monke
     files = Files("shop.orders", "2026/**/*.csv", FileFormat.CSV, settle=timedelta(0))
     tracemalloc.start()
     try:
-        found = listed("s3a://bucket/in", files, TABLE, Ledger(tmp_path, TABLE), 2e9)
+        found = listed("s3a://bucket/in", files, TABLE, Ledger(str(tmp_path), TABLE), 2e9)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -74,7 +74,7 @@ class Played:
     def ledger(self) -> list[tuple[str, int, str]]:
         if self.drop.world.checkpoints.position(TABLE).state is None:
             return []
-        rows = Ledger(self.drop.ledger, TABLE).rows(self.drop.at().pages)
+        rows = Ledger(str(self.drop.ledger), TABLE).rows(self.drop.at().pages)
         found: dict[str, tuple[str, int, str]] = {}
         for each in zip(*(rows.column(name).to_pylist() for name in (PATH, SIZE, TAG)), strict=True):
             found.setdefault(each[0], each)
