@@ -14,7 +14,7 @@ MINUTES ?= 30
 # the run: xdist hands what a dead one had finished to the others as work without a test, for which they wait for ever.
 WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-.PHONY: help setup demo dev unit test acceptance experimental durations check site conformance dialect-check soak bench thousand dist lowest newest lock jars screenshots dashboards clean
+.PHONY: help setup demo dev unit test acceptance experimental durations check site conformance gameday dialect-check soak bench thousand dist lowest newest lock jars screenshots dashboards clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ conformance: setup ## run every fault and write docs/conformance.md (ARGS="-k ki
 
 dialect-check: setup ## play the contract of all databases on a server of yours, in databases of its own (URL=dialect://user@host:port/database)
 	@$(if $(filter oracle:% sqlserver:% mssql:%,$(URL)),.ci/experimental.sh && .venv-experimental/bin,$(BIN))/python -m tests.dialect_check "$(URL)" $(ARGS)
+
+gameday: setup ## break a deployment that runs in each way, wait for the alert, follow its runbook; the result is docs/gameday.md (ARGS="-k certificate")
+	$(BIN)/python -m pytest tests/gameday -m acceptance -p tests.gameday.report --games docs/gameday.json --timeout 900 $(ARGS)
 
 soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30, ARGS=--log: by PostgreSQL's log, --binlog: by MariaDB's); the result is docs/soak.json, docs/soak-log.json, docs/soak-binlog.json
 	$(BIN)/python -m tests.conformance.soak$(if $(findstring log,$(ARGS)),.by_log $(MINUTES) docs/soak-$(patsubst --%,%,$(ARGS)).json $(patsubst --%,%,$(ARGS)), $(MINUTES) docs/soak.json)

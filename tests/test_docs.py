@@ -24,7 +24,7 @@ from incremental_assets.core.errors import ConfigurationError, IncrementalAssets
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 INDEX = DOCS / "README.md"
-GENERATED = (DOCS / "benchmarks.md", DOCS / "conformance.md")
+GENERATED = (DOCS / "benchmarks.md", DOCS / "conformance.md", DOCS / "gameday.md")
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")))
 TROUBLE = DOCS / "troubleshooting.md"
 GLOSSARY = DOCS / "glossary.md"

@@ -32,6 +32,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.preview.pending import Blocked, Pending, new_keys, partition_keys
+from incremental_assets.core.preview.stopped import record_stopped
 from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs.announced import Announced, CatchUp, catch_up, fingerprint
 from incremental_assets.defs.checks import RANGE_TAGS
@@ -149,6 +150,9 @@ def _looked(
         *without,
         *(Blocked(problem.table, str(problem.error)) for problem in resolved.problems),
         *(Blocked(table, str(gone(table))) for table in sorted(defined - met)),
+    )
+    record_stopped(
+        stopped, {known.id: known.terms.strategy for known in view.tables}, seen.positions, runtime.checkpoints
     )
     if seen.look is not None:
         unknown = (spec.id for spec in resolved.specs if spec.id not in defined)

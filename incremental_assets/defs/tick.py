@@ -23,7 +23,6 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.report import Status
 from incremental_assets.core.planning.target import NO_TABLE
 from incremental_assets.core.ports import Probe
 from incremental_assets.core.preview.pending import Blocked, Pending, located, look_over
@@ -144,7 +143,9 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     probe = runtime.probe(source.name)
     observations = observe(probe, looks, runtime.observer)
     verified, changed = _copies(source, specs, positions, runtime, memory)
-    moved, stopped, still = look_over(specs, positions, observations, changed)
+    # Of one whose last sync failed a run says whether it is well now, though nothing has moved.
+    failing = {table for table, position in positions.items() if position.is_failing}
+    moved, stopped, still = look_over(specs, positions, observations, changed | failing)
     keep(still, runtime.checkpoints)
     asked, waiting = _asked_for(
         source, located(moved, probe, lambda table: terms_of(source, table).partitions), positions, memory, now
@@ -222,8 +223,7 @@ def _asked_for(
     asked, waiting = [], {}
     for each in moved:
         name, table = str(each.spec.id), each.spec.id
-        last = positions[table].last_report if table in positions else None
-        if last is None or last.status not in (Status.FAILED, Status.REFUSED):
+        if table not in positions or not positions[table].is_failing:
             asked.append(each)
             continue
         times, until = memory.waiting.get(name, (0, 0.0))

@@ -18,7 +18,7 @@ from incremental_assets.cli.progress import progress_display
 from incremental_assets.cli.selection import Selection, selected, selected_of, with_problems
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Request
-from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.planning.report import FAILING, Status, SyncReport
 from incremental_assets.core.syncing.delay import delay
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class _Following:
 
     def _wait(self, report: SyncReport, begun: float) -> None:
         times, _ = self._waiting.pop(report.table, (0, 0.0))
-        if report.status in (Status.FAILED, Status.REFUSED):
+        if report.status in FAILING:
             every = self.runtime.configuration.source(report.table.source).every
             self._waiting[report.table] = times + 1, begun + delay(every, times)
 

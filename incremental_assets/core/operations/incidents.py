@@ -14,7 +14,7 @@ from incremental_assets.core.model.look import Looked
 from incremental_assets.core.model.pause import Pauses
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.operations.standing import Standing
-from incremental_assets.core.planning.report import Status
+from incremental_assets.core.planning.report import FAILING, Status
 from incremental_assets.core.words import counted
 
 _DOWN = timedelta(minutes=5)
@@ -78,7 +78,7 @@ def _of_source(situation: Situation, source: str, channel: ChannelConfig) -> Ite
 
 def _of_table(situation: Situation, standing: Standing, channel: ChannelConfig) -> Iterator[Incident]:
     table, report = standing.table, standing.position.last_report
-    if report is not None and report.status in (Status.FAILED, Status.REFUSED):
+    if report is not None and report.status in FAILING:
         what = "failed" if report.status is Status.FAILED else "was refused"
         yield Incident(
             About.FAILURE,

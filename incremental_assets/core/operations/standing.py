@@ -10,7 +10,6 @@ from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.report import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Standing:
     def health(self) -> Health | None:
         """None before its first sync."""
         report = self.position.last_report
-        if report is not None and report.status in (Status.FAILED, Status.REFUSED):
+        if self.position.is_failing:
             return Health.ERROR
         if self.unfinished is Unfinished.INTERRUPTED or (self.verified is not None and self.verified.drift):
             return Health.WARN

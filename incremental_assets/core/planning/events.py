@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table_id import TableId
-from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.planning.report import FAILING, SyncReport
 from incremental_assets.core.planning.target import AsLeft
 
 
@@ -75,6 +75,11 @@ class Checkpoint:
     """The last finished sync: landed, idle or failed."""
     rebuilt: str = ""
     """How this run has just found it in the lake, for people; empty if the checkpoint table had it."""
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last sync failed or was refused."""
+        return self.last_report is not None and self.last_report.status in FAILING
 
 
 @dataclass(frozen=True, slots=True)

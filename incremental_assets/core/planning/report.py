@@ -40,6 +40,10 @@ class Status(StrEnum):
         return cls.BUSY if isinstance(error, Busy) else cls.REFUSED if isinstance(error, Refused) else cls.FAILED
 
 
+FAILING = (Status.FAILED, Status.REFUSED)
+"""Of a table whose last sync ended so, nothing lands until somebody, or a next run, has done something about it."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowCounts:
     """Rows of one sync. `read` is the source's own count of the snapshot; `late` counts those of inserted and updated that committed late."""

@@ -30,7 +30,7 @@ from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
-from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Probe, SourceRows
 from incremental_assets.core.preview.bulk import bulk_of
 from incremental_assets.core.syncing.idle import IdleTable
@@ -70,6 +70,7 @@ class Blocked:
 
     table: TableId
     sentence: str
+    status: Status = Status.FAILED
 
 
 def look_over(
@@ -81,7 +82,7 @@ def look_over(
 ) -> tuple[tuple[Pending, ...], tuple[Blocked, ...], tuple[IdleTable, ...]]:
     """The tables that have moved, those that may not go on, and those that stand still; one that moved can have news to keep beside them.
 
-    One that another writer has `changed` counts as pending: its sync stops, and says so where people look.
+    One that another writer has `changed` counts as pending: its sync stops, and says so where people look. So does one of which only a sync can tell whether it is well again.
     """
     moved, stopped, still = [], [], []
     for spec, seen in zip(specs, observations, strict=True):
@@ -91,7 +92,7 @@ def look_over(
         except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
             if not isinstance(error, IncrementalAssetsError):
                 _log.exception("%s: the look failed with an unexpected error", spec.id)
-            stopped.append(Blocked(spec.id, sentence_of(spec.id, error)))
+            stopped.append(Blocked(spec.id, sentence_of(spec.id, error), Status.of(error)))
             continue
         moved += [found] if found else []
         still += [idle] if idle else []

@@ -1,0 +1,36 @@
+"""What runs is killed: the daemon, a run, the engine, the exporter, the database."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gameday.game import Game
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
+
+
+def test_the_source_is_down(game: Game) -> None:
+    site = game.deployment
+    game.breaks("the database is stopped", site.server.stop)
+    game.fires("SourceDown", "shop")
+    game.looks("source-down", "the database does not answer")
+    game.by_hand("start the database", site.server.start)
+    game.verifies("source-down")
+
+
+def test_the_daemon_is_killed(game: Game) -> None:
+    site = game.deployment
+    game.breaks("kill -9 of Dagster's daemon, which nobody starts again", lambda: site.kill("daemon"))
+    game.fires("NobodyLooks", "shop")
+    game.looks("nobody-looks")
+    game.by_hand("start the daemon's service", lambda: site.start("daemon"))
+    game.verifies("nobody-looks")
+
+
+def test_the_exporter_is_killed(game: Game) -> None:
+    site = game.deployment
+    game.breaks("kill -9 of the exporter, which nobody starts again", lambda: site.kill("exporter"))
+    game.fires("ExporterDown", "")
+    game.looks("exporter-down", "incremental_assets_build_info")
+    game.by_hand("start the exporter's service", lambda: site.start("exporter"))
+    game.verifies("exporter-down")
