@@ -188,7 +188,7 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 def prune(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     """Remove now what `retention` lets go.
 
-    Files of old versions, for each table whose `retention` says how long they stay, under its lease. Dagster's job does the same once a day; `plan` says
+    Old versions of histories, settled rows of quarantines and files of old versions, for each table whose `retention` says how long they stay, under its lease. Dagster's job does the same once a day; `plan` says
     before what would go.
     """
     from incremental_assets.cli.commands import prune as command

@@ -269,6 +269,8 @@ def of_pruning(done: Pruned) -> Metadata:
     return {
         "files_removed": done.files,
         "bytes_removed": done.bytes,
+        "versions_removed": done.versions,
+        "quarantined_rows_removed": done.quarantined,
         "pruning_seconds": round(done.seconds, 3),
         **({"left_alone": "; ".join(done.left)} if done.left else {}),
     }

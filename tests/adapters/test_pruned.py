@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.adapters.delta.tasks import eligible
 from incremental_assets.core.errors import Refused
+from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.target import Commit
 from tests.adapters.batches import Desk, Row, table
+from tests.adapters.history.chronicle import Chronicle, at
 from tests.adapters.test_rollback import back
 
 if TYPE_CHECKING:
@@ -92,6 +95,50 @@ def test_what_a_batch_is_about_to_commit_stays(desk: Desk) -> None:
     assert there.exists()
     desk.apply(plan, staged, shown)
     assert (7, "g", 70) in desk.rows(ORDERS)
+
+
+@pytest.mark.acceptance
+def test_what_could_not_land_goes_once_it_has_landed_and_the_copy_and_its_quarantine_go_on(desk: Desk) -> None:
+    desk.land(ORDERS, [*FIRST, (8, "bad", 30), (9, "bad", 31)], bad=[8, 9])
+    desk.land(ORDERS, [(9, "good", 40)])
+    assert desk.previous is not None
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    assert desk.lake.forget_quarantined(ORDERS, tomorrow, "a-run", desk.previous) == 1
+    assert [row["id"] for row in desk.quarantined(ORDERS)] == ["8"]
+    unfit = desk.lake.unfit(ORDERS)
+    assert unfit is not None
+    assert unfit.rows == 1
+    target = desk.lake.inspect(ORDERS, None)
+    assert target is not None
+    assert (target.foreign, target.lacks) == ("", "")
+    desk.land(ORDERS, [(8, "bad", 50), (7, "bad", 51)], bad=[8, 7])
+    desk.land(ORDERS, [(8, "good", 60)])
+    assert desk.lake.forget_quarantined(ORDERS, tomorrow, "a-run", desk.previous) == 2
+    assert [row["id"] for row in desk.quarantined(ORDERS)] == ["7"]
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("by", ["us", "Spark"])
+def test_versions_that_ended_go_and_the_history_follows_and_is_whole(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    desk = Chronicle(tmp_path, spark)
+    desk.sync([(1, "new", 1.5, 1, at(0.5)), (2, "new", 1.5, 1, at(0.5))])
+    desk.sync([(1, "paid", 1.5, 2, at(1.5))])
+    desk.sync([(1, "sent", 1.5, 3, at(2.5)), (2, "new", 1.5, 3, at(2.5))], gone=[2])
+    assert desk.previous is not None
+    if by == "Spark":
+        monkeypatch.setattr(eligible, "refused_by_table", lambda _: "it is to be Spark's")
+    assert desk.lake.forget_versions(desk.spec, at(2), "a-run", desk.previous) == 1
+    assert [each.row["note"] for each in desk.versions()[1]] == ["paid", "sent"]
+    assert desk.lake.forget_versions(desk.spec, at(9), "a-run", desk.previous) == 3
+    assert {key: len(found) for key, found in desk.versions().items()} == {1: 1}
+    monkeypatch.undo()
+    desk.rule = {1: desk.rule[1][-1:]}
+    desk.sync([(1, "back", 1.5, 4, at(3.5)), (2, "again", 1.5, 4, at(3.6))])
+    assert desk.versions() == desk.rule
+    assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
+    assert desk.lake.overlapping_versions(desk.spec) == FaultyKeys(0)
 
 
 @pytest.mark.acceptance

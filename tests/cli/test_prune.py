@@ -27,9 +27,22 @@ def test_what_is_old_is_removed_and_counted(call: Call, kept: Outside) -> None:
     said = call("prune", "--json")
     assert said.code == 0
     assert said.document == {
-        "tables": [{"source": "shop", "table": "public.orders", "files": 2, "bytes": 1024, "left": [], "error": None}],
+        "tables": [
+            {
+                "source": "shop",
+                "table": "public.orders",
+                "files": 2,
+                "bytes": 1024,
+                "versions": 0,
+                "quarantined": 0,
+                "left": [],
+                "error": None,
+            }
+        ],
         "files": 2,
         "bytes": 1024,
+        "versions": 0,
+        "quarantined": 0,
     }
     assert kept.world.lake.removed == ["a.parquet", "b.parquet"]
     assert "2 files removed, 1.0 KiB" in call("prune").out

@@ -87,7 +87,7 @@ sources:
         rename: {mail: email}
         reconciliation: {severity: warn}
         maintenance: {compact: never}
-        retention: {files: 30d}
+        retention: {files: 30d, history: forever, quarantine: 90d}
       - table: public.log
         cursor: {column: id, type: integer}
         lookback: 1000
@@ -184,7 +184,7 @@ def test_every_key_arrives(tmp_path: Path, shop: SourceConfig) -> None:
         pii=("email",),
         reconciliation=Severity.WARN,
         compact=Compact.NEVER,
-        retention=Retention(files=timedelta(days=30)),
+        retention=Retention(files=timedelta(days=30), quarantine=timedelta(days=90)),
         deletes=Deletes(DeleteMode.DIFF, Then.REMOVE, timedelta(hours=6), 0.1),
         columns=ColumnChoice(exclude=("secret",)),
         file=str(tmp_path / "sources.yaml"),
@@ -223,7 +223,7 @@ def test_how_long_files_stay_is_a_table_s_or_a_source_s_and_forever_where_nothin
         ),
     ).source("shop")
     assert table(kept, "orders").retention == Retention(files=timedelta(days=10))
-    assert table(kept, "a.b").retention == Retention(files=timedelta(days=30))
+    assert table(kept, "a.b").retention == Retention(files=timedelta(days=30), quarantine=timedelta(days=90))
     assert table(kept, "countries").retention == KEEPS_ALL
     assert terms_of(kept, TableId("shop", "public", "unlisted")).retention == Retention(files=timedelta(days=10))
     assert table(loaded(tmp_path, WHOLE).source("shop"), "orders").retention == KEEPS_ALL

@@ -282,6 +282,11 @@ TABLE_MISTAKES = [
     ("table: public.a\ntags:\n  a b: c #!", "a b", "letters, digits, _, - or ."),
     ("table: public.a\nreconciliation: {severity: fatal} #!", "fatal", "choose one of: warn, error"),
     ("table: public.a\nretention: {files: 0d} #!", "0d", "write a duration longer than nothing"),
+    (
+        "table: public.a\nretention: {history: 400d} #!",
+        "400d",
+        "only versions of `history: scd2` say when they ended",
+    ),
     ("table: public.a\nretention: {file: 7d} #!", "file", "did you mean `files`?"),
     ("table: public.a\nmaintenance: {compact: daily} #!", "daily", "choose one of: auto, never"),
     ('"public.a:x:timestmp" #!', "public.a:x:timestmp", "did you mean `timestamp`?"),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.maintenance.prune import prune_all
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.pause import Pause
@@ -56,6 +57,42 @@ def test_what_is_old_goes_and_what_was_removed_is_kept_in_mind(world: World) -> 
 def test_without_a_retention_nothing_is_even_looked_for(world: World) -> None:
     assert pruned(world, kept=KEEPS_ALL) == []
     assert world.lake.removed == []
+
+
+def test_versions_and_what_is_in_quarantine_go_by_the_time_that_each_is_kept() -> None:
+    kept = replace(UPSERT, history=History.SCD2)
+    world = World(shop())
+    landed(world, kept)
+    before = datetime.now(UTC)
+    long = Retention(history=timedelta(days=400), quarantine=timedelta(days=90))
+    (done,) = pruned(world, kept=long, spec=kept)
+    assert isinstance(done, Pruned)
+    assert (done.versions, done.quarantined, done.files) == (3, 2, 0)
+    assert done.sentence.startswith("3 versions of the history, 2 rows in quarantine, 0 files of old versions")
+    (history, ended), (copy, resolved) = world.lake.forgotten
+    assert (history, copy) == (ORDERS.history, ORDERS)
+    assert timedelta() <= ended - (before - timedelta(days=400)) < timedelta(minutes=1)
+    assert timedelta() <= resolved - (before - timedelta(days=90)) < timedelta(minutes=1)
+    landed(world, kept)
+
+
+def test_only_a_history_that_says_when_versions_ended_loses_any(world: World) -> None:
+    appended = replace(UPSERT, history=History.APPEND)
+    for spec in (UPSERT, appended):
+        (done,) = pruned(world, kept=Retention(history=timedelta(days=400)), spec=spec)
+        assert isinstance(done, Pruned)
+        assert done.versions == 0
+    assert world.lake.forgotten == []
+
+
+def test_what_is_refused_of_one_part_stops_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> int:
+        raise LakeRefused("only Spark could make this commit")
+
+    monkeypatch.setattr(type(world.lake), "forget_quarantined", refused)
+    (done,) = pruned(world, kept=Retention(quarantine=timedelta(days=90), files=timedelta(days=7)))
+    assert isinstance(done, Pruned)
+    assert (done.files, done.left) == (3, ("its quarantine: only Spark could make this commit",))
 
 
 def test_a_part_that_is_left_alone_is_told_and_the_others_go(world: World) -> None:

@@ -60,6 +60,8 @@ class FakeLake(FakeAuditor, FakeHistorian):
     old: dict[TableId, tuple[OldFiles, ...]] = field(default_factory=dict)
     """Files that nobody needs any more."""
     removed: list[str] = field(default_factory=list)
+    forgotten: list[tuple[TableId, datetime]] = field(default_factory=list)
+    """Tables of which rows were to be forgotten, and since when."""
 
     # --- the ports -----------------------------------------------------------------------------------
 
@@ -232,6 +234,18 @@ class FakeLake(FakeAuditor, FakeHistorian):
         """What a test says of the copy."""
         self.moment("old files")
         return self.old.get(spec.id, ())
+
+    def forget_versions(self, spec: TableSpec, before: datetime, run_id: str, state: State) -> int:
+        """As many as a test says."""
+        self.moment("before forgetting")
+        self.forgotten.append((spec.id.history, before))
+        return 3
+
+    def forget_quarantined(self, spec: TableSpec, before: datetime, run_id: str, state: State) -> int:
+        """As many as a test says."""
+        self.moment("before forgetting")
+        self.forgotten.append((spec.id, before))
+        return 2
 
     def remove_files(self, spec: TableSpec, found: Sequence[OldFiles]) -> None:
         """One after the other."""

@@ -227,6 +227,8 @@ prunings = Table(
     Column("pruned_at", Instant, nullable=False),
     Column("files", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
+    Column("versions", BigInteger, nullable=False),
+    Column("quarantined", BigInteger, nullable=False),
     # Why nothing was removed of some part of it, as JSON.
     Column("left_alone", Text, nullable=False),
 )

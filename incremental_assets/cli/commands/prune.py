@@ -43,7 +43,8 @@ def _pruned(runtime: Runtime, found: Selection, run_id: str) -> list[Pruned | No
 def _answer(done: Sequence[Pruned | NotPruned]) -> Answer:
     pruned = [each for each in done if isinstance(each, Pruned)]
     others = [each for each in done if isinstance(each, NotPruned)]
-    grid = Grid(("table", "files", "bytes"), tuple(map(_row, done)), right=frozenset({"files", "bytes"}))
+    columns = ("table", "files", "bytes", "versions", "quarantined")
+    grid = Grid(columns, tuple(map(_row, done)), right=frozenset(columns[1:]))
     notes = [Note(sentence, "warn") for each in pruned for sentence in each.left]
     notes += [Note(each.error, "warn" if each.is_busy else "bad") for each in others]
     files, size = sum(each.files for each in pruned), sum(each.bytes for each in pruned)
@@ -52,19 +53,27 @@ def _answer(done: Sequence[Pruned | NotPruned]) -> Answer:
         if done
         else "no table has a `retention`: nothing was removed"
     )
+    versions, quarantined = sum(each.versions for each in pruned), sum(each.quarantined for each in pruned)
+    said += f"; {counted(versions + quarantined, 'row')} of histories and quarantines" if versions + quarantined else ""
     document = {"tables": [_entry(each) for each in done], "files": files, "bytes": size}
+    document |= {"versions": versions, "quarantined": quarantined}
     codes = [BUSY if each.is_busy else FAILED for each in others]
     return Answer(document, (*((grid,) if done else ()), *notes, Note(said, "strong")), worst(codes))
 
 
 def _row(each: Pruned | NotPruned) -> tuple[Cell | str, ...]:
     if isinstance(each, NotPruned):
-        return str(each.table), Cell("left", "warn"), ""
-    return str(each.table), f"{each.files:,}", byte_size(each.bytes)
+        return str(each.table), Cell("left", "warn"), "", "", ""
+    return str(each.table), f"{each.files:,}", byte_size(each.bytes), f"{each.versions:,}", f"{each.quarantined:,}"
 
 
 def _entry(each: Pruned | NotPruned) -> dict[str, Any]:
     named = {"source": each.table.source, "table": render_table(each.table.schema, each.table.name)}
     if isinstance(each, NotPruned):
-        return {**named, "files": 0, "bytes": 0, "left": [], "error": each.error}
-    return {**named, "files": each.files, "bytes": each.bytes, "left": list(each.left), "error": None}
+        return {**named, **_counts(Pruned(each.table)), "error": each.error}
+    return {**named, **_counts(each), "error": None}
+
+
+def _counts(done: Pruned) -> dict[str, Any]:
+    counts = {"files": done.files, "bytes": done.bytes, "versions": done.versions, "quarantined": done.quarantined}
+    return {**counts, "left": list(done.left)}

@@ -120,7 +120,14 @@ def _log_entry(seen: LogSeen, state: State | None) -> dict[str, Any]:
 
 
 def _pruned_entry(at: datetime, done: Pruned) -> dict[str, Any]:
-    return {"at": at.isoformat(), "files": done.files, "bytes": done.bytes, "left": list(done.left)}
+    return {
+        "at": at.isoformat(),
+        "files": done.files,
+        "bytes": done.bytes,
+        "versions": done.versions,
+        "quarantined": done.quarantined,
+        "left": list(done.left),
+    }
 
 
 def _pause_entry(pause: Pause) -> dict[str, Any]:

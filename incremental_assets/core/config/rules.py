@@ -103,6 +103,7 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
     yield from where_rules.mistakes(table, around.dialect)
     yield from delete_rules.table_mistakes(table.deletes if own else around.defaults.deletes, strategy, own=own)
     yield from _history_mistakes(table, strategy)
+    yield from _retention_mistakes(table)
     yield from compare_rules.mistakes(table, strategy)
     if traits_of(strategy).overwrites:
         yield from _full_refresh_mistakes(table)
@@ -147,6 +148,15 @@ def _reader_mistakes(table: TableDocument, defaults: DefaultsDocument) -> Iterat
         yield (
             (key,),
             "a type that is widened in place asks readers for Delta's type widening, which `copies: {readers: any}` rules out; write `schema_changes: evolve`, or `copies: {readers: vectors}`",
+        )
+
+
+def _retention_mistakes(table: TableDocument) -> Iterator[Mistake]:
+    kept = "retention" in table.model_fields_set and table.retention.history is not None
+    if kept and table.history is not History.SCD2:
+        yield (
+            ("retention", "history"),
+            "only versions of `history: scd2` say when they ended; leave it out, or write that",
         )
 
 

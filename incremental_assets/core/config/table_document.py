@@ -194,6 +194,8 @@ class MaintenanceDocument(Strict):
 class RetentionDocument(Strict):
     """How long a table keeps what nothing needs any more."""
 
+    history: Annotated[Kept, Field(description="Of `history: scd2`: versions, since they ended.")] = None
+    quarantine: Annotated[Kept, Field(description="Rows in quarantine that wait for nothing more, since then.")] = None
     files: Annotated[
         Kept,
         Field(

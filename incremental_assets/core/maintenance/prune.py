@@ -5,16 +5,20 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
 
-from incremental_assets.core.errors import Busy, sentence
+from incremental_assets.core.errors import Busy, IncrementalAssetsError, sentence
 from incremental_assets.core.maintenance.standing import as_last_left
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.retention import KEEPS_ALL, NotPruned, OldFiles, Pruned, Retention
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.occurrences import PruningEnded
 from incremental_assets.core.ports import Ports
 
+Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
 
 LATER = "its next sync has to look at it first"
@@ -45,27 +49,65 @@ def _attempt(spec: TableSpec, retention: Retention, run_id: str, ports: Ports) -
 
 def prune_table(spec: TableSpec, retention: Retention, run_id: str, ports: Ports) -> Pruned | NotPruned:
     """Prune one table. Raises Busy."""
-    begun = time.monotonic()
+    begun, now = time.monotonic(), datetime.now(UTC)
     with ports.checkpoints.lease(spec.id, run_id):
-        if as_last_left(spec, ports) is None:
+        state = as_last_left(spec, ports)
+        if state is None:
             return NotPruned(spec.id, f"{spec.id}: nothing of it was pruned: {LATER}")
-        found = _old_files(spec, retention, ports)
-        ports.retention.remove_files(spec, found)
+        parts = _Parts()
+        found = parts.done("its files", lambda: _removed(spec, retention, ports), tuple[OldFiles, ...]())
+        versions = parts.done("its history", lambda: _forgotten(spec, retention, ports, (now, run_id, state)), 0)
+        quarantined = parts.done("its quarantine", lambda: _settled(spec, retention, ports, (now, run_id, state)), 0)
         done = Pruned(
             spec.id,
             sum(len(each.files) for each in found),
             sum(each.bytes for each in found),
+            versions,
+            quarantined,
             time.monotonic() - begun,
-            tuple(f"{each.place}: {each.left}" for each in found if each.left),
+            (*(f"{each.place}: {each.left}" for each in found if each.left), *parts.left),
         )
         ports.checkpoints.record_pruning(done)
         return done
 
 
-def _old_files(spec: TableSpec, retention: Retention, ports: Ports) -> tuple[OldFiles, ...]:
+class _Parts:
+    """What goes wrong with one part stops no other."""
+
+    def __init__(self) -> None:
+        self.left: list[str] = []
+
+    def done(self, what: str, work: Callable[[], Result], nothing: Result) -> Result:
+        try:
+            return work()
+        except IncrementalAssetsError as error:
+            self.left.append(f"{what}: {sentence(error)}")
+            return nothing
+
+
+When = tuple[datetime, str, State]
+
+
+def _removed(spec: TableSpec, retention: Retention, ports: Ports) -> tuple[OldFiles, ...]:
     if retention.files is None:
         return ()
     if spec.history is not History.NONE and ports.historian.behind(spec) is not None:
         # It reads versions of the copy that nobody else may need.
         return (OldFiles(str(spec.id), left="its history has still to follow it"),)
-    return ports.retention.old_files(spec, retention.files, None)
+    found = ports.retention.old_files(spec, retention.files, None)
+    ports.retention.remove_files(spec, found)
+    return found
+
+
+def _forgotten(spec: TableSpec, retention: Retention, ports: Ports, when: When) -> int:
+    if retention.history is None or spec.history is not History.SCD2:
+        return 0
+    now, run_id, state = when
+    return ports.retention.forget_versions(spec, now - retention.history, run_id, state)
+
+
+def _settled(spec: TableSpec, retention: Retention, ports: Ports, when: When) -> int:
+    if retention.quarantine is None:
+        return 0
+    now, run_id, state = when
+    return ports.retention.forget_quarantined(spec, now - retention.quarantine, run_id, state)

@@ -28,7 +28,12 @@ _PART = re.compile(r"(\d+)\s+([a-z]+?)s?(?=\s|$)", re.IGNORECASE)
 class Retention:
     """How long each stays that nothing needs any more; None: forever."""
 
+    history: timedelta | None = None
+    """Versions, since they ended."""
+    quarantine: timedelta | None = None
+    """Rows that wait for nothing, since then."""
     files: timedelta | None = None
+    """Files of old versions of the tables."""
 
 
 KEEPS_ALL = Retention()
@@ -70,13 +75,20 @@ class Pruned:
     table: TableId
     files: int = 0
     bytes: int = 0
+    versions: int = 0
+    """Of the history's rows."""
+    quarantined: int = 0
+    """Rows of the quarantine."""
     seconds: float = 0.0
     left: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """What it came to."""
-        return f"{counted(self.files, 'file')} of old versions removed ({byte_size(self.bytes)})"
+        rows = [counted(self.versions, "version of the history", "versions of the history")] if self.versions else []
+        rows += [counted(self.quarantined, "row in quarantine", "rows in quarantine")] if self.quarantined else []
+        parts = ", ".join((*rows, counted(self.files, "file of old versions", "files of old versions")))
+        return f"{parts} removed ({byte_size(self.bytes)})"
 
 
 @dataclass(frozen=True, slots=True)

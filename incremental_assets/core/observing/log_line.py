@@ -110,7 +110,13 @@ def _maintained(done: Compacted | NotCompacted | Pruned | NotPruned) -> LogLine:
             fields = _of(done.table, seconds=_short(done.seconds))
             return LogLine(Level.INFO, "compacted", f"{done.table}: compacted", fields)
         case Pruned():
-            removed: dict[str, Any] = {"files": done.files, "bytes": done.bytes, "left": list(done.left)}
+            removed: dict[str, Any] = {
+                "files": done.files,
+                "bytes": done.bytes,
+                "versions": done.versions,
+                "quarantined": done.quarantined,
+                "left": list(done.left),
+            }
             fields = _of(done.table, **removed, seconds=_short(done.seconds))
             level = Level.WARNING if done.left else Level.INFO
             return LogLine(level, "pruned", f"{done.table}: {done.sentence}", fields)

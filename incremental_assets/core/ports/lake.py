@@ -176,6 +176,12 @@ class LakeRetention(Protocol):
     def old_files(self, spec: TableSpec, files: timedelta, now: datetime | None) -> tuple[OldFiles, ...]:
         """Files that no version needs which was current so long ago, or came later; `now` None: by the clock of the place, for which a file is put there."""
 
+    def forget_versions(self, spec: TableSpec, before: datetime, run_id: str, state: State) -> int:
+        """Remove versions of the history that no question about this moment, or a later one, needs, in one commit, for whoever holds the lease; how many. Raises LakeRefused, Overtaken."""
+
+    def forget_quarantined(self, spec: TableSpec, before: datetime, run_id: str, state: State) -> int:
+        """The same of rows of the quarantine that have waited for nothing since before it."""
+
     def remove_files(self, spec: TableSpec, found: Sequence[OldFiles]) -> None:
         """Remove them, for whoever holds the lease. Raises LakeRefused."""
 

@@ -69,6 +69,14 @@ def unfit_keys(lake: str, spec: TableSpec) -> dict[str, list[KeyTexts]]:
     return found
 
 
+def waiting_texts(lake: str, spec: TableSpec) -> tuple[tuple[str, ...], ...]:
+    """The whole keys of those that cannot land, as the quarantine has them: the texts of each column. Raises NotByTasks, TargetChanged where they are not known."""
+    kept = _kept(quarantine_path(lake, spec.id), spec)
+    kept = kept.filter(pc.invert(_landed(kept, table_path(lake, spec.id), spec))) if kept.num_rows else kept
+    whole = kept.filter(_all_valid(kept, spec.key)) if kept.num_rows else kept
+    return tuple(tuple(whole[name].to_pylist()) for name in spec.key)
+
+
 def _canonical(text: str | None, kind: str) -> str | None:
     """See `measure.spark_row_text`; None for a text that may not be the whole of what the source has."""
     if text is None or _ESCAPED.search(text):
