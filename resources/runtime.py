@@ -15,6 +15,7 @@ from incremental_assets.core.model.quarantine import NONE_UNFIT, NOTHING_HELD, h
 from incremental_assets.core.ports import Ports
 from incremental_assets.resources.checkpoints import open_checkpoints
 from incremental_assets.resources.contracts import with_sound_contracts
+from incremental_assets.resources.erasures import open_erasures
 from incremental_assets.resources.lake import open_lake, open_logged_lake, open_ownership, open_stage
 from incremental_assets.resources.observers import open_observers
 from incremental_assets.resources.references import digest_of, looked_up
@@ -27,14 +28,12 @@ if TYPE_CHECKING:
 
     from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
     from incremental_assets.adapters.databases.probe import SqlProbe
-    from incremental_assets.adapters.delta.erased import LakeErasures
     from incremental_assets.adapters.delta.ownership import Ownership
     from incremental_assets.adapters.spark.session import Work
     from incremental_assets.adapters.spark.session_provider import Session
     from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.config.settings import Configuration
     from incremental_assets.core.errors import EngineLost
-    from incremental_assets.core.model.erased import ErasureKey
     from incremental_assets.core.model.mask import MaskKey
     from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
     from incremental_assets.core.model.table import TableSpec
@@ -140,7 +139,7 @@ class Runtime:
         with self._lock:
             if source not in self._ports:
                 root, session = self.configuration.lake, self._session
-                tasks, erasures = self._open_tasks(), self.erasures
+                tasks, erasures = self._open_tasks(), open_erasures(self.configuration)
                 reader = found.reader if isinstance(found, OpenDatabase) else None
                 self._ports[source] = Ports(
                     probe=found.probe,
@@ -179,21 +178,6 @@ class Runtime:
     def ownership(self) -> Ownership:
         """Which installation writes which table of the lake."""
         return open_ownership(self.configuration.lake, self.checkpoints.installation)
-
-    @property
-    def erasures(self) -> LakeErasures:
-        """Keys that were erased, as the lake has them."""
-        from incremental_assets.adapters.delta.erased import LakeErasures
-
-        return LakeErasures(self.configuration.lake, self.erasure_key)
-
-    def erasure_key(self) -> ErasureKey | None:
-        """The key by which erased keys are kept out; None where the configuration names none. Raises ConfigurationError."""
-        from incremental_assets.core.model.erased import ErasureKey
-        from incremental_assets.resources.references import looked_up_erasure
-
-        found = looked_up_erasure(self.configuration.erasure, self.configuration.path)
-        return None if found is None else ErasureKey(found)
 
     def held(self, spec: TableSpec) -> HeldRows | None:
         """Rows that a contract holds, by the lake alone: whether the source answers does not matter."""

@@ -21,6 +21,7 @@ from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.subject import Subject, subjects_in
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.words import counted
+from incremental_assets.resources.erasures import erasure_key
 
 if TYPE_CHECKING:
     from incremental_assets.adapters.erasure.prover import Grounds
@@ -46,7 +47,7 @@ def run(config: Path | None, options: Options) -> Answer:
     with opened(configured(config)) as runtime:
         spec = _spec(runtime, options.table)
         subjects = subjects_in(_text_of(options.key_file), spec.named_key, str(options.key_file))
-        key = runtime.erasure_key()
+        key = erasure_key(runtime.configuration)
         if key is None:
             raise SelectionError(
                 f"{runtime.configuration.path}: erased keys are kept out by a secret key, and none is named; write `erasure_key: {{env: ERASURE_KEY}}`, "

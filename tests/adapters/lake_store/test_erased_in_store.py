@@ -1,0 +1,113 @@
+"""A person is erased from a lake in a store, as from one in a folder; a bucket that keeps versions of objects says so."""
+
+from __future__ import annotations
+
+import urllib.request
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from incremental_assets.adapters.erasure.beyond import kept_versions
+from incremental_assets.adapters.erasure.eraser import Eraser
+from incremental_assets.adapters.erasure.prover import Grounds, examine
+from incremental_assets.core.maintenance.erase import erase
+from incremental_assets.core.model.erased import ErasureKey
+from incremental_assets.core.model.erasure import Place
+from incremental_assets.core.model.subject import Subject
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.lake_store.bucket import new_bucket
+from tests.adapters.lake_store.shop_in_store import SECRET as LAKE_SECRET
+from tests.adapters.lake_store.shop_in_store import StoreStand, shop_in_store
+from tests.shop import PASSWORD
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECRET = "a key of erasures that nobody can try all values of"
+ANN = (Subject((("id", "900001"),), (("mail", "ann.planted@example.com"),)),)
+TABLE = "\n- {table: public.people, cursor: {column: at, type: timestamp}, strategy: upsert, history: scd2}\n"
+_VERSIONED = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+
+
+class Died(BaseException):
+    """`kill -9`."""
+
+
+@pytest.fixture
+def stand(
+    postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, object_server: str, monkeypatch: pytest.MonkeyPatch
+) -> StoreStand:  # fmt: skip
+    given = {"SHOP_PASSWORD": PASSWORD, "LAKE_KEY": "tester", "LAKE_SECRET": LAKE_SECRET, "ERASURE_KEY": SECRET}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    shop = shop_in_store(
+        postgres, database, tmp_path, object_server, new_bucket(object_server), TABLE, options="unlisted: ignore"
+    )
+    shop.config.write_text(f"erasure_key: {{env: ERASURE_KEY}}\n{shop.config.read_text()}")
+    stand = StoreStand(shop, spark)
+    stand.execute(
+        "CREATE TABLE people (id int PRIMARY KEY, mail text, age int, at timestamptz NOT NULL DEFAULT clock_timestamp())",
+        "INSERT INTO people VALUES (1, 'one@example.com', 40), (900001, 'ann.planted@example.com', 40), (900009, 'nine@example.com', 40)",
+    )
+    stand.land()
+    stand.execute("UPDATE people SET age = 41, at = clock_timestamp() WHERE id = 900001")
+    stand.land()
+    return stand
+
+
+def grounds(stand: StoreStand) -> Grounds:
+    with stand.runtime() as runtime:
+        found = runtime.configuration
+        return Grounds(found.lake, stand.spec("people").id, found.checkpoints, stand.shop.folder / "dagster")
+
+
+def erased(stand: StoreStand) -> None:
+    with stand.runtime() as runtime:
+        eraser = Eraser(grounds(stand), stand.spec("people"), ANN, ErasureKey(SECRET))
+        erase(eraser.spec, str(uuid.uuid4()), runtime.ports("shop"), eraser)
+
+
+def places(stand: StoreStand) -> set[Place]:
+    return {each.place for each in examine(grounds(stand), ANN).left}
+
+
+def test_nothing_is_left_in_a_store_and_syncs_go_on(stand: StoreStand, object_server: str) -> None:
+    assert places(stand) >= {Place.COPY, Place.HISTORY}
+    erased(stand)
+    assert places(stand) == set()
+    stand.execute("UPDATE people SET age = 50, at = clock_timestamp() WHERE id IN (1, 900001)")
+    stand.land()
+    assert places(stand) == set()
+    assert [row[0] for row in stand.copy("people", "id")] == [1, 900009]
+    assert {row[0] for row in stand.history("people", "id")} == {1, 900009}
+
+    assert kept_versions(grounds(stand)) == ""
+    bucket = stand.shop.root.removeprefix("s3://")
+    asked = urllib.request.Request(f"http://{object_server}/{bucket}?versioning", data=_VERSIONED, method="PUT")
+    urllib.request.urlopen(asked).close()
+    erased(stand)
+    assert "keeps versions of objects" in kept_versions(grounds(stand))
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("step", ["keep_out", "rewrite", "remove_files", "remove_logs"])
+def test_an_erasure_in_a_store_that_dies_is_completed_by_the_same_call(
+    stand: StoreStand, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = getattr(Eraser, step)
+
+    def die(self: Eraser, *given: Any) -> None:
+        real(self, *given)
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Eraser, step, die)
+        with pytest.raises(Died):
+            erased(stand)
+    stand.land()
+    erased(stand)
+    assert places(stand) == set()
+    assert [row[0] for row in stand.copy("people", "id")] == [1, 900009]
