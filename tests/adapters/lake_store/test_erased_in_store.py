@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import urllib.request
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import boto3
 import pytest
 
 from incremental_assets.adapters.erasure.beyond import kept_versions
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 SECRET = "a key of erasures that nobody can try all values of"
 ANN = (Subject((("id", "900001"),), (("mail", "ann.planted@example.com"),)),)
 TABLE = "\n- {table: public.people, cursor: {column: at, type: timestamp}, strategy: upsert, history: scd2}\n"
-_VERSIONED = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
 
 
 class Died(BaseException):
@@ -85,9 +84,16 @@ def test_nothing_is_left_in_a_store_and_syncs_go_on(stand: StoreStand, object_se
     assert {row[0] for row in stand.history("people", "id")} == {1, 900009}
 
     assert kept_versions(grounds(stand)) == ""
-    bucket = stand.shop.root.removeprefix("s3://")
-    asked = urllib.request.Request(f"http://{object_server}/{bucket}?versioning", data=_VERSIONED, method="PUT")
-    urllib.request.urlopen(asked).close()
+    server: Any = boto3.client(
+        "s3",
+        endpoint_url=f"http://{object_server}",
+        region_name="us-east-1",
+        aws_access_key_id="tester",
+        aws_secret_access_key=LAKE_SECRET,
+    )
+    server.put_bucket_versioning(
+        Bucket=stand.shop.root.removeprefix("s3://"), VersioningConfiguration={"Status": "Enabled"}
+    )
     erased(stand)
     assert "keeps versions of objects" in kept_versions(grounds(stand))
 
