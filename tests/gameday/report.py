@@ -43,9 +43,10 @@ class Report:
             when = f"{datetime.now(UTC):%Y-%m-%d %H:%M}Z"
             failed = report.nodeid in self._played
             self._played[report.nodeid] = {"played": when, "failed": failed, **json.loads(str(told))}
+            self._write()
 
-    def pytest_sessionfinish(self) -> None:
-        """Write both files."""
+    def _write(self) -> None:
+        """After each game, as the next one may take long."""
         kept = json.loads(self._path.read_text(encoding="utf-8")) if self._path.is_file() else {}
         games = dict(sorted({**kept, **self._played}.items()))
         self._path.write_text(json.dumps(games, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

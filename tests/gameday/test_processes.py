@@ -34,3 +34,19 @@ def test_the_exporter_is_killed(game: Game) -> None:
     game.looks("exporter-down", "incremental_assets_build_info")
     game.by_hand("start the exporter's service", lambda: site.start("exporter"))
     game.verifies("exporter-down")
+
+
+def test_a_run_is_killed_and_the_daemon_with_it(game: Game) -> None:
+    site = game.deployment
+
+    def kill_both() -> None:
+        site.execute("INSERT INTO orders (id, note) SELECT n, 'many' FROM generate_series(200001, 210000) n")
+        site.kill_run()
+        site.kill("daemon")
+
+    game.breaks("kill -9 of a run while it syncs, and of the daemon, so that no run goes on", kill_both)
+    game.fires("RunInterrupted", "shop public.orders")
+    game.looks("run-interrupted", "interrupted")
+    game.fixes("run-interrupted")
+    game.by_hand("start the daemon's service", lambda: site.start("daemon"))
+    game.verifies("run-interrupted")

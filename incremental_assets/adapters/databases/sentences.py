@@ -73,10 +73,12 @@ def unanswered(words: str) -> str:
 
 def untrusted(words: str, address: Address) -> str:
     """The sentence for a line that cannot be secured as `tls` asks, by a driver that knows the machine's authorities."""
-    return (
-        f"no connection under `tls: {address.tls}` ({words}); switch TLS on in the server, and name its authority in SSL_CERT_FILE; "
-        "on a network that nobody else can read, `tls: disable` does without"
+    cure = (
+        "renew the server's certificate"
+        if "has expired" in words
+        else "switch TLS on in the server, and name its authority in SSL_CERT_FILE; on a network that nobody else can read, `tls: disable` does without"
     )
+    return f"no connection under `tls: {address.tls}` ({words}); {cure}"
 
 
 def no_database(address: Address) -> str:

@@ -57,6 +57,10 @@ def test_a_file_that_another_process_has_locked_is_still_told(tmp_path: Path) ->
         ('port 5432 failed: FATAL:  role "ssl error" does not exist', "there is no user 'ssl error'"),
         ('port 5432 failed: FATAL:  database "no database" does not exist', "there is no database 'no database'"),
         ("port 5432 failed: SSL error: certificate verify failed", "no connection under `tls: disable`"),
+        (
+            "port 5432 failed: SSL error: certificate verify failed",
+            "renew the server's certificate where it has expired",
+        ),
         ("port 5432 failed: server does not support SSL, but SSL was required", "switch TLS on in the server"),
         (
             'port 5432 failed: server certificate for "other" does not match host name "ssl.certificates.example"',
@@ -98,6 +102,10 @@ def test_a_server_of_mysql_may_be_called_as_what_secures_a_line() -> None:
         2003, f"Can't connect to MySQL server on '{SERVER.host}' ([SSL: CERTIFICATE_VERIFY_FAILED])"
     )
     assert "no connection under `tls: disable`" in str(mysql.explain(error, address, None))
+    error = pymysql.OperationalError(
+        2003, "Can't connect to MySQL server ([SSL: CERTIFICATE_VERIFY_FAILED] certificate has expired (_ssl.c:1006))"
+    )
+    assert str(mysql.explain(error, address, None)).endswith("; renew the server's certificate")
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,8 @@ def _tls_cure(words: str) -> str:
         return "switch TLS on in the server; on a network that nobody else can read, `tls: disable` does without"
     if "does not match host name" in words:
         return "write `host` by a name that the certificate carries"
-    return "put the server's authority into ~/.postgresql/root.crt, or name it in PGSSLROOTCERT"
+    # libpq says no more of it than that it did not verify.
+    return "renew the server's certificate where it has expired; else put its authority into ~/.postgresql/root.crt, or name it in PGSSLROOTCERT"
 
 
 def _first_line(error: Exception) -> str:
