@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from incremental_assets.adapters.databases.mysql.stamps import expression as mysql
@@ -10,10 +12,11 @@ from incremental_assets.adapters.databases.postgresql.stamps import expression a
 from incremental_assets.adapters.databases.postgresql.stamps import plpgsql
 from incremental_assets.adapters.databases.sqlite.stamps import expression as sqlite
 from incremental_assets.adapters.databases.sqlite.stamps import trigger as sqlite_trigger
+from incremental_assets.adapters.databases.stamps.brought import brings
 from incremental_assets.adapters.databases.stamps.formats import unit_of
 from incremental_assets.adapters.databases.stamps.reading import Reading
 from incremental_assets.adapters.databases.stamps.steps import DROPPED, KEPT, UNKNOWN, Outcome
-from incremental_assets.adapters.databases.stamps.tokens import NotRead, tokens
+from incremental_assets.adapters.databases.stamps.tokens import NotRead, Token, Words, tokens
 from incremental_assets.core.model.stamping import Stamp
 
 NOT_READ = "not read"
@@ -359,3 +362,49 @@ def test_whatever_is_quoted_stays_one_word(text: str) -> None:
     assert tokens(text)
     with pytest.raises(NotRead):
         tokens("'never ends")
+
+
+def _read(value: Sequence[Token]) -> Reading:
+    words = Words(value)
+    found = postgresql.read_expression(words)
+    words.end()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("BEGIN UPDATE things SET at = now() WHERE id = NEW.id; RETURN NEW; END", False),
+        ("BEGIN UPDATE ONLY public.things AS t SET n = 1, at = NEW.at WHERE t.at < now(); RETURN NEW; END", True),
+        ("BEGIN UPDATE things SET n = (SELECT max(at) FROM things) WHERE at = NEW.at; END", False),
+        ("BEGIN UPDATE things SET at = date_trunc('day', now()); END", True),
+        ("BEGIN UPDATE things SET at = date_trunc('second', now()); END", False),
+        ("BEGIN UPDATE things SET (n, at) = (1, now()); END", True),
+        ("BEGIN UPDATE others SET at = NEW.at; END", False),
+        ("BEGIN INSERT INTO things (id, n) VALUES (NEW.id, 1); END", False),
+        ("BEGIN INSERT INTO things (id, at) VALUES (NEW.id, now()), (2, '2001-01-01'); END", True),
+        ("BEGIN INSERT INTO things (id, at) VALUES (NEW.id, now()), (2, DEFAULT); END", False),
+        ("BEGIN INSERT INTO things VALUES (NEW.id, now()); END", True),
+        ("BEGIN INSERT INTO things DEFAULT VALUES; END", False),
+        ("BEGIN INSERT INTO things SELECT * FROM old_rows; END", True),
+        ("BEGIN INSERT INTO things (id) SELECT id FROM old_rows; END", False),
+        ("BEGIN INSERT INTO things (id, at) SELECT id, at FROM old_rows; END", True),
+        ("BEGIN INSERT INTO things (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET at = EXCLUDED.at; END", True),
+        ("BEGIN INSERT INTO things (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET n = 1, at = now(); END", False),
+        ("BEGIN INSERT INTO things (id) VALUES (1) ON DUPLICATE KEY UPDATE at = '2001-01-01'; END", True),
+        ("BEGIN INSERT INTO things (id) VALUES (1) ON DUPLICATE KEY UPDATE at = now(); END", False),
+        ("BEGIN INSERT INTO things SET id = 1, at = '2001-01-01'; END", True),
+        ("BEGIN INSERT INTO things SET id = 1; END", False),
+        ("BEGIN INSERT OR REPLACE INTO main.things (id, at) VALUES (1, NEW.x); END", True),
+        ("BEGIN MERGE INTO things USING x ON true WHEN MATCHED THEN UPDATE SET at = x.at; END", True),
+        ("CREATE TRIGGER t AFTER UPDATE OF at ON things BEGIN UPDATE o SET x = 1; END", False),
+        (
+            "CREATE RULE r AS ON INSERT TO things DO UPDATE things SET at = '2001-01-01'::timestamptz WHERE things.id = new.id",
+            True,
+        ),
+        ("CREATE RULE r AS ON INSERT TO things DO INSERT INTO audit (id, at) VALUES (new.id, new.at)", False),
+        ("SELECT * FROM things FOR UPDATE", False),
+    ],
+)
+def test_statements_that_bring_a_stamp_are_told_from_those_that_take_the_time(text: str, *, found: bool) -> None:
+    assert brings(tokens(text), "things", "at", _read) is found

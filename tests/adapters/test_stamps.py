@@ -224,6 +224,30 @@ def test_a_default_that_was_altered_and_is_again_what_it_was_has_another_mark_of
     assert after == {table: mark(table) for table in before}
 
 
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (("CREATE RULE brings AS ON INSERT TO by_domain DO ALSO UPDATE by_domain SET at = '2001-01-01'",), "the rule brings, which writes rows of the table"),
+        (("CREATE RULE keeps AS ON INSERT TO by_domain DO ALSO INSERT INTO in_tokyo VALUES (NEW.at)",), ""),
+        (("CREATE VIEW seen AS SELECT * FROM by_domain", "ALTER VIEW seen ALTER at SET DEFAULT '2001-01-01'"), "the view seen, in which rows are inserted by a default of its own"),
+        (("CREATE VIEW seen AS SELECT * FROM by_domain", "ALTER VIEW seen ALTER at SET DEFAULT now()"), ""),
+        (
+            (
+                "CREATE VIEW seen AS SELECT * FROM by_domain",
+                "CREATE FUNCTION instead() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO public.by_domain (at) VALUES (NEW.at); RETURN NEW; END$$",
+                "CREATE TRIGGER writes INSTEAD OF INSERT ON seen FOR EACH ROW EXECUTE FUNCTION instead()",
+            ),
+            "the trigger writes, which writes rows of the table",
+        ),
+    ],
+)  # fmt: skip
+def test_rules_and_views_that_write_a_table_may_bring_stamps(source: Source, made: tuple[str, ...], why: str) -> None:
+    source.execute(*MAKE, *made)
+    (found, _) = shown(source)["by_domain"]
+    assert found.startswith(why or "now")
+    assert why or found == "now"
+
+
 def test_rows_that_a_restore_brought_and_rows_that_were_written_one_by_one_are_told_apart(source: Source) -> None:
     source.execute(
         "CREATE TABLE restored (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), note text)",

@@ -148,6 +148,14 @@ def renumbered(shop: Shop) -> tuple[str, ...]:
     )
 
 
+def writes(shop: Shop, statement: str) -> tuple[str, ...]:
+    """The same of another table."""
+    return (
+        f"GRANT TRIGGER ON {shop.database}.* TO reader@'127.0.0.1'",
+        f"CREATE TRIGGER writes AFTER INSERT ON others FOR EACH ROW {statement}",
+    )
+
+
 @pytest.fixture(params=KINDS)
 def world(request: pytest.FixtureRequest, server: EmbeddedMariaDB) -> Shop:
     return made(server, KINDS[request.param])

@@ -40,6 +40,8 @@ class Stamps:
     """What brings it back."""
     renumbered: tuple[str, ...] = ()
     """What has a trigger give a new row of the table `things` another `id` than the database has drawn."""
+    writes: Callable[[str], tuple[str, ...]] = lambda _: ()
+    """What has a trigger of the table `others` run a statement at each insert."""
 
 
 def table(world: World, default: str = "", more: str = "", kind: str = "") -> None:
@@ -156,6 +158,26 @@ def test_numbers_are_not_promised_where_a_trigger_may_give_others(world: World, 
         Guarantee.BEST_EFFORT,
         "the trigger renumbers may give 'id' another number",
     )
+
+
+@pytest.mark.parametrize(
+    ("statement", "brings"),
+    [
+        ("UPDATE things SET note = 'x', at = {now} WHERE id = NEW.id", False),
+        ("INSERT INTO things (note) VALUES ('x')", False),
+        ("UPDATE things SET note = 'x', at = {then} WHERE id = NEW.id", True),
+        ("INSERT INTO things (note, at) VALUES ('x', {then})", True),
+    ],
+)
+def test_a_trigger_of_another_table_may_bring_stamps_that_are_none_of_the_clock(
+    world: World, stamps: Stamps, statement: str, *, brings: bool
+) -> None:
+    table(world, world.words.now, stamps.on_update)
+    text = statement.format(now=world.words.now, then="'2001-01-01 00:00:00'")
+    world.execute(*stamps.triggers("things"), "CREATE TABLE others (id int)", *stamps.writes(text))
+    found, reason = guarantee(world, Strategy.APPEND)
+    assert found is (Guarantee.BEST_EFFORT if brings else Guarantee.SETTLED), reason
+    assert ("the trigger writes, which writes rows of the table, may give 'at' another value" in reason) is brings
 
 
 def test_who_stamps_is_the_same_however_the_catalogue_is_asked(world: World, stamps: Stamps, probe: Any) -> None:

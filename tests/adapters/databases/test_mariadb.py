@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -21,7 +22,7 @@ from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.mask_contract import *  # noqa: F403 - of columns that are masked
 from tests.adapters.databases.mysql_allowed_contract import *  # noqa: F403 - of what a server allows
 from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
-from tests.adapters.databases.mysql_contract import Shop, elsewhere, renumbered, state_of
+from tests.adapters.databases.mysql_contract import Shop, elsewhere, renumbered, state_of, writes
 from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute under load
 from tests.adapters.databases.mysql_stamps_contract import *  # noqa: F403 - of who stamps
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
@@ -42,7 +43,13 @@ def server(mariadb: EmbeddedMariaDB) -> EmbeddedMariaDB:
 @pytest.fixture
 def stamps(world: Shop) -> Stamps:
     hour = "(date_format(now(), '%Y-%m-%d %H:00:00'))"
-    return Stamps(hour, "(now() - interval 1 hour)", world.words.on_update, renumbered=renumbered(world))
+    return Stamps(
+        hour,
+        "(now() - interval 1 hour)",
+        world.words.on_update,
+        renumbered=renumbered(world),
+        writes=partial(writes, world),
+    )
 
 
 def test_where_tls_is_wanted_a_server_without_it_is_refused(shop: Shop) -> None:

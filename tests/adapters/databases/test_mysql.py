@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.mask_contract import *  # noqa: F403 - of columns that are masked
 from tests.adapters.databases.mysql_allowed_contract import *  # noqa: F403 - of what a server allows
 from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
-from tests.adapters.databases.mysql_contract import Shop, renumbered
+from tests.adapters.databases.mysql_contract import Shop, renumbered, writes
 from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute under load
 from tests.adapters.databases.mysql_stamps_contract import *  # noqa: F403 - of who stamps
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
@@ -38,7 +39,7 @@ def server(mysql: EmbeddedMySQL) -> EmbeddedMySQL:
 @pytest.fixture
 def stamps(world: Shop) -> Stamps:
     """A default takes expressions from MySQL 8.0.13 on."""
-    return Stamps("", "", world.words.on_update, renumbered=renumbered(world))
+    return Stamps("", "", world.words.on_update, renumbered=renumbered(world), writes=partial(writes, world))
 
 
 @pytest.mark.parametrize("tls", ["disable", "require"])

@@ -184,6 +184,10 @@ def stamps() -> Stamps:
             "CREATE FUNCTION renumber() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.id := NEW.id - 1000; RETURN NEW; END$$",
             "CREATE TRIGGER renumbers BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION renumber()",
         ),
+        writes=lambda statement: (
+            f"CREATE FUNCTION write() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {statement}; RETURN NULL; END$$",
+            "CREATE TRIGGER writes AFTER INSERT ON others FOR EACH ROW EXECUTE FUNCTION write()",
+        ),
     )
 
 

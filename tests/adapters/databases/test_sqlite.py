@@ -60,6 +60,7 @@ def stamps() -> Stamps:
         renumbered=(
             "CREATE TRIGGER renumbers AFTER INSERT ON things BEGIN UPDATE things SET id = -NEW.id WHERE id = NEW.id; END",
         ),
+        writes=lambda statement: (f"CREATE TRIGGER writes AFTER INSERT ON others BEGIN {statement}; END",),
     )
 
 

@@ -13,7 +13,13 @@ from incremental_assets.adapters.databases.mysql.connect import Connection, Text
 from incremental_assets.adapters.databases.mysql.definition import FILES, KINDS, MADE, VIEWS, facts, shown_by
 from incremental_assets.adapters.databases.mysql.errors import LOCK_WAIT, NO_TABLE, parts_of
 from incremental_assets.adapters.databases.mysql.sql import relation
-from incremental_assets.adapters.databases.mysql.stamps.columns import Declared, Trigger, renumbering, stamping_of
+from incremental_assets.adapters.databases.mysql.stamps.columns import (
+    Declared,
+    Trigger,
+    renumbering,
+    stamping_of,
+    without_brought,
+)
 from incremental_assets.adapters.databases.mysql.transactions import NO_PRIVILEGE
 from incremental_assets.adapters.databases.mysql.types import spark_type
 from incremental_assets.adapters.databases.mysql.unstamped import NONE, Unstamped, unstamped
@@ -42,10 +48,10 @@ _KEYS = """
 SELECT table_schema, table_name, index_name, column_name FROM information_schema.statistics
 WHERE non_unique = 0 AND table_schema IN ({}) AND (%s = '' OR table_name = BINARY %s) ORDER BY table_schema, table_name, index_name, seq_in_index
 """
-# Those of a table are shown to whoever may make some for it.
+# Those of a table are shown to whoever may make some for it. Of whatever table they are, they may write rows of any other.
 _TRIGGERS = """
-SELECT event_object_schema, event_object_table, trigger_name, event_manipulation, action_statement, COALESCE(created, '') FROM information_schema.triggers
-WHERE action_timing = 'BEFORE' AND event_object_schema IN ({}) AND (%s = '' OR event_object_table = BINARY %s)
+SELECT event_object_schema, event_object_table, trigger_name, event_manipulation, action_statement, COALESCE(created, ''), action_timing
+FROM information_schema.triggers WHERE event_object_schema IN ({})
 ORDER BY event_object_schema, event_object_table, action_order
 """
 _ALL_SCHEMAS = "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') ORDER BY 1"
@@ -66,7 +72,7 @@ def read_catalogue(
         before = keys[schema, table].get(str(index), ())
         keys[schema, table][str(index)] = (*before, str(column_name))
     triggers: dict[tuple[Text, Text], list[Trigger]] = defaultdict(list)
-    for schema, table, *trigger in _ask(connection, _TRIGGERS, schemas, name):
+    for schema, table, *trigger in connection.rows(_TRIGGERS.format(_marks(schemas)), schemas) if schemas else ():
         triggers[schema, table].append(Trigger(*map(str, trigger)))
     listed = _listed(connection, schemas, name)
     known, zones = facts(listed, columns), zones_at_connect(connection)
@@ -155,8 +161,13 @@ def _stamped(
         for (name, kind, _, _, extra, default, _, _, generated), column in zip(texts, shape.columns, strict=True)
         if column.spark_type in TIMES
     ]
-    own = triggers.get((shape.id.schema, shape.id.name), ())
-    stampings = {each.name: stamping_of(each, table, own, beside) for each in table}
+    name = (shape.id.schema, shape.id.name)
+    own = [each for each in triggers.get(name, ()) if each.timing == "BEFORE"]
+    others = [each for of, found in triggers.items() if of != name for each in found] if table else []
+    stampings = {
+        each.name: without_brought(stamping_of(each, table, own, beside), shape.id.name, each.name, others)
+        for each in table
+    }
     numbers = {
         each.name: each.sequence and replace(each.sequence, trigger=renumbering(each.name, own))
         for each in shape.columns

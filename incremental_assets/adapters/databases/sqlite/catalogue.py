@@ -32,7 +32,7 @@ _COLUMNS = 'SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) WHERE hi
 _DEFAULTS = "SELECT name, dflt_value FROM pragma_table_xinfo(?) WHERE hidden <> 1"
 _TRIGGERS = """
 SELECT tbl_name, name, sql FROM sqlite_schema WHERE type = 'trigger'
-AND EXISTS (SELECT 1 FROM sqlite_schema AS own WHERE own.type = 'trigger' AND own.tbl_name = ? COLLATE NOCASE) ORDER BY name
+AND (instr(lower(sql), lower(?1)) OR EXISTS (SELECT 1 FROM sqlite_schema AS own WHERE own.type = 'trigger' AND own.tbl_name = ?1 COLLATE NOCASE)) ORDER BY name
 """
 _INDEXES = 'SELECT name FROM pragma_index_list(?) WHERE "unique" AND NOT partial ORDER BY seq'
 _INDEXED = "SELECT name, coll FROM pragma_index_xinfo(?) WHERE key ORDER BY seqno"

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from incremental_assets.adapters.databases.mysql.stamps.expression import Columns, no_columns, read_all
-from incremental_assets.adapters.databases.mysql.stamps.trigger import INSERT, UPDATE, outcome_of
+from incremental_assets.adapters.databases.mysql.stamps.trigger import INSERT, UPDATE, may_bring, outcome_of
 from incremental_assets.adapters.databases.mysql.unstamped import NONE, Unstamped
+from incremental_assets.adapters.databases.stamps.brought import but_for, zone_of
 from incremental_assets.adapters.databases.stamps.proof import Found, of_default, of_trigger
 from incremental_assets.adapters.databases.stamps.reading import MOMENT, Reading, grain_of
 from incremental_assets.adapters.databases.stamps.steps import KEPT, UNKNOWN
@@ -52,12 +53,13 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """One that runs before each row is written, and when it was made."""
+    """One that runs before or after each row is written, and when it was made."""
 
     name: str
     event: str
     statement: str
     created: str
+    timing: str = "BEFORE"
 
 
 def stamping_of(
@@ -73,6 +75,17 @@ def stamping_of(
         grain=column.grain,
         marks=hashlib.sha256(repr(marks).encode()).hexdigest()[:16] if marks else "",
     )
+
+
+def without_brought(stamping: Stamping, table: str, column: str, others: Sequence[Trigger]) -> Stamping:
+    """The same, but for the stamps that triggers of other tables give rows of this one."""
+    zone = zone_of(stamping.insert, stamping.update)
+    found = (each.name for each in others if may_bring(each.statement, table, column, zone))
+    name = next(found, "")
+    if not name:
+        return stamping
+    why = f"the trigger {name}, which writes rows of the table, may give {column!r} another value than the database's own time"
+    return replace(stamping, insert=but_for(stamping.insert, why), update=but_for(stamping.update, why))
 
 
 def _but(why: str) -> Unproven | None:

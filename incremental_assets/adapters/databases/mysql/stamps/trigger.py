@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from incremental_assets.adapters.databases.mysql.stamps.expression import read_expression
+from incremental_assets.adapters.databases.stamps.brought import brings, in_that_zone
 from incremental_assets.adapters.databases.stamps.reading import Reading
 from incremental_assets.adapters.databases.stamps.steps import (
     KEPT,
@@ -49,6 +51,28 @@ def outcome_of(source: str, column: str, event: str, nullable: bool = False) -> 
             partial(_read, column=column, event=event),
         ),
     )
+
+
+@lru_cache(maxsize=1024)
+def _read_once(source: str) -> tuple[Token, ...]:
+    try:
+        return tokens(source)
+    except NotRead:
+        # Nothing is concluded from what is not read.
+        return ()
+
+
+def may_bring(source: str, table: str, column: str, zone: str) -> bool:
+    """Whether a trigger of another table may give the column of a row of this one a value that is no reading of the clock in that zone."""
+
+    def read(value: Sequence[Token]) -> Reading:
+        words = Words(value)
+        found = read_expression(words)
+        words.end()
+        return in_that_zone(found, zone)
+
+    found = _read_once(source)
+    return any(each.text.lower() == table.lower() for each in found) and brings(found, table, column, read)
 
 
 def _holds(condition: tuple[Token, ...], *, column: str, event: str, nullable: bool) -> bool | None:

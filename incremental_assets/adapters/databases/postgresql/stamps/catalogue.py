@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
-from incremental_assets.adapters.databases.postgresql.encodings import ANY_BYTES, is_legible, legible, not_utf8, shown
+from incremental_assets.adapters.databases.postgresql.encodings import is_legible, legible, shown
+from incremental_assets.adapters.databases.postgresql.stamps.beside import BESIDE, NOT_READ, Beside, or_else
 from incremental_assets.adapters.databases.postgresql.stamps.expression import Columns, no_columns
 from incremental_assets.adapters.databases.postgresql.stamps.written import (
     INSERT,
@@ -19,21 +20,13 @@ from incremental_assets.adapters.databases.postgresql.stamps.written import (
     at_insert,
     at_update,
 )
+from incremental_assets.adapters.databases.stamps.brought import but_for, zone_of
 from incremental_assets.adapters.databases.stamps.proof import Found, all_of
 from incremental_assets.adapters.databases.stamps.reading import TIMES, Reading, grain_of
 from incremental_assets.adapters.databases.stamps.steps import KEPT
 from incremental_assets.adapters.databases.stamps.tokens import NotRead, NotStamped
 from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.stamping import Cut, Stamping
-
-_NOT_READ = "\\\\"
-"""Stands for a body whose bytes are no text that we could read: nothing is concluded from it."""
-
-
-def _or_else(text: str, instead: str) -> str:
-    """A text of the catalogue, or another one where its bytes are no UTF-8."""
-    return f"CASE WHEN getdatabaseencoding() = '{ANY_BYTES}' AND {not_utf8(ANY_BYTES, text)} THEN '{instead}' ELSE {text} END"
-
 
 # A domain gives its default to columns that have none of their own. What a default is known by counts for the table itself, and for a part where it was made after
 # the part had come: each part that comes or goes would else be an alteration.
@@ -84,8 +77,8 @@ WITH RECURSIVE branches (root, relid) AS (
 SELECT b.root, b.relid, t.oid || ':' || t.xmin || ':' || p.xmin,
        b.relid = b.root OR NOT EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhrelid = b.relid AND h.xmin = t.xmin)
                            AND NOT EXISTS (SELECT FROM pg_trigger AS o WHERE o.oid = t.tgparentid AND o.xmin = t.xmin), {shown("t.tgname")}, t.tgenabled::text, t.tgtype::int & 4 <> 0, t.tgtype::int & 16 <> 0,
-       cardinality(t.tgattr::int2[]) > 0, CASE WHEN t.tgqual IS NOT NULL THEN {legible("pg_get_triggerdef(t.oid)")} END, {shown("p.proname")}, l.lanname, {_or_else("p.prosrc", _NOT_READ)},
-       string_to_array(encode(t.tgargs, 'escape'), '\\000'), {_or_else("coalesce(array_to_string(p.proconfig, ' '), '')", "timezone")}, coalesce(({_ALIKE}), '')
+       cardinality(t.tgattr::int2[]) > 0, CASE WHEN t.tgqual IS NOT NULL THEN {legible("pg_get_triggerdef(t.oid)")} END, {shown("p.proname")}, l.lanname, {or_else("p.prosrc", NOT_READ)},
+       string_to_array(encode(t.tgargs, 'escape'), '\\000'), {or_else("coalesce(array_to_string(p.proconfig, ' '), '')", "timezone")}, coalesce(({_ALIKE}), '')
 FROM branches AS b JOIN pg_trigger AS t ON t.tgrelid = b.relid JOIN pg_proc AS p ON p.oid = t.tgfoid JOIN pg_language AS l ON l.oid = p.prolang
 WHERE NOT t.tgisinternal AND t.tgtype::int & 3 = 3
 ORDER BY t.tgname
@@ -138,9 +131,12 @@ def read_written(asked: Asked, columns: Mapping[int, Sequence[Column]]) -> Writt
     oids = [oid for oid in columns if timed[oid] or drawn[oid]]
     nullable = {oid: frozenset(each.name for each in columns[oid] if each.nullable) for oid in oids}
     tables = _tables(asked, nullable) if oids else {}
+    beside = Beside.of(
+        asked.execute(BESIDE, ([oid for oid in oids if timed[oid]],)).fetchall() if any(timed.values()) else ()
+    )
     return Written(
         {
-            (oid, column.name): _stamping(column, oid, tables[oid], timed[oid])
+            (oid, column.name): _stamping(column, oid, tables[oid], timed[oid], beside)
             for oid in tables
             for column in timed[oid]
         },
@@ -174,7 +170,7 @@ def _tables(asked: Asked, nullable: Mapping[int, frozenset[str]]) -> dict[int, d
     return tables
 
 
-def _stamping(column: Column, root: int, parts: _Parts, timed: Sequence[Column]) -> Stamping:
+def _stamping(column: Column, root: int, parts: _Parts, timed: Sequence[Column], beside: Beside) -> Stamping:
     as_moment, name = _is_moment(column), column.name
     written = [each for each in parts.values() if each.holds_rows] or [parts[root]]
     inserts = (
@@ -183,6 +179,8 @@ def _stamping(column: Column, root: int, parts: _Parts, timed: Sequence[Column])
         for default in _defaults(name, root, parts, part)
     )
     updates = (_found(at_update, column, part, part.defaults.get(name), timed) for part in written)
+    insert, update = (all_of(each.proves(name, as_moment=as_moment) for each in found) for found in (inserts, updates))
+    why = beside.brings(root, name, zone_of(insert, update))
     # Of a part only those that were altered there, as each part that comes or goes would else be an alteration.
     altered = (each for part in parts.values() for each in part.triggers if each.is_of_its_own)
     writers = sorted(
@@ -191,8 +189,8 @@ def _stamping(column: Column, root: int, parts: _Parts, timed: Sequence[Column])
     defaults = sorted(mark for part in parts.values() if (mark := part.marks.get(name)))
     marks = (*writers, *defaults)
     return Stamping(
-        insert=all_of(each.proves(name, as_moment=as_moment) for each in inserts),
-        update=all_of(each.proves(name, as_moment=as_moment) for each in updates),
+        insert=but_for(insert, why),
+        update=but_for(update, why),
         grain=_grain(column),
         marks=hashlib.sha256(repr(marks).encode()).hexdigest()[:16] if marks else "",
     )

@@ -12,8 +12,10 @@ from incremental_assets.adapters.databases.sqlite.stamps.trigger import (
     Table,
     Trigger,
     effect_of,
+    may_bring,
     may_set,
 )
+from incremental_assets.adapters.databases.stamps.brought import but_for
 from incremental_assets.adapters.databases.stamps.proof import Found, of_default, of_trigger
 from incremental_assets.adapters.databases.stamps.reading import Reading
 from incremental_assets.adapters.databases.stamps.steps import KEPT, UNKNOWN, Outcome, either
@@ -28,9 +30,13 @@ def stamping_of(column: str, default: str, table: Table, triggers: AllTriggers, 
     by_triggers = any(
         isinstance(each.outcome, Reading) and each.why.startswith("the trigger") for each in (insert, update)
     )
+    proven = insert.proves(column, as_moment=False), update.proves(column, as_moment=False)
+    others = (each for of, found in triggers.items() if of != table.name.lower() for each in found)
+    name = next((each.name for each in others if may_bring(each.sql, table, column)), "")
+    why = f"the trigger {name}, which writes rows of the table, may give {column!r} another value than the database's own time"
     return Stamping(
-        insert=insert.proves(column, as_moment=False),
-        update=update.proves(column, as_moment=False),
+        insert=but_for(proven[0], why if name else ""),
+        update=but_for(proven[1], why if name else ""),
         marks=f"schema {version}" if by_triggers else "",
         marks_more=by_triggers,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from incremental_assets.adapters.databases.sqlite.stamps.expression import read_expression
+from incremental_assets.adapters.databases.stamps.brought import brings
 from incremental_assets.adapters.databases.stamps.reading import Reading
 from incremental_assets.adapters.databases.stamps.steps import KEPT, UNKNOWN, Outcome, bare, spelled
 from incremental_assets.adapters.databases.stamps.tokens import NotRead, Token, Words, is_word, tokens
@@ -52,6 +53,23 @@ def effect_of(sql: str, table: Table, column: str, event: str) -> Effect:
         return _effect(Words(found), table, column.lower(), event)
     except NotRead:
         return Effect(UNKNOWN) if _writes(found, table, column) else NONE
+
+
+def may_bring(sql: str, table: Table, column: str) -> bool:
+    """Whether a trigger of another table, or of a view, may give the column of a row of this one a value that is no reading of the clock."""
+
+    def read(value: Sequence[Token]) -> Reading:
+        words = Words(value)
+        found = read_expression(words)
+        words.end()
+        return found
+
+    try:
+        words = Words(tokens(sql))
+        words.until("begin")
+        return brings(words.until_end(), table.name, column, read)
+    except NotRead:
+        return False
 
 
 def may_set(sql: str, table: Table, column: str) -> bool:
