@@ -38,6 +38,25 @@ UNSTAMPED = {
     ),
 }
 """What stamps updates, a change that it does not stamp all the same, and why the runs promise nothing."""
+_IF_IT_BRINGS_NONE = "IF NEW.at = OLD.at THEN {} END IF;"
+WRITERS = {
+    "PostgreSQL": (
+        "CREATE FUNCTION writes() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO brought (what, at) VALUES (NEW.what, '2001-01-01'); RETURN NULL; END$$",
+        "CREATE TRIGGER writes AFTER INSERT ON others FOR EACH ROW EXECUTE FUNCTION writes()",
+        f"CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {_IF_IT_BRINGS_NONE.format('NEW.at := now();')} RETURN NEW; END$$",
+        "CREATE TRIGGER touch BEFORE UPDATE ON nulls FOR EACH ROW EXECUTE FUNCTION touch()",
+    ),
+    "MariaDB": (
+        "GRANT TRIGGER ON {s}.* TO reader@'127.0.0.1'",
+        "CREATE TRIGGER writes AFTER INSERT ON others FOR EACH ROW INSERT INTO brought (what, at) VALUES (NEW.what, '2001-01-01')",
+        f"CREATE TRIGGER touch BEFORE UPDATE ON nulls FOR EACH ROW BEGIN {_IF_IT_BRINGS_NONE.format('SET NEW.at = NOW(6);')} END",
+    ),
+    "SQLite": (
+        "CREATE TRIGGER writes AFTER INSERT ON others BEGIN INSERT INTO brought (what, at) VALUES (NEW.what, '2001-01-01 00:00:00'); END",
+        "CREATE TRIGGER touch AFTER UPDATE ON nulls WHEN NEW.at = OLD.at BEGIN UPDATE nulls SET at = datetime('now') WHERE id = NEW.id; END",
+    ),
+}
+"""A trigger of another table that brings stamps, and one that stamps a row which brings none, unless that is NULL."""
 CUT = {
     "PostgreSQL": "date_trunc('hour', now())",
     "MariaDB": "(date_format(now(), '%Y-%m-%d %H:00:00'))",
@@ -194,3 +213,36 @@ def test_a_change_that_the_database_does_not_stamp(world: World, open_world: Ope
     assert why in second.guarantee_reason
     assert desk.copy("things") != desk.source('SELECT * FROM "things"'), "else this is not what the scenario is about"
     assert desk.check("things") == 1
+
+
+@scenario(
+    "T93",
+    "A trigger of another table writes rows with stamps of its own; and of a table with a `fallback` a trigger stamps a change where the stamp is equal to the old one, which of two NULLs is not true",
+    holds="no run of either promises anything, and each says which trigger is why; the check finds the rows",
+)
+@played_on("postgresql", "mariadb", "sqlite")
+def test_what_the_database_writes_beside_the_stamps_of_a_table(world: World, open_world: OpenWorld) -> None:
+    words = world.words
+    desk = open_world(
+        '- "{s}.brought:at:{c}!append"\n'
+        "- {table: {s}.nulls, cursor: {column: at, type: {c}, fallback: made}, strategy: upsert}",
+        f"CREATE TABLE others (id {words.numbered}, what varchar(9))",
+        f"CREATE TABLE brought (id {words.numbered}, what varchar(9), at {words.stamp})",
+        f"CREATE TABLE nulls (id {words.numbered}, what varchar(9), made {words.stamp}, at {words.bare} NULL)",
+        *(statement.replace("{s}", world.schema) for statement in WRITERS[world.title]),
+        "INSERT INTO nulls (what) VALUES ('one')",
+        "INSERT INTO brought (what) VALUES ('one')",
+    )
+    time.sleep(GUARD)
+    first = desk.land()
+    time.sleep(GUARD)
+    desk.execute("INSERT INTO others (what) VALUES ('two')", "UPDATE nulls SET what = 'two'")
+    second = desk.land()
+
+    for reports in (first, second):
+        assert {report.guarantee for report in reports.values()} == {"best_effort"}
+        assert "the trigger writes, which writes rows of the table" in reports["brought"].guarantee_reason
+        assert "the trigger touch" in reports["nulls"].guarantee_reason
+    for name in ("brought", "nulls"):
+        assert desk.copy(name, "what") != desk.source(f"SELECT what FROM {name}"), "else it is not what this is about"
+        assert desk.check(name) == 1
