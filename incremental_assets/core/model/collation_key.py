@@ -27,7 +27,7 @@ def collated(spec: TableSpec) -> TableSpec:
         # What keeps versions loses none of them by a key that is written in another way.
         if column.no_key and spec.traits.one_row_per_key:
             raise SourceRefused(
-                f"{spec.id}: rows are told apart by {column.name!r}, a {column.source_type}, and {column.no_key}; name another key by `key`, "
+                f"{spec.id}: rows are told apart by {column.name!r}, a {column.source_type}, and {column.no_key}; name another key by `primary_key`, "
                 "give the column another type or collation, or choose `strategy: full_refresh`"
             )
     of = tuple(column for column in compared if column.collation)
