@@ -251,6 +251,20 @@ def test_a_key_that_no_copy_can_hold_has_no_text_and_no_hash(world: Server) -> N
         assert keys.present(frozenset({"1704067200000000,1.00", "~"})) == {"1704067200000000,1.00"}
 
 
+def test_a_value_has_the_text_that_the_server_prints_whatever_function_a_user_has_made_the_cast_of(
+    world: Server,
+) -> None:
+    world.execute(
+        "CREATE TYPE mood AS ENUM ('ok', 'bad')",
+        "CREATE FUNCTION says(mood) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT text 'the same'$$",
+        "CREATE CAST (mood AS text) WITH FUNCTION says(mood)",
+        "CREATE TABLE moods (mood mood PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now())",
+        "INSERT INTO moods VALUES ('ok'), ('bad')",
+    )
+    with keys_of(world, spec_of(world, "moods")) as keys:
+        assert keys.texts(KeyParts(0, 2**60 - 1)) == {"2:ok", "3:bad"}
+
+
 def test_where_rows_are_stored_changes_when_a_table_is_truncated_and_not_when_rows_do(world: Server) -> None:
     spec = orders(world)
     world.execute(

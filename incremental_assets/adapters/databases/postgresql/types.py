@@ -123,10 +123,16 @@ def as_micros(value: str) -> str:
     return f"CAST(extract(epoch FROM {value}) * 1000000 AS bigint)"
 
 
+_OF_A_SCHEMA = "."
+"""In the name of a type that is not PostgreSQL's own, as our sessions have no other schema in their path."""
+
+
 def as_text(found: Column, value: str) -> str:
-    """A value as PostgreSQL prints it; a cast would strip the padding of char(n)."""
+    """A value as PostgreSQL prints it; a cast would strip the padding of char(n), and of a type of a user's call whatever function they have made the cast of."""
     if found.source_type.startswith(("character(", "bpchar")) and not found.source_type.endswith("[]"):
         return f"textin(bpcharout({value}))"
+    if _OF_A_SCHEMA in found.source_type:
+        return f"CASE WHEN {value} IS DISTINCT FROM NULL THEN concat({value}) END"
     return f"CAST({value} AS text)"
 
 
