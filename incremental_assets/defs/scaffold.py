@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
+import click
 from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest
+from pydantic import BaseModel, Field
+
+from incremental_assets.core.discovery.source_url import SourceUrl, parse_url
+from incremental_assets.core.errors import SelectionError
 
 _IGNORED = ".lake/\n"
 _ATTRIBUTES = """\
@@ -30,6 +34,16 @@ sources:
       #   freshness: {{warn: 15m, fail: 1h}}     # the age of the oldest row that has not landed
     unlisted: ignore                           # tables that are not listed; full_refresh reads them whole, once a day
 """
+_BY_URL = """\
+lake: ./.lake                                  # where Delta tables live: a folder, relative to this file, or s3a://, abfss://, gs://, hdfs://
+checkpoints: sqlite:///.lake/checkpoints.db    # what has landed; postgresql://user@host/database when more than one machine writes
+sources:
+  {source}:{blank} # a name of your own, once per project: the first part of every asset's key
+    {keys}
+    # schemas: [public, sales]                 # default: [public]
+    tables: []                                 # incremental-assets init --tables 'public.*' --config defs.yaml adds them, each with its reasons
+    unlisted: ignore                           # tables that are not listed; full_refresh reads them whole, once a day
+"""
 _YAML = """\
 # Its keys, all of them: incremental-assets schema. What is missing in the database: incremental-assets doctor --config defs.yaml
 type: {type}
@@ -46,17 +60,29 @@ def source(context: dg.ComponentLoadContext) -> IncrementalSource:
 """
 
 
-class ConfigurationScaffolder(Scaffolder[Any]):
+class Address(BaseModel):
+    """What can be said when a component is scaffolded."""
+
+    url: str = Field(default="", description="postgresql://user@host:port/database, as of `incremental-assets init`")
+
+
+class ConfigurationScaffolder(Scaffolder[Address]):
     """Scaffolds `dg scaffold defs incremental_assets.IncrementalSource NAME`: one source, called as the folder is."""
 
-    def scaffold(self, request: ScaffoldRequest[Any]) -> None:
+    @classmethod
+    def get_scaffold_params(cls) -> type[Address]:
+        """The options of the command."""
+        return Address
+
+    def scaffold(self, request: ScaffoldRequest[Address]) -> None:
         """Write, or append to, `defs.yaml`; with `--format python` a `component.py` and the `sources.yaml` that it loads."""
         folder = request.target_path.parent if request.append else request.target_path
+        url = _parsed(request.params.url) if request.params and request.params.url else None
         if request.scaffold_format == "python":
             (folder / "component.py").write_text(_PYTHON, encoding="utf-8")
-            (folder / "sources.yaml").write_text(_attributes(folder, 0), encoding="utf-8")
+            (folder / "sources.yaml").write_text(_attributes(folder, 0, url), encoding="utf-8")
         else:
-            text = _YAML.format(type=request.type_name, attributes=_attributes(folder, 2))
+            text = _YAML.format(type=request.type_name, attributes=_attributes(folder, 2, url))
             file = request.target_path if request.append else folder / "defs.yaml"
             before = f"{file.read_text(encoding='utf-8')}---\n" if request.append else ""
             file.write_text(before + text, encoding="utf-8")
@@ -64,11 +90,22 @@ class ConfigurationScaffolder(Scaffolder[Any]):
             (folder / ".gitignore").write_text(_IGNORED, encoding="utf-8")
 
 
-def _attributes(folder: Path, indent: int) -> str:
+def _parsed(text: str) -> SourceUrl:
+    try:
+        return parse_url(text)
+    except SelectionError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _attributes(folder: Path, indent: int, url: SourceUrl | None) -> str:
     source = re.sub(r"[^A-Za-z0-9_]", "_", folder.name)
     source = source if source[:1].isalpha() else f"source_{source}"
     variable = f"{source.upper()}_PASSWORD"
-    text = _ATTRIBUTES.format(
-        source=source, blank=" " * max(0, 43 - len(source)), variable=variable, pad=" " * max(0, 25 - len(variable))
-    )
+    blank = " " * max(0, 43 - len(source))
+    if url is None:
+        pad = " " * max(0, 25 - len(variable))
+        text = _ATTRIBUTES.format(source=source, blank=blank, variable=variable, pad=pad)
+    else:
+        keys = "\n    ".join(url.keys(has_password=True))
+        text = _BY_URL.format(source=source, blank=blank, keys=keys)
     return "".join(f"{' ' * indent}{line}" for line in text.splitlines(keepends=True))

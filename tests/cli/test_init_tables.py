@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
 from incremental_assets.core.config.load import load
@@ -106,6 +107,18 @@ def test_only_the_tables_that_are_meant_are_added_and_a_glob_for_none_is_refused
     assert said.code == 2
     assert "--tables 'main.itms' matches no table; did you mean shop.main.items?" in said.err
     assert config.read_text() == text
+
+
+def test_tables_of_a_schema_that_the_source_does_not_read_name_the_schema_to_write(
+    call: Call, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqlProbe, "schemas", lambda _: ("main", "crm"))
+    said = call("init", "--tables", "crm.*")
+    assert (said.code, config.read_text()) == (2, CONFIG)
+    assert (
+        "--tables 'crm.*' matches no table that shop reads, as it reads no schema crm; write `schemas: [main, crm]` at shop"
+        in said.err
+    )
 
 
 def test_tables_in_brackets_are_left_to_a_person_who_is_shown_the_entries(call: Call, config: Path) -> None:

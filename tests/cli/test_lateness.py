@@ -37,7 +37,7 @@ def test_what_was_measured_is_told_and_needs_no_lookback_where_the_bound_is_sett
     finding = found()
     assert (finding.health, finding.cure) == (Health.OK, "")
     assert finding.detail == (
-        "of 1,000 rows that were written last half were committed within 0.004 s of their stamp, 99 in 100 within 12s, all within 1m 35s"
+        "of 1,000 rows that were written last, half were committed within 0.004 s of their stamp, 99 in 100 within 12s, all within 1m 35s"
     )
 
 

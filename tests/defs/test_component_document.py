@@ -14,6 +14,7 @@ from dagster_shared.yaml_utils import safe_load_yaml
 from deltalake import write_deltalake
 
 from incremental_assets import IncrementalSource
+from incremental_assets.core.config.load import load
 from tests.defs.project import ORDERS_KEY, TYPE, Project, component, lines
 from tests.defs.studio import Studio
 from tests.scenario import monday
@@ -34,6 +35,19 @@ def test_what_is_scaffolded_loads_as_it_is(project: Project, name: str) -> None:
     (key,) = project.load().resolve_asset_graph().materializable_asset_keys
     assert key.path[1:] == ["public", "orders"]
     assert (project.folder / name / ".gitignore").read_text() == ".lake/\n"
+
+
+def test_what_is_scaffolded_from_an_address_has_it_and_no_tables_yet(project: Project) -> None:
+    address = {"url": "postgresql://reader@db.example.com:5433/web shop?sslmode=require"}
+    project.sandbox.scaffold_component(IncrementalSource, "shop", scaffold_params=address)
+    (source,) = load(project.folder / "shop" / "defs.yaml").sources
+    assert (source.name, source.tables, source.unlisted) == ("shop", (), "ignore")
+    text = (project.folder / "shop" / "defs.yaml").read_text(encoding="utf-8")
+    for line in ("host: db.example.com", "port: 5433", 'database: "web shop"', "user: reader", "tls: require"):
+        assert f"      {line}\n" in text
+    assert "password: {env: WEB_SHOP_PASSWORD}" in text
+    with pytest.raises(Exception, match="the address holds a password"):
+        project.sandbox.scaffold_component(IncrementalSource, "b", scaffold_params={"url": "postgresql://a:b@c/d"})
 
 
 def test_what_is_scaffolded_as_python_loads_as_it_is(project: Project) -> None:

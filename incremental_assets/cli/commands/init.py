@@ -24,7 +24,7 @@ from incremental_assets.core.words import counted
 
 _HEAD = """\
 # Proposed by `init` from the catalogue. Read what it says of each table, change what you know better.
-# Every key: docs/configuration.md. Then: `incremental-assets doctor`, `incremental-assets plan`, `incremental-assets sync`.
+# Every key: `incremental-assets schema`. Then: `incremental-assets doctor`, `incremental-assets plan`, `incremental-assets sync`.
 lake: ./lake                                    # where the copies lie
 checkpoints: sqlite:///lake/checkpoints.db      # what has landed; a postgresql:// URL where more than one machine syncs
 sources:

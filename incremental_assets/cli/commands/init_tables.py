@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Note, Shown
 from incremental_assets.cli.discovering import entry, proposals, shown
-from incremental_assets.cli.globs import chosen
+from incremental_assets.cli.globs import chosen, matches
 from incremental_assets.cli.opening import HERE, config_option, config_path, configured, opened
 from incremental_assets.cli.written_file import read_file, replace_file
 from incremental_assets.core.config.added_tables import names, with_tables
@@ -16,10 +18,13 @@ from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.config.terms import excludes, matches_of
 from incremental_assets.core.config.yaml_places import NotWritten
 from incremental_assets.core.discovery.proposal import Proposal
-from incremental_assets.core.discovery.written import entries
+from incremental_assets.core.discovery.written import entries, scalar
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.words import agreeing, counted, listed
+
+if TYPE_CHECKING:
+    from incremental_assets.adapters.databases.probe import SqlProbe
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,8 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
             for shape in database.catalogue()
             if shape.id.schema in source.schemas
         }
+        for source, database in databases:
+            _check_schemas(source, database, patterns, shapes.keys())
         wanted = chosen(patterns, shapes.keys(), option="--tables")
         there = {
             table: why
@@ -68,6 +75,22 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     if after != before:
         replace_file(path, before, after)
     return _answer(path, found, there, left)
+
+
+def _check_schemas(
+    source: SourceConfig, database: SqlProbe, patterns: Sequence[str], shown: Collection[TableId]
+) -> None:
+    """A glob over tables of a schema that the source does not read matches none, and the cure is another one than of a mistyped name."""
+    lost = [each for each in patterns if not any(matches(each, table) for table in shown)]
+    there = [schema for schema in database.schemas() if schema not in source.schemas] if lost else []
+    for pattern in lost:
+        schema, dot, _ = pattern.removeprefix(f"{source.name}.").partition(".")
+        meant = [each for each in there if dot and fnmatchcase(each, schema)]
+        if meant:
+            raise SelectionError(
+                f"--tables {pattern!r} matches no table that {source.name} reads, as it reads no schema {meant[0]}; "
+                f"write `schemas: [{', '.join(map(scalar, (*source.schemas, *meant)))}]` at {source.name}"
+            )
 
 
 def _known(source: SourceConfig, table: TableId, text: str) -> str:

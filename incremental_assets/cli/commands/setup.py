@@ -5,13 +5,16 @@ from __future__ import annotations
 from incremental_assets.adapters.spark import cds_archive, jars
 from incremental_assets.adapters.spark.java import require_java
 from incremental_assets.cli.answer import Answer, Note
+from incremental_assets.cli.lines import say
 from incremental_assets.core.errors import SetupError
 
 
 def run() -> Answer:
     """Raises SetupError where Java is missing or a jar cannot be had; without an archive Spark only starts later."""
     java = require_java()
+    say(f"fetching {len(jars.locked_jars())} jars into {jars.jar_folder()}, as far as they are not there")
     fetched = jars.resolve()
+    say("making a class-data archive, by which Spark starts sooner: a minute, or more on a busy machine")
     try:
         cds_archive.make()
         archive, told = True, Note("the class-data archive is there: Spark starts sooner by it")

@@ -33,7 +33,7 @@ def of_lateness(spec: TableSpec, source: SourceFacts, measured: Lateness | None,
 
 def _measured(spec: TableSpec, measured: Lateness, *, exposed: bool, unproven: bool) -> Finding:
     detail = (
-        f"of {counted(measured.rows, 'row')} that were written last half were committed within {_seconds(measured.median)} of their stamp, "
+        f"of {counted(measured.rows, 'row')} that were written last, half were committed within {_seconds(measured.median)} of their stamp, "
         f"99 in 100 within {_seconds(measured.nearly_all)}, all within {_seconds(measured.longest)}"
     )
     lookback = spec.lookback if isinstance(spec.lookback, timedelta) else timedelta()
