@@ -23,7 +23,7 @@ def views(
     configuration: Configuration, catalogues: Mapping[str, tuple[TableShape, ...]], resource: str = RESOURCE
 ) -> tuple[View, ...]:
     """Every source that has a known table, without querying it. `resource` is the key of what opens the sources."""
-    home = Home(configuration.path, configuration.lake, resource)
+    home = Home(configuration.path, configuration.lake, resource, configuration.ledger)
     seen = (View.of(source, home, catalogues.get(source.name, ())) for source in configuration.sources)
     return tuple(view for view in seen if view.tables)
 

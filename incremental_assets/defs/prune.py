@@ -30,7 +30,7 @@ _AT = time(3)
 
 def prunes(view: View) -> bool:
     """Whether something of a source is not kept forever."""
-    return any(known.terms.retention != KEEPS_ALL for known in view.tables)
+    return view.home.ledger is not None or any(known.terms.retention != KEEPS_ALL for known in view.tables)
 
 
 def prune_job(view: View) -> JobDefinition:
@@ -54,6 +54,9 @@ def prune_job(view: View) -> JobDefinition:
                 for sentence in done.left:
                     context.log.warning("%s: %s", done.table, sentence)
                 context.log_event(AssetObservation(asset_key(done.table), metadata=metadata.of_pruning(done)))
+            if view.home.ledger is not None:
+                removed, counted = runtime.checkpoints.prune_events(view.home.ledger)
+                context.log.info("ledger: %s events removed, %s are only counted from now on", removed, counted)
         except IncrementalAssetsError as error:
             raise Failure(str(error)) from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from dagster import AssetKey, AssetsDefinition, AssetSpec
@@ -47,6 +48,8 @@ class Home:
     file: Path
     lake: str
     resource: str
+    ledger: timedelta | None = None
+    """How long the checkpoint database keeps what it says of syncs."""
 
 
 @dataclass(frozen=True, slots=True)

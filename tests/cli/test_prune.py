@@ -72,6 +72,14 @@ def test_a_table_that_is_paused_is_left_and_the_command_says_busy(call: Call, ke
     assert kept.world.lake.removed == []
 
 
+def test_the_ledger_is_pruned_with_all_tables_and_not_with_some(call: Call, synced: Outside, config: Path) -> None:
+    config.write_text("retention: {ledger: 400d}\n" + config.read_text())
+    said = call("prune", "--json")
+    assert (said.document["events_removed"], said.document["events_counted"]) == (0, 0)
+    assert "ledger: 0 events removed" in call("prune").out
+    assert "events_removed" not in call("prune", "--select", "public.orders", "--json").document
+
+
 def test_without_a_retention_there_is_nothing_to_do(call: Call, synced: Outside) -> None:
     said = call("prune")
     assert said.code == 0

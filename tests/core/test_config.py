@@ -21,7 +21,7 @@ from incremental_assets.core.config.settings import (
     unlisted_table,
 )
 from incremental_assets.core.config.terms import terms_of
-from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.errors import ConfigurationError, SelectionError
 from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
@@ -227,6 +227,14 @@ def test_how_long_files_stay_is_a_table_s_or_a_source_s_and_forever_where_nothin
     assert table(kept, "countries").retention == KEEPS_ALL
     assert terms_of(kept, TableId("shop", "public", "unlisted")).retention == Retention(files=timedelta(days=10))
     assert table(loaded(tmp_path, WHOLE).source("shop"), "orders").retention == KEEPS_ALL
+
+
+def test_how_long_the_ledger_is_kept_is_said_of_the_file_and_is_a_month_at_least(tmp_path: Path) -> None:
+    assert loaded(tmp_path, f"retention: {{ledger: 400d}}\n{SMALLEST}").ledger == timedelta(days=400)
+    assert loaded(tmp_path, f"retention: {{ledger: forever}}\n{SMALLEST}").ledger is None
+    assert loaded(tmp_path, SMALLEST).ledger is None
+    with pytest.raises(ConfigurationError, match="at least 40d"):
+        loaded(tmp_path, f"retention: {{ledger: 30d}}\n{SMALLEST}")
 
 
 def test_copies_for_any_reader_are_a_table_s_or_a_source_s(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,13 @@ def test_it_is_due_once_a_day_when_everything_is_checked(
 ) -> None:
     schedule = opened(tmp_path, instance, WEEK, options).definitions.resolve_schedule_def("prune__shop__schedule")
     assert schedule.cron_schedule == cron
+
+
+def test_a_ledger_that_is_not_kept_forever_is_pruned_by_the_same_job(tmp_path: Path, instance: DagsterInstance) -> None:
+    studio = kept(tmp_path, instance, TERMS)
+    studio.runtime.configuration = replace(studio.runtime.configuration, ledger=timedelta(days=400))
+    assert execute(studio).success
+    assert studio.world.memory.kept_for == timedelta(days=400)
 
 
 def test_a_source_that_keeps_everything_has_no_such_job(studio: Studio) -> None:

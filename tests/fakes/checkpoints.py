@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from incremental_assets.core.errors import Busy, LeaseLost, Paused
 from incremental_assets.core.model.cures import resume
@@ -46,6 +47,8 @@ class Memory:
     pauses: list[Pause] = field(default_factory=list)
     kept: dict[TableId, Kept] = field(default_factory=dict)
     prunings: dict[TableId, Pruned] = field(default_factory=dict)
+    kept_for: timedelta | None = None
+    """How long events were last asked to be kept."""
     clock: float = 0.0
     gone: set[str] = field(default_factory=set)
 
@@ -160,6 +163,11 @@ class FakeCheckpoints:
         ended = (EventKind.LANDED, EventKind.IDLE)
         places = (place for place, each in enumerate(events, 1) if each.run_id == run_id and each.kind in ended)
         return events, max(places, default=0)
+
+    def prune_events(self, keep: timedelta) -> tuple[int, int]:
+        """Events have no time here."""
+        self.memory.kept_for = keep
+        return 0, 0
 
     def record_pruning(self, done: Pruned) -> None:
         """The last one counts."""

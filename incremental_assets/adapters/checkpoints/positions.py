@@ -66,10 +66,10 @@ def all_positions(connection: Connection) -> dict[TableId, Checkpoint]:
 
 
 def ended_at(connection: Connection, table: TableId, run_id: str) -> int | None:
-    """The id of the last event of a run that landed or found nothing to do; None if there is none."""
+    """The id of the last event of a run that landed or found nothing to do; None if there is none, or if it is only counted any more."""
     c = checkpoints.c
     ended = c.event.in_([EventKind.LANDED.value, EventKind.IDLE.value])
-    asked = select(func.max(c.event_id)).where(is_table(c, table), c.run_id == run_id, ended)
+    asked = select(func.max(c.event_id)).where(is_table(c, table), c.run_id == run_id, ended, c.report.is_not(None))
     found: int | None = connection.execute(asked).scalar()
     return found
 

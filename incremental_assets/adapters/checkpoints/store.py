@@ -2,7 +2,7 @@
 
 Progress is appended and never edited. One thing is thinned out: an `idle` event says that the watermark moved while nothing was read,
 and the state after it says more. Idle events older than `keep_idle` that a later state has followed are removed when the next one is
-recorded; syncs, failures and resets stay forever.
+recorded; syncs, failures and resets stay, as long as `retention: {ledger: …}` says, and their counts forever.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from incremental_assets.adapters.checkpoints.positions import (
     positions_of,
 )
 from incremental_assets.adapters.checkpoints.prunings import all_prunings, record_pruning
+from incremental_assets.adapters.checkpoints.retention import prune_events
 from incremental_assets.adapters.checkpoints.rows import event_of
 from incremental_assets.adapters.checkpoints.standings import all_standings, holder_of
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, table_of, verifications
@@ -244,6 +245,14 @@ class SqlCheckpoints:
             return {}
         with self._database.transaction() as connection:
             return all_standings(connection, self._database)
+
+    def prune_events(self, keep: timedelta) -> tuple[int, int]:
+        """How many events were removed that are older, and how many are only counted from now on; a transaction for each table."""
+        done = []
+        for table in self.heartbeats():
+            with self._database.transaction(writes=True) as connection:
+                done.append(prune_events(connection, self._database, table, keep))
+        return sum(removed for removed, _ in done), sum(counted for _, counted in done)
 
     def prunings(self) -> dict[TableId, tuple[datetime, Pruned]]:
         """When each table was last pruned, and of what."""

@@ -26,7 +26,9 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     with opened(configured(config)) as runtime:
         found = selected(runtime, patterns)
         done = _pruned(runtime, found, str(uuid.uuid4()))
-    return with_problems(_answer(done), found)
+        kept = runtime.configuration.ledger
+        events = None if kept is None or patterns else runtime.checkpoints.prune_events(kept)
+    return with_problems(_answer(done, events), found)
 
 
 def _pruned(runtime: Runtime, found: Selection, run_id: str) -> list[Pruned | NotPruned]:
@@ -40,7 +42,7 @@ def _pruned(runtime: Runtime, found: Selection, run_id: str) -> list[Pruned | No
     return done
 
 
-def _answer(done: Sequence[Pruned | NotPruned]) -> Answer:
+def _answer(done: Sequence[Pruned | NotPruned], events: tuple[int, int] | None) -> Answer:
     pruned = [each for each in done if isinstance(each, Pruned)]
     others = [each for each in done if isinstance(each, NotPruned)]
     columns = ("table", "files", "bytes", "versions", "quarantined")
@@ -57,6 +59,12 @@ def _answer(done: Sequence[Pruned | NotPruned]) -> Answer:
     said += f"; {counted(versions + quarantined, 'row')} of histories and quarantines" if versions + quarantined else ""
     document = {"tables": [_entry(each) for each in done], "files": files, "bytes": size}
     document |= {"versions": versions, "quarantined": quarantined}
+    if events is not None:
+        removed, reduced = events
+        document |= {"events_removed": removed, "events_counted": reduced}
+        notes.append(
+            Note(f"ledger: {counted(removed, 'event')} removed, {reduced:,} are only counted from now on", "dim")
+        )
     codes = [BUSY if each.is_busy else FAILED for each in others]
     return Answer(document, (*((grid,) if done else ()), *notes, Note(said, "strong")), worst(codes))
 

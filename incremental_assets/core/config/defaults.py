@@ -57,6 +57,7 @@ def configuration(checked: Checked, path: Path) -> Configuration:
         spark=SparkConfig(settings.spark.remote or "auto", settings.spark.master, settings.spark.keep),
         stores=tuple(_store(checked, bucket, path) for bucket in checked.settings.stores),
         observers=settings.observers,
+        ledger=settings.retention.ledger,
         notify=tuple(
             ChannelConfig(
                 name,

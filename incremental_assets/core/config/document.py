@@ -11,6 +11,7 @@ from incremental_assets.core.config.dialects import checked_dialect
 from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
     Endpoint,
+    Kept,
     Lake,
     ObserverName,
     PositiveDuration,
@@ -107,6 +108,27 @@ class ChannelDocument(Strict):
     ] = None
 
 
+def _at_least_a_month(kept: timedelta | None) -> timedelta | None:
+    if kept is not None and kept < SHORTEST_LEDGER:
+        raise ValueError("write at least 40d: objectives are kept by the events of a month")
+    return kept
+
+
+SHORTEST_LEDGER = timedelta(days=40)
+
+
+class LedgerDocument(Strict):
+    """How long the checkpoint database keeps what it says of syncs."""
+
+    ledger: Annotated[
+        Kept,
+        AfterValidator(_at_least_a_month),
+        Field(
+            description="Events of syncs; what a position, an objective or the audit depends on stays, and so do counts."
+        ),
+    ] = None
+
+
 class SettingsDocument(Strict):
     """The file without its sources."""
 
@@ -127,6 +149,7 @@ class SettingsDocument(Strict):
         Field(description="Buckets by their names: how this process reaches them. Spark has settings of its own."),
     ] = Field(default_factory=dict)
 
+    retention: LedgerDocument = LedgerDocument()
     erasure_key: Annotated[
         Secret | None,
         Field(

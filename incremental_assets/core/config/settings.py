@@ -326,6 +326,8 @@ class Configuration:
     observers: tuple[str, ...] = ()
     """The names of entry points that observe what happens."""
     notify: tuple[ChannelConfig, ...] = ()
+    ledger: timedelta | None = None
+    """How long the checkpoint database keeps what it says of syncs; None: forever."""
     erasure: ErasureConfig = ErasureConfig()
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import timedelta
 from typing import Protocol
 
 from incremental_assets.core.errors import Busy
@@ -62,6 +63,9 @@ class Checkpoints(Protocol):
 
     def remember_verified(self, table: TableId, after: int, judge: Judge) -> None:
         """Record what `judge` makes of the record so far and of the events behind that number, while nothing is recorded of the table; nothing where that is None."""
+
+    def prune_events(self, keep: timedelta) -> tuple[int, int]:
+        """How many events were removed that are older, and how many are only counted from now on; what a later question depends on stays."""
 
     def record_pruning(self, done: Pruned) -> None:
         """Keep what a table was pruned of, in place of the one before."""
