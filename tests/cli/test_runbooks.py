@@ -20,13 +20,8 @@ ALL = sorted(file.stem for file in RUNBOOKS.glob("*.md"))
 CAUSES = sorted({*ALL} - {*OF})
 NOT_YET: tuple[str, ...] = (
     "backfill-storm",
-    "certificate-expired",
-    "clock-stepped",
     "lake-full",
-    "lake-harmed",
-    "no-connection",
     "schema-changed",
-    "slot-lost",
     "source-restored",
     "store-throttled",
 )

@@ -218,7 +218,7 @@ class Deployment:
         """Whether the copies are the source."""
         return all(self.copy(name) == self.source(name) for name in names or self.lake.names)
 
-    def wait(self, what: Any, seconds: float = 180) -> float:
+    def wait(self, what: Any, seconds: float = 360) -> float:
         """Until it holds; how long it took."""
         begun = time.monotonic()
         while not what():

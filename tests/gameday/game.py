@@ -14,7 +14,8 @@ from tests.gameday.watching import Alarm
 
 _OF_A_SLOW_MACHINE = {"NobodyLooks", "FreshnessBudgetBurns", "HeldBack"}
 """At a sixtieth of their time these fire for a run that takes half a minute, as it would for one of half an hour."""
-_SOON = 150
+_BUSY = 4
+_SOON = 240
 """Seconds within which an alert has to fire, and be over."""
 
 
@@ -85,7 +86,8 @@ class Game:
         self.deployment.wait(lambda: self.deployment.is_equal(*names))
         self._is_exported()
         for each in self._new():
-            assert each.name in _OF_A_SLOW_MACHINE, each
+            of_another = names and "." in each.of and each.of.rpartition(".")[2] not in names
+            assert of_another or each.name in _OF_A_SLOW_MACHINE, each
             self._note(each)
 
     def stays_quiet_and_heals(self) -> None:
@@ -147,6 +149,9 @@ class Game:
 
     def _step(self, runbook: str, part: str, line: str) -> Step:
         done = self.deployment.run(line)
+        while done.returncode == _BUSY and part != "Look":
+            # A run of the sensor is at it just then: once more, as the page has it.
+            done = self.deployment.run(line)
         said = _without_places((done.stdout + done.stderr).strip(), str(self.deployment.folder))
         assert "Traceback" not in said, said
         step = Step(f"{part}, {runbook}", line, done.returncode, said)

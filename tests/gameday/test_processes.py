@@ -36,6 +36,17 @@ def test_the_exporter_is_killed(game: Game) -> None:
     game.verifies("exporter-down")
 
 
+def test_a_run_is_killed(game: Game) -> None:
+    site = game.deployment
+
+    def kill_a_run() -> None:
+        site.execute("INSERT INTO orders (id, note) SELECT n, 'many' FROM generate_series(100001, 110000) n")
+        site.kill_run()
+
+    game.breaks("kill -9 of a run and all its processes, while it syncs", kill_a_run)
+    game.stays_quiet_and_heals()
+
+
 def test_a_run_is_killed_and_the_daemon_with_it(game: Game) -> None:
     site = game.deployment
 
@@ -50,3 +61,10 @@ def test_a_run_is_killed_and_the_daemon_with_it(game: Game) -> None:
     game.fixes("run-interrupted")
     game.by_hand("start the daemon's service", lambda: site.start("daemon"))
     game.verifies("run-interrupted")
+
+
+def test_the_engine_is_killed(game: Game) -> None:
+    site = game.deployment
+    game.breaks("kill -9 of the engine", site.kill_engine)
+    game.stays_quiet_and_heals()
+    site.run("incremental-assets engine start")
