@@ -27,7 +27,9 @@ SOURCES = tuple(name for name in PLACES if name not in LAKES)
 _DIALECTS = {"log": "postgresql", "s3": "postgresql", "binlog": "mariadb"}
 """Of places that are not called by them."""
 _PACKAGE = Path(__file__).resolve().parents[1]
-IN_CHECKOUT = (_PACKAGE.parent / "pyproject.toml").is_file()
+_PROJECT = _PACKAGE.parent / "pyproject.toml"
+IN_CHECKOUT = _PROJECT.is_file() and '\nname = "incremental-assets"\n' in _PROJECT.read_text(encoding="utf-8")
+"""Among installed packages may lie the file of another project: one that `create-dagster` has made puts it there."""
 INSTALLED = Path("incremental-assets-demo")
 """The folder, in the one where the demo is started, of a demo that has no checkout: nobody's data lies among installed packages."""
 

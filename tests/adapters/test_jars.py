@@ -64,3 +64,14 @@ def test_resolving_again_asks_nobody_when_all_are_there(folder: Path, monkeypatc
 def test_the_folder_is_the_checkout_s_own_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(jars.FOLDER_VARIABLE, raising=False)
     assert jars.jar_folder() == Path(__file__).parents[2] / ".jars"
+
+
+def test_a_project_of_others_among_the_installed_packages_is_no_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # `create-dagster` has a project install its own pyproject.toml there.
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "my_project"\n')
+    monkeypatch.delenv(jars.FOLDER_VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(jars, "__file__", str(tmp_path / "incremental_assets" / "adapters" / "spark" / "jars.py"))
+    assert jars.jar_folder() == tmp_path / "cache" / "incremental-assets" / "jars"

@@ -44,9 +44,15 @@ def jar_folder() -> Path:
     if configured := os.environ.get(FOLDER_VARIABLE):
         return Path(configured).absolute()
     root = Path(__file__).resolve().parents[3]
-    if (root / "pyproject.toml").is_file():
+    if _is_checkout(root):
         return root / ".jars"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "incremental-assets" / "jars"
+
+
+def _is_checkout(root: Path) -> bool:
+    """Whether it is ours: a project that `create-dagster` has made puts its own `pyproject.toml` among the installed packages."""
+    project = root / "pyproject.toml"
+    return project.is_file() and '\nname = "incremental-assets"\n' in project.read_text(encoding="utf-8")
 
 
 def locked_jars() -> tuple[Jar, ...]:
