@@ -49,4 +49,4 @@ def datasets_of(configuration: Configuration) -> Datasets:
             raise ConfigurationError(tuple(problems))
         return cast("SourceSettings", replace(found, **values) if values else found)
 
-    return Datasets(configuration.lake, settings)
+    return Datasets(configuration.lake, lambda table: settings(table.source).dataset(table.schema, table.name))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.config.database_settings import DatabaseSettings
-from incremental_assets.core.config.settings import SourceSettings
+from incremental_assets.core.model.dataset import Dataset
 from incremental_assets.core.observing.datasets import Datasets
 
-NOWHERE = Datasets("/lake", lambda _: SourceSettings())
+NOWHERE = Datasets("/lake", lambda _: None)
 """Of a kind of source that has no such names."""
-SHOP = Datasets(
-    "/lake",
-    lambda _: DatabaseSettings(dialect="postgresql", host="db.example.com", port=5432, database="shop", user="reader"),
-)
+SHOP = Datasets("/lake", lambda table: Dataset("postgres://db.example.com:5432", f"shop.{table.schema}.{table.name}"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from incremental_assets.core.config.settings import SourceSettings
 from incremental_assets.core.model.dataset import Dataset, dataset_at
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.table_id import TableId
@@ -13,15 +12,14 @@ from incremental_assets.core.model.table_id import TableId
 
 @dataclass(frozen=True, slots=True)
 class Datasets:
-    """`settings` are those of a source by its name, with the references in its address followed; asked for when a table of it is named first."""
+    """`named` is what a kind of source calls a table, and None where it has no such name."""
 
     lake: str
-    settings: Callable[[str], SourceSettings]
+    named: Callable[[TableId], Dataset | None]
 
     def source(self, table: TableId) -> Dataset:
-        """The table where it comes from; of a kind of source that has no such names, by the configuration's."""
-        found = self.settings(table.source).dataset(table.schema, table.name)
-        return found or Dataset(table.source, f"{table.schema}.{table.name}")
+        """The table where it comes from; without a name of its own by the configuration's."""
+        return self.named(table) or Dataset(table.source, f"{table.schema}.{table.name}")
 
     def copy(self, table: TableId) -> Dataset:
         """Its copy, or the versions of its rows, by the table that they are."""
