@@ -188,7 +188,9 @@ class EmbeddedMariaDB:
         first = self.data / "first.sql"
         first.unlink(missing_ok=True)
         with os.fdopen(os.open(first, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.writelines(f"{statement};\n" for statement in self._accounts(f"'{SUPERUSER}'@'{HOST}'"))
+            # Of its own, and nothing that a replica is to get, or has more than its primary.
+            statements = ("SET SESSION sql_log_bin = 0", *self._accounts(f"'{SUPERUSER}'@'{HOST}'"))
+            file.writelines(f"{statement};\n" for statement in statements)
         _give(first)
         options = {
             **self._settings,

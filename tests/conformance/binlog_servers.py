@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
 from tests.adapters.logs.binlogged import BinlogShop
-from tests.adapters.logs.opening import binlog_server
+from tests.adapters.logs.opening import NUMBERED, ROWS, binlog_server
 from tests.waiting import until
 
 
@@ -72,6 +72,44 @@ def promote(replica: EmbeddedMariaDB) -> None:
     with replica.connect() as connection, connection.cursor() as cursor:
         cursor.execute("STOP SLAVE")
         cursor.execute("RESET SLAVE ALL")
+
+
+def begin_a_file(server: EmbeddedMariaDB) -> None:
+    """Of its binlog."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("FLUSH BINARY LOGS")
+
+
+def purge(server: EmbeddedMariaDB) -> None:
+    """All files but a new one."""
+    begin_a_file(server)
+    with server.connect() as connection, connection.cursor() as cursor:
+
+        def files() -> list[str]:
+            cursor.execute("SHOW BINARY LOGS")
+            return [name for name, *_ in cursor.fetchall()]
+
+        def only_one_is_left() -> bool:
+            # A file that may still be needed after a crash stays for a moment.
+            cursor.execute(f"PURGE BINARY LOGS TO '{files()[-1]}'")
+            return len(files()) == 1
+
+        until(only_one_is_left)
+
+
+def without_log(replica: EmbeddedMariaDB, primary: EmbeddedMariaDB, meanwhile: Callable[[], None]) -> EmbeddedMariaDB:
+    """It is started again without `log_slave_updates`, and with that once more after what is done meanwhile."""
+    for logs in ("OFF", "ON"):
+        replica.stop()
+        numbered = NUMBERED if isinstance(replica, EmbeddedMySQL) else {}
+        settings = {**ROWS, **numbered, "server-id": "2", "log-slave-updates": logs, "skip-slave-start": "ON"}
+        replica = type(replica)(replica.folder, settings=settings).start()
+        with replica.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("START SLAVE")
+        if logs == "OFF":
+            meanwhile()
+        caught_up(replica, primary)
+    return replica
 
 
 def ask_another(shop: BinlogShop, server: EmbeddedMariaDB) -> None:

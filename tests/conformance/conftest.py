@@ -160,6 +160,13 @@ def binlog(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
+def own_binlog(binlog: str, tmp_path: Path) -> Iterator[EmbeddedMariaDB]:
+    """A server of the test's own."""
+    with binlog_server(EmbeddedMySQL if binlog == "mysql-log" else EmbeddedMariaDB, tmp_path / "primary") as server:
+        yield server
+
+
+@pytest.fixture
 def open_binlog(
     binlog: str,
     request: pytest.FixtureRequest,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
-from incremental_assets.demo.mysql import EmbeddedMySQL
 from tests.adapters.logs.binlogged import BinlogShop, OpenBinlog
-from tests.adapters.logs.opening import binlog_server
 from tests.conformance.binlog_servers import (
     ask_another,
     back_up,
@@ -171,24 +169,18 @@ def test_files_that_follow_each_other(open_binlog: OpenBinlog) -> None:
         shop.assert_equal("orders", "items")
 
 
-@pytest.fixture
-def own(binlog: str, tmp_path: Path) -> Iterator[EmbeddedMariaDB]:
-    with binlog_server(EmbeddedMySQL if binlog == "mysql-log" else EmbeddedMariaDB, tmp_path / "primary") as server:
-        yield server
-
-
 @of_binlog(
     "T79",
     "The source is put back to an older backup, and written to again",
     holds="each table stops with a sentence that says so, and its copy stays as it is; a load goes on from there",
 )
-def test_a_server_that_was_restored(open_binlog: OpenBinlog, own: EmbeddedMariaDB) -> None:
-    shop = landed(open_binlog(BINLOG.orders, ITEMS, server=own))
-    back_up(own)
+def test_a_server_that_was_restored(open_binlog: OpenBinlog, own_binlog: EmbeddedMariaDB) -> None:
+    shop = landed(open_binlog(BINLOG.orders, ITEMS, server=own_binlog))
+    back_up(own_binlog)
     shop.follow_the_port()
     change(shop)
     shop.stand.land("orders", "items")
-    restore(own)
+    restore(own_binlog)
     shop.follow_the_port()
     assert_stopped(shop, "restored")
     for _ in range(3):
@@ -203,14 +195,14 @@ def test_a_server_that_was_restored(open_binlog: OpenBinlog, own: EmbeddedMariaD
     holds="the first two stop each table with a sentence that names what it is; by the third every change lands",
 )
 @pytest.mark.parametrize("how", ["it lacks something", "it logs nothing", "it logs all"])
-def test_a_replica_answers(open_binlog: OpenBinlog, own: EmbeddedMariaDB, tmp_path: Path, how: str) -> None:
-    with replica_of(own, tmp_path / "replica", logs="OFF" if how == "it logs nothing" else "ON") as replica:
-        shop = open_binlog(BINLOG.orders, ITEMS, server=own)
+def test_a_replica_answers(open_binlog: OpenBinlog, own_binlog: EmbeddedMariaDB, tmp_path: Path, how: str) -> None:
+    with replica_of(own_binlog, tmp_path / "replica", logs="OFF" if how == "it logs nothing" else "ON") as replica:
+        shop = open_binlog(BINLOG.orders, ITEMS, server=own_binlog)
         primary = shop.stand.shop
         shop.execute("INSERT INTO orders VALUES (3, 'new', 1, NULL)", "INSERT INTO items VALUES (3), (4)")
         if how == "it lacks something":
             shop.stand.land("orders", "items")
-        caught_up(replica, own)
+        caught_up(replica, own_binlog)
         if how == "it lacks something":
             stop_following(replica)
             change(shop)
@@ -226,6 +218,6 @@ def test_a_replica_answers(open_binlog: OpenBinlog, own: EmbeddedMariaDB, tmp_pa
             ask_another(shop, replica)
             for _ in range(3):
                 primary.execute("UPDATE orders SET total = total + 1", "DELETE FROM items WHERE id = 3")
-                caught_up(replica, own)
+                caught_up(replica, own_binlog)
                 shop.stand.land("orders", "items")
                 shop.assert_equal("orders", "items")

@@ -189,6 +189,34 @@ def test_no_other_server_goes_on_from_a_place_in_this_log() -> None:
         LOG.moved(SPEC, loaded())
 
 
+def test_a_server_that_has_taken_over_is_gone_on_with_once_it_is_accepted() -> None:
+    before = LOG.landed(to_read(None, numbered=True), Read(3, Shown(0x90)))
+    elsewhere = {
+        "server": "88/binlog",
+        "numbered": True,
+        "flushed": 1 << 56 | 4,
+        "moves": True,
+        "behind": SourceExchanged("another server answers"),
+    }
+    with pytest.raises(SourceExchanged, match="another server answers"):
+        planned(before, **elsewhere)
+    accepted = LOG.moved(SPEC, before)
+    plan = to_read(accepted, **elsewhere)
+    assert (of_log(plan).moves, plan.reading.begin) == (True, 0x90)
+    with pytest.raises(SourceExchanged):
+        planned(accepted, **elsewhere | {"moves": False})
+    with pytest.raises(SourceExchanged):
+        planned(accepted, Mode.REPAIR, **elsewhere)
+    after = LOG.landed(plan, Read(2, Shown(1 << 56 | 4)))
+    assert isinstance(after.position, LogPosition)
+    assert LogPosition.from_json(after.position.to_json()) == after.position
+    assert (after.position.server, after.position.behind) == ("88/binlog", 0x90)
+    # Another table of the source has gone on already.
+    with pytest.raises(SourceExchanged, match="--accept-source"):
+        planned(before, server="88/binlog", numbered=True)
+    assert not of_log(to_read(accepted, server="88/binlog", numbered=True)).moves
+
+
 def with_file(name: str) -> TableSpec:
     return replace(SPEC, shape=replace(SHAPE, facts=(Fact("file 7", (name,), "it was rewritten or emptied"),)))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,12 +51,16 @@ class _Range:
     end: int | None = None
     server: str = ""
 
-    def is_over(self, manifest: Manifest) -> bool:
-        """Whether a segment, and all behind it, came later."""
-        server = manifest.standing.server
-        return self.end is not None and (
-            manifest.begin >= self.end or f"{server.system}/{server.timeline}" != self.server
-        )
+    def among(self, manifests: Iterable[Manifest]) -> Iterator[Manifest]:
+        """Those before the first that came later; of another server, those on which this one's log goes on."""
+        found, known = list(manifests), {self.server}
+        for before, after in reversed(list(pairwise(found))):
+            if after.standing.passes and _server(after) in known:
+                known.add(_server(before))
+        for manifest in found:
+            if self.end is not None and (manifest.begin >= self.end or _server(manifest) not in known):
+                return
+            yield manifest
 
 
 def gathered(shelf: Shelf, plan: SyncPlan) -> Gathered:
@@ -94,9 +99,7 @@ def changed_behind(shelf: Shelf, spec: TableSpec, at: LogPosition) -> Iterator[p
 def _rows(shelf: Shelf, spec: TableSpec, asked: _Range) -> Iterator[pa.Table]:
     """The changes of the range that the copy lacks, some thousands at a time."""
     snapshot = _snapshot(asked.joined)
-    for manifest in shelf.after(asked.begin):
-        if asked.is_over(manifest):
-            return
+    for manifest in asked.among(shelf.after(asked.begin)):
         if asked.oid in manifest.gaps:
             raise SourceRefused(f"{spec.id}: {manifest.gaps[asked.oid]}")
         for piece in manifest.pieces:
@@ -109,6 +112,11 @@ def _rows(shelf: Shelf, spec: TableSpec, asked: _Range) -> Iterator[pa.Table]:
             lacking = behind if snapshot is None else not_shown(behind, snapshot)
             if len(lacking):
                 yield lacking
+
+
+def _server(manifest: Manifest) -> str:
+    server = manifest.standing.server
+    return f"{server.system}/{server.timeline}"
 
 
 def _parts(shelf: Shelf, reading: LogReading, end: int) -> frozenset[int]:

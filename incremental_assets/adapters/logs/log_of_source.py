@@ -62,6 +62,9 @@ class Source(Protocol):
     def read_on(self, spec: TableSpec, number: int, landed: int) -> object:
         """Decode what there is into segments, for all tables that are followed; this one has landed up to there."""
 
+    def read_elsewhere(self, spec: TableSpec, number: int, landed: int) -> object:
+        """The same on another server than was read before, as somebody has accepted."""
+
     def read_to_now(self, spec: TableSpec, number: int, landed: int) -> object:
         """The same, and up to all that any snapshot before has shown."""
 

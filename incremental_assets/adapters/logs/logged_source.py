@@ -239,6 +239,7 @@ class LoggedSource:
         reading = of_log(plan)
         # What was written to a partition before it left comes before the comparison that is owed: also what is not on disk yet.
         read_on = self._log.read_to_now if reading.untold else self._log.read_on
+        read_on = self._log.read_elsewhere if reading.moves else read_on
         read_on(plan.spec, reading.number, reading.begin or 0)
         found, join = gathered(self._log.shelf, plan), reading.join
         join = None if join is None or found.end >= join.written else join

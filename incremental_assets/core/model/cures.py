@@ -19,6 +19,8 @@ BACK_TO_A_RUN = "`incremental-assets rollback --select TABLE --to-run RUN --yes`
 """Take a copy back; TABLE and RUN are left to the reader."""
 LOAD_AGAIN = "`incremental-assets sync --select TABLE --full-refresh`"
 """Replace a copy by what its source has now; TABLE is left to the reader."""
+GO_ON_ELSEWHERE = "`incremental-assets reset --select TABLE --accept-source --yes`"
+"""Go on with the server that has taken the place of another; TABLE is left to the reader."""
 
 NO_TEXTS = "{!r} holds numbers, not texts of moments"
 """Of a cursor of times, for its column."""

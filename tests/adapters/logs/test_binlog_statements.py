@@ -116,6 +116,13 @@ def test_numbers_of_domains_are_the_last_of_each_server() -> None:
     assert not found.covers("3-1-1")
 
 
+def test_a_domain_goes_on_from_one_servers_numbers_to_another_ones() -> None:
+    found = Domains.parse("0-1-42, 1-2-7")
+    assert [found.skips("0-2", number) for number in (42, 43, 44)] == [True, False, True]
+    assert [found.skips("5-1", number) for number in (1, 2)] == [False, True]
+    assert not Intervals.parse("3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5").skips("a", 9)
+
+
 def test_places_grow_with_files_and_with_turns() -> None:
     places = [Place(0, 9, 4), Place(0, 10, 4), Place(0, 999_999, 1), Place(0, 1_000_000, 0), Place(1, 1, 4)]
     assert [Place.of(each.position) for each in places] == places

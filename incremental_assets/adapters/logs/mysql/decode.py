@@ -10,6 +10,7 @@ import numpy as np
 from incremental_assets.adapters.logs.changes import Change
 from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.mysql.events import Event, Kind, Unreadable
+from incremental_assets.adapters.logs.mysql.group import Group, group_of
 from incremental_assets.adapters.logs.mysql.gtids import Gtids
 from incremental_assets.adapters.logs.mysql.layout import Reading, Shape, emptied, reading_of
 from incremental_assets.adapters.logs.mysql.octets import Octets
@@ -18,13 +19,12 @@ from incremental_assets.adapters.logs.mysql.rows import Mark, Rows, Sent
 from incremental_assets.adapters.logs.mysql.statements import Does, Name, Told, first_words, told
 from incremental_assets.adapters.logs.mysql.table_map import TableMap, parse
 from incremental_assets.adapters.logs.segments.writing import Changes, Committed
-from incremental_assets.core.errors import SchemaChanged, StageBroken
+from incremental_assets.core.errors import SchemaChanged, SourceExchanged, StageBroken
 from incremental_assets.core.model.cures import LOAD_AGAIN
 
 _AT_ONCE = 16_384
 """Rows of all tables that are in memory before they are handed on."""
 _BYTES_AT_ONCE = 64 << 20
-_STANDALONE = 1
 _NEW = {Kind.WRITE_1, Kind.WRITE}
 _CHANGED = {Kind.UPDATE_1, Kind.UPDATE}
 _WITH_MORE = {Kind.WRITE, Kind.UPDATE, Kind.DELETE}
@@ -39,18 +39,6 @@ _WHY = {
 _IMAGE = (
     f"a session has written rows without all of their columns; see that no session sets binlog_row_image, and {_AGAIN}"
 )
-
-
-@dataclass
-class _Group:
-    """A transaction. `begun`: whether it has an end of its own, and is not one statement."""
-
-    position: int
-    second: int
-    origin: str
-    number: int
-    begun: bool
-    changes: int = 0
 
 
 @dataclass
@@ -70,6 +58,10 @@ class Decoder:
     """Behind the last transaction that was read."""
     until: Place
     shown: Gtids | None = None
+    passed: Gtids | None = None
+    """What was read before on the server whose place this one has taken."""
+    is_moved: bool = False
+    """Whether the range is the first of this server."""
     last_second: int | None = None
     failed: dict[int, str] = field(default_factory=dict)
     """Of tables by their number, why their changes cannot be read: those of others go on."""
@@ -80,10 +72,10 @@ class Decoder:
     _rows: dict[int, Rows] = field(default_factory=dict)
     _held: int = 0
     _held_bytes: int = 0
-    _group: _Group | None = None
+    _group: Group | None = None
     _written: set[int] = field(default_factory=set)
     """Tables that the transaction has written to."""
-    _done: list[_Group] = field(default_factory=list)
+    _done: list[Group] = field(default_factory=list)
     _full: list[Changes] = field(default_factory=list)
 
     def decode(self, events: Iterable[Event]) -> Iterator[tuple[list[Changes], Committed]]:
@@ -114,17 +106,23 @@ class Decoder:
         elif kind is Kind.QUERY:
             self._query(event)
         elif kind in (Kind.XID, Kind.XA_PREPARE):
-            if kind is Kind.XA_PREPARE and event.body[0] == 0:
+            if kind is Kind.XA_PREPARE and event.body[0] == 0 and not self._in_group().is_passed:
                 # Its rows count from its commit on, which names none of them.
                 self._fail(self._written, _WHY[Does.ENDS_XA].format("XA PREPARE"))
             self._commit(event)
 
     def _begin(self, event: Event) -> None:
-        group = _mariadb_group(event) if event.kind is Kind.MARIADB_GTID else _mysql_group(event)
+        group = group_of(event)
         is_visible = self.shown is None or self.shown.has(group.origin, group.number)
         if group.position >= self.until.position or not is_visible:
             self.is_over, self.is_whole = True, group.position >= self.until.position
             return
+        group.is_passed = self.passed is not None and self.passed.has(group.origin, group.number)
+        if self.is_moved and not group.is_passed and self.gtids.skips(group.origin, group.number):
+            raise SourceExchanged(
+                f"the server that has taken over lacks transactions in its log that came after what was read, or has written some of its own while it was a replica (before "
+                f"{group.origin}-{group.number}), so that it cannot be told whether one is missing; load the tables again with {LOAD_AGAIN}"
+            )
         self._group, self._written = group, set[int]()
 
     def _commit(self, event: Event) -> None:
@@ -138,7 +136,7 @@ class Decoder:
     def _map(self, event: Event) -> None:
         found = parse(event.body, is_mariadb=self.is_mariadb)
         number = self.names.get((found.schema, found.name))
-        if number is None:
+        if number is None or self._in_group().is_passed:
             self._maps[found.number] = (0, None)
             return
         self._maps[found.number] = (number, None if number in self.failed else self._known(number, found))
@@ -175,7 +173,7 @@ class Decoder:
         self._held_bytes += len(event.body)
         self._read(event.kind, octets, number, reading, group)
 
-    def _read(self, kind: Kind, octets: Octets, number: int, reading: Reading, group: _Group) -> None:
+    def _read(self, kind: Kind, octets: Octets, number: int, reading: Reading, group: Group) -> None:
         rows, (data, at) = self._rows_of(number, reading), (octets.data, octets.at)
         while at < len(data):
             row, at = _row(data, at, reading)
@@ -201,11 +199,8 @@ class Decoder:
             group.begun = True
             return
         found = told(text, schema, self.names)
-        if found.does in _WHY:
-            tables = self._written if found.does is Does.ROLLS_BACK else {self.names[name] for name in found.tables}
-            self._fail(tables, _WHY[found.does].format(first_words(text)))
-        elif found.does is Does.EMPTIES:
-            self._empty(found, group)
+        if not group.is_passed:
+            self._told(found, text, group)
         if (
             not group.begun
             or found.does in (Does.COMMITS, Does.ENDS_XA)
@@ -214,7 +209,14 @@ class Decoder:
         ):
             self._commit(event)
 
-    def _empty(self, found: Told, group: _Group) -> None:
+    def _told(self, found: Told, text: str, group: Group) -> None:
+        if found.does in _WHY:
+            tables = self._written if found.does is Does.ROLLS_BACK else {self.names[name] for name in found.tables}
+            self._fail(tables, _WHY[found.does].format(first_words(text)))
+        elif found.does is Does.EMPTIES:
+            self._empty(found, group)
+
+    def _empty(self, found: Told, group: Group) -> None:
         for name in found.tables:
             number = self.names[name]
             if number in self.failed:
@@ -260,7 +262,7 @@ class Decoder:
         ]
         return found, Committed(*numbers)
 
-    def _in_group(self) -> _Group:
+    def _in_group(self) -> Group:
         if self._group is None:
             raise StageBroken(
                 "the binlog has a change outside of any transaction; nothing was written, please report it"
@@ -281,21 +283,6 @@ def _row(data: bytes, at: int, reading: Reading) -> tuple[Sent, int]:
             value, at = read(data, at)
             values.append(value)
     return (values if len(reading.wanted) == len(values) else [values[place] for place in reading.wanted]), at
-
-
-def _mysql_group(event: Event) -> _Group:
-    sid = event.body[1:17].hex()
-    origin = "-".join((sid[:8], sid[8:12], sid[12:16], sid[16:20], sid[20:]))
-    return _Group(event.place.position, event.second, origin, int.from_bytes(event.body[17:25], "little"), begun=False)
-
-
-def _mariadb_group(event: Event) -> _Group:
-    number, domain, flags = (
-        int.from_bytes(event.body[:8], "little"),
-        int.from_bytes(event.body[8:12], "little"),
-        event.body[12],
-    )
-    return _Group(event.place.position, event.second, f"{domain}-{event.server}", number, begun=not flags & _STANDALONE)
 
 
 def _statement(body: bytes) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from incremental_assets.adapters.logs.mysql.place import Place
 from incremental_assets.adapters.logs.mysql.row_values import READ_CHARSETS
 from incremental_assets.adapters.logs.segments.manifest import Standing
 from incremental_assets.core.errors import SourceExchanged, SourceRefused
-from incremental_assets.core.model.cures import LOAD_AGAIN
+from incremental_assets.core.model.cures import GO_ON_ELSEWHERE, LOAD_AGAIN
 
 _AGAIN = f"load the tables again with {LOAD_AGAIN}, as what changed in between is in no log"
 WANTED = (
@@ -126,8 +126,13 @@ def _check_missing(found: Look) -> None:
 def check_standing(found: Look, standing: Standing) -> None:
     """Whether the log goes on from where it was read to. Raises SourceExchanged."""
     if standing.server.system != found.server:
+        who = f"another server answers ({found.server}, before {standing.server.system})"
+        if has_taken_over(found, standing):
+            raise SourceExchanged(
+                f"{who}, whose log has all that was read; where it has taken over go on with {GO_ON_ELSEWHERE}, else name the server of before"
+            )
         raise SourceExchanged(
-            f"another server answers ({found.server}, before {standing.server.system}), whose binlog has other places; name the server of before, or {_AGAIN}"
+            f"{who}, whose log lacks transactions that were read, or some that came after, so that what landed last may be missing in the source; name the server of before, or {_AGAIN}"
         )
     place = Place.of(standing.position)
     if place.file not in found.files and place.file < min(found.files, default=0):
@@ -139,6 +144,16 @@ def check_standing(found: Look, standing: Standing) -> None:
             "the binlog does not have what was read of it any more, as after RESET MASTER, a restored backup or a crash of the server's machine, and what landed last may be missing "
             f"in the source; {_AGAIN}"
         )
+
+
+def has_taken_over(found: Look, standing: Standing) -> bool:
+    """Whether another server answers, whose log has all that was read, and lacks none of what came after, as far as a look shows."""
+    if standing.server.system == found.server or not standing.gtids:
+        return False
+    read = gtids(found, standing.gtids)
+    return gtids(found, numbers_of(found)).covers(standing.gtids) and read.covers(
+        found.settings.get("gtid_purged", "") if not found.is_mariadb else ""
+    )
 
 
 def check_left(found: Look, standing: Standing | None) -> None:

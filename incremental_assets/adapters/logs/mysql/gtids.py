@@ -20,6 +20,9 @@ class Gtids(Protocol):
     def covers(self, other: str) -> bool:
         """Whether all that a text names is in it."""
 
+    def skips(self, origin: str, number: int, /) -> bool:
+        """Whether a transaction that comes next shows by its number that others before it may be missing."""
+
 
 @dataclass
 class Intervals:
@@ -51,6 +54,10 @@ class Intervals:
         return all(
             self._holds(origin, *each) for origin, ranges in Intervals.parse(other).of.items() for each in ranges
         )
+
+    def skips(self, _origin: str, _number: int, /) -> bool:
+        """Never: they may come in another order, and the server says itself which its log lacks."""
+        return False
 
     def __str__(self) -> str:
         return ",".join(f"{origin}:{':'.join(map(_range, ranges))}" for origin, ranges in sorted(self.of.items()))
@@ -94,6 +101,12 @@ class Domains:
     def covers(self, other: str) -> bool:
         """Whether all that a text names is in it."""
         return all(self.has(origin, number) for origin, number in Domains.parse(other).of.items())
+
+    def skips(self, origin: str, number: int, /) -> bool:
+        """Within a domain all servers go on from one another's numbers. One that goes back was written by a replica of its own accord, which hides what it has not logged."""
+        domain = origin.partition("-")[0]
+        last = max((last for each, last in self.of.items() if each.partition("-")[0] == domain), default=0)
+        return number != last + 1
 
     def __str__(self) -> str:
         return ",".join(f"{origin}-{number}" for origin, number in sorted(self.of.items()))

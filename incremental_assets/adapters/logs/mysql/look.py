@@ -32,6 +32,7 @@ SETTINGS = (
     "server_id",
     "server_uuid",
     "gtid_binlog_state",
+    "gtid_purged",
 )
 _REPLICA = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'system user' AND command <> 'Daemon'"
 _COLLATIONS = "SELECT id, character_set_name FROM information_schema.{} WHERE id IS NOT NULL"

@@ -10,13 +10,14 @@ from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.mysql.decode import Decoder
 from incremental_assets.adapters.logs.mysql.events import Events, made_of
-from incremental_assets.adapters.logs.mysql.fitness import check_settings, check_standing, gtids
+from incremental_assets.adapters.logs.mysql.fitness import check_settings, check_standing, gtids, has_taken_over
 from incremental_assets.adapters.logs.mysql.gtids import Domains
 from incremental_assets.adapters.logs.mysql.layout import Shape
 from incremental_assets.adapters.logs.mysql.look import Look, collations, described, look
 from incremental_assets.adapters.logs.mysql.place import Place, file_name
 from incremental_assets.adapters.logs.mysql.statements import Name
 from incremental_assets.adapters.logs.mysql.stream import packets
+from incremental_assets.adapters.logs.mysql.taking_over import taken_over
 from incremental_assets.adapters.logs.segments.manifest import Manifest, Membership, Server, Standing
 from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.errors import SourceExchanged
@@ -50,18 +51,25 @@ def standing_at(connection: Connection, found: Look, number: int, turn: int) -> 
     )
 
 
-def read_on(connection: Connection, shelf: Shelf, tables: Tables, moment: Moment = lambda _: None) -> Standing:
-    """Read up to where all is visible now; the connection is used up. Raises SourceRefused, SourceExchanged, LakeRefused, StageBroken."""
+def read_on(
+    connection: Connection, shelf: Shelf, tables: Tables, *, moves: bool = False, moment: Moment = lambda _: None
+) -> Standing:
+    """Read up to where all is visible now; the connection is used up. `moves`: also on a server that has taken over. Raises SourceRefused, SourceExchanged, LakeRefused, StageBroken."""
     found = look(connection)
     check_settings(found)
     before = shelf.standing()
     if before is None:
         shelf.stand(fresh := standing_at(connection, found, 1, 0))
         return fresh
-    check_standing(found, before)
+    left = before.position
+    if moves and has_taken_over(found, before):
+        before = taken_over(connection, found, before)
+    elif found.is_mariadb:
+        check_standing(found, before)
+        _check_numbers(before, _numbers_at(connection, found, Place.of(left)))
+    else:
+        check_standing(found, before)
     begin = Place.of(before.position)
-    if found.is_mariadb:
-        _check_numbers(before, _numbers_at(connection, found, begin))
     until = Place(begin.turn, *found.visible)
     if until.position <= begin.position:
         return before
@@ -75,14 +83,17 @@ def read_on(connection: Connection, shelf: Shelf, tables: Tables, moment: Moment
         begin,
         until,
         None if found.is_mariadb else gtids(found, found.executed),
+        passed=gtids(found, before.passes) if before.passes else None,
+        is_moved=left != before.position,
     )
-    return _range(connection, shelf, decoder, _Ahead(before, found, until), moment)
+    return _range(connection, shelf, decoder, _Ahead(left, before, found, until), moment)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """What is to be read."""
+    """What is to be read. `left`: where the segments end."""
 
+    left: int
     before: Standing
     look: Look
     until: Place
@@ -110,6 +121,7 @@ def _range(connection: Connection, shelf: Shelf, decoder: Decoder, ahead: _Ahead
             before.membership,
             gtids=str(decoder.gtids),
             made=events.made.get(end.file, 0),
+            passes=before.passes,
         )
         if not pieces and not decoder.failed and not transactions.rows:
             moment("stand")
@@ -118,7 +130,7 @@ def _range(connection: Connection, shelf: Shelf, decoder: Decoder, ahead: _Ahead
         names = shelf.names()
         last = decoder.last_second
         manifest = Manifest(
-            before.position,
+            ahead.left,
             names[-1] if names else "",
             after,
             datetime.now(UTC),

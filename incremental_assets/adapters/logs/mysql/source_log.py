@@ -20,12 +20,12 @@ from incremental_assets.adapters.logs.following import Following, Record, record
 from incremental_assets.adapters.logs.joining import Snapshot
 from incremental_assets.adapters.logs.log_of_source import KEEP, Joined
 from incremental_assets.adapters.logs.mysql.events import Unreadable
-from incremental_assets.adapters.logs.mysql.fitness import check_settings, check_standing, check_table
+from incremental_assets.adapters.logs.mysql.fitness import check_settings, check_standing, check_table, has_taken_over
 from incremental_assets.adapters.logs.mysql.look import Described, Look, described, look
 from incremental_assets.adapters.logs.mysql.missing import missing_sql
 from incremental_assets.adapters.logs.mysql.place import Place, place_of
 from incremental_assets.adapters.logs.mysql.reading import Moment, Tables, read_on, standing_at
-from incremental_assets.adapters.logs.mysql.standing import standing_of
+from incremental_assets.adapters.logs.mysql.standing import left_at, standing_of
 from incremental_assets.adapters.logs.segments.manifest import Standing
 from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.adapters.logs.start_anew import start_anew
@@ -111,7 +111,7 @@ class SourceLog:
             )
             followers = known.follow(wanted)
             try:
-                return self._read_on(followers).position
+                return self._read_on(followers, moves=True).position
             except (Unreadable, SourceExchanged):
                 with self._asked() as connection:
                     return self._anew(connection, look(connection), followers).position
@@ -159,22 +159,31 @@ class SourceLog:
 
     def read_on(self, spec: TableSpec, number: int, landed: int) -> Standing:
         """Decode what the log has into segments, for all tables that are followed; this one has landed up to there. Raises as `reading.read_on` does."""
-        with alone(self.folder, TURN_SECONDS):
-            known = kept.landed(self.folder, spec, number, landed)
-            found = self._read_on(known)
-            self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
-            return found
+        return self._read_for(spec, number, landed)
+
+    def read_elsewhere(self, spec: TableSpec, number: int, landed: int) -> Standing:
+        """As `read_on`, on the server that has taken the place of the one before."""
+        return self._read_for(spec, number, landed, moves=True)
 
     def check_whole(self) -> None:
         """Raises LakeRefused where the last segment that was there is no more."""
         kept.recorded(self.folder)
+
+    def _read_for(self, spec: TableSpec, number: int, landed: int, *, moves: bool = False) -> Standing:
+        with alone(self.folder, TURN_SECONDS):
+            known = kept.landed(self.folder, spec, number, landed)
+            found = self._read_on(known, moves=moves)
+            self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
+            return found
 
     def _gone_on(self, connection: Connection, found: Look) -> Record:
         """Which tables are followed, from where the log was left, or anew where that cannot be gone on from."""
         known, standing = kept.left(self.folder)
         if standing is None and not known.tables and not self.shelf.names():
             return known
-        if standing and known.tables and kept.is_whole(self.shelf, known) and _unlike(found, standing) is None:
+        # One that has taken over is gone on with for the other tables too, once they accept it.
+        goes_on = standing is not None and (_unlike(found, standing) is None or has_taken_over(found, standing))
+        if goes_on and known.tables and kept.is_whole(self.shelf, known):
             return known
         self._anew(connection, found, known)
         return record_in(self.folder)
@@ -192,7 +201,7 @@ class SourceLog:
         )
         return after
 
-    def _read_on(self, known: Record) -> Standing:
+    def _read_on(self, known: Record, *, moves: bool) -> Standing:
         names = {
             (schema, name): number
             for number, each in known.tables.items()
@@ -200,7 +209,7 @@ class SourceLog:
         }
         tables = Tables({number: each.followed for number, each in known.tables.items()}, names)
         with kept.following(self.folder, known), self._asked() as connection:
-            return read_on(connection, self.shelf, tables, self.moment)
+            return read_on(connection, self.shelf, tables, moves=moves, moment=self.moment)
 
     def _seen(
         self,
@@ -213,7 +222,7 @@ class SourceLog:
         why = "" if refused else check_table(table, as_in_source(spec).shape.names)
         own = SourceRefused(f"{spec.id}: {why}") if why else refused and kept.of_table(spec, refused)
         found, standing = told or (None, None)
-        place = Place.of(standing.position) if standing else Place(0, 0, 0)
+        place = left_at(found, standing)
         return LogSeen(
             flushed=Place(place.turn, *found.visible).position if found else 0,
             number=number_of(spec.id),
@@ -221,6 +230,8 @@ class SourceLog:
             kept_bytes=found.bytes_from(place.file, place.offset) if found and standing else 0,
             refused=own,
             behind=own or (behind and kept.of_table(spec, behind)),
+            numbered=True,
+            moves=own is None and bool(found and standing and has_taken_over(found, standing)),
         )
 
     @contextmanager

@@ -8,8 +8,17 @@ from incremental_assets.adapters.logs.kept import followed, last_commit, standin
 from incremental_assets.adapters.logs.mysql.fitness import check_left
 from incremental_assets.adapters.logs.mysql.look import Look
 from incremental_assets.adapters.logs.mysql.place import Place
+from incremental_assets.adapters.logs.segments.manifest import Standing
 from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.standing import LogStanding, Reader
+
+
+def left_at(found: Look | None, standing: Standing | None) -> Place:
+    """From where the log is unread: all that it has where it was not read before, in the turn that comes where another server answers."""
+    if found is None or standing is None:
+        return Place(0, *found.visible) if found else Place(0, 0, 0)
+    place = Place.of(standing.position)
+    return place if standing.server.system == found.server else Place(place.turn + 1, 0, 0)
 
 
 def standing_of(found: Look, folder: Path) -> LogStanding:
@@ -17,7 +26,7 @@ def standing_of(found: Look, folder: Path) -> LogStanding:
     shelf = Shelf(folder)
     known, unreadable = followed(folder)
     standing, refused = standing_and_why_not(shelf, lambda left: check_left(found, left))
-    place = Place.of(standing.position) if standing else Place(0, *found.visible)
+    place = left_at(found, standing)
     return LogStanding(
         slot="",
         publication="",

@@ -73,6 +73,8 @@ class Standing:
     """The global numbers of all transactions before the position, where the source has such."""
     made: int = 0
     """When the file was begun that the position lies in, in seconds since 1970, where the log is in files that say so; 0: not known."""
+    passes: str = ""
+    """The global numbers of what was read on the server before, where this one has taken its place: its own log has them again."""
 
 
 _NAME = re.compile("[0-9]{10,}-[0-9A-F]{16,}")
@@ -172,6 +174,7 @@ def standing_of(found: Mapping[str, Any]) -> Standing:
         binary=found["binary"],
         gtids=found.get("gtids", ""),
         made=found.get("made", 0),
+        passes=found.get("passes", ""),
     )
 
 

@@ -20,7 +20,7 @@ from incremental_assets.core.captures.log.parts import in_words, moved_parts
 from incremental_assets.core.captures.log.position import NOWHERE, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log, shown_by_log
 from incremental_assets.core.errors import SchemaChanged, SelectionError, SourceExchanged
-from incremental_assets.core.model.cures import full_refresh, reset
+from incremental_assets.core.model.cures import accept_source, full_refresh, reset
 from incremental_assets.core.model.definition import COLUMN, alterations, told
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
@@ -54,9 +54,9 @@ class LogCapture(DatabaseCapture):
                 f"read everything again with {full_refresh(spec)}"
             )
         begin = None if request.mode is Mode.FULL_REFRESH else at.lsn
-        layout, moved, owed = layout_of(spec), "", ""
+        layout, moved, owed, moves = layout_of(spec), "", "", False
         if begin is not None:
-            if found.behind is not None:
+            if found.behind is not None and not (moves := found.moves and not at.server and not is_repair):
                 raise found.behind
             _check_same(spec, at, found, layout)
             _check_shown(spec, state)
@@ -93,6 +93,8 @@ class LogCapture(DatabaseCapture):
             layout=layout,
             columns_written=found.columns_written,
             join=None if begin is None else at.join,
+            numbered=found.numbered,
+            moves=moves,
             untold="" if compares else owed,
             finds_differing=compares,
             finds_gone=compares,
@@ -116,6 +118,7 @@ class LogCapture(DatabaseCapture):
             lsn=found.end,
             number=reading.number,
             server=reading.server,
+            numbered=reading.numbered,
             layout=reading.layout,
             columns_written=reading.columns_written,
             join=found.join,
@@ -141,10 +144,12 @@ class LogCapture(DatabaseCapture):
         return LogPosition.from_json(document)
 
     def moved(self, spec: TableSpec, state: State) -> State:
-        """Raises SelectionError: the places of one log are none of another's."""
-        raise SelectionError(
-            f"{spec.id}: {state.position} is a place in the log of one server, and none of another's; load the table again with {reset(spec)}"
-        )
+        """Another server's log is gone on with by the numbers of its transactions. Raises SelectionError where they have none: the places of one log are none of another's."""
+        if not _position(state).numbered:
+            raise SelectionError(
+                f"{spec.id}: {state.position} is a place in the log of one server, and none of another's; load the table again with {reset(spec)}"
+            )
+        return super().moved(spec, state)
 
 
 def layout_of(spec: TableSpec) -> str:
@@ -177,10 +182,11 @@ def _log_of(spec: TableSpec, seen: DatabaseObservation) -> LogSeen:
 
 def _check_same(spec: TableSpec, at: LogPosition, found: LogSeen, layout: str) -> None:
     """Raises SourceExchanged for another log or another table, SchemaChanged for other columns."""
-    if at.server != found.server:
+    if at.server and at.server != found.server:
+        accepting = f"go on with {accept_source(spec.id)} where a replica has taken over, else " if at.numbered else ""
         raise SourceExchanged(
             f"{spec.id}: the log is another one than that which was read ({found.server}, before {at.server}), as after a failover, a restored backup or an upgrade, and "
-            f"what landed last may be missing in it; load the table again with {full_refresh(spec)}"
+            f"what landed last may be missing in it; {accepting}load the table again with {full_refresh(spec)}"
         )
     if at.number != found.number:
         raise SourceExchanged(

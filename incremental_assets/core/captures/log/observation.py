@@ -31,6 +31,10 @@ class LogSeen:
     """Why it cannot be read, or this table's changes by it."""
     behind: IncrementalAssetsError | None = None
     """Why it cannot be gone on with from where it was read to; then a load may begin anew."""
+    numbered: bool = False
+    """Whether its transactions have numbers by which the log of another server knows them too."""
+    moves: bool = False
+    """Whether that is another server, whose log has all that was read: it is gone on with once somebody has accepted it."""
     empty: frozenset[int] = frozenset()
     """Of partitions that have come since the last sync, of any table, by the source's numbers, those that have no row: none has come with them."""
     warnings: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from incremental_assets.core.captures.database.position import DatabasePosition
@@ -31,7 +31,9 @@ class LogPosition(DatabasePosition):
     number: int = 0
     """What the source numbers the table by: another number is another table."""
     server: str = ""
-    """Whose log it is, and on which of its timelines."""
+    """Whose log it is, and on which of its timelines; empty once another one was accepted."""
+    numbered: bool = False
+    """As `LogSeen` says it."""
     layout: str = ""
     """A digest of the columns that were loaded."""
     columns_written: str = ""
@@ -59,8 +61,8 @@ class LogPosition(DatabasePosition):
         return LogPosition()
 
     def moved(self) -> LogPosition:
-        """Another cluster's log has other places."""
-        return LogPosition()
+        """Another server's log has other places; by the numbers of its transactions it may be gone on with all the same."""
+        return replace(self, server="") if self.numbered else LogPosition()
 
     def to_json(self) -> dict[str, Any]:
         """Its own, and of what a database's has the partitions alone."""
@@ -69,6 +71,7 @@ class LogPosition(DatabasePosition):
                 "lsn": _text(self.lsn),
                 "number": self.number,
                 "server": self.server,
+                "numbered": self.numbered,
                 "layout": self.layout,
                 "columns_written": self.columns_written,
                 "join": _document(self.join),
@@ -88,6 +91,7 @@ class LogPosition(DatabasePosition):
             lsn=_lsn(own["lsn"]),
             number=own["number"],
             server=own["server"],
+            numbered=own.get("numbered", False),
             layout=own["layout"],
             columns_written=own.get("columns_written", ""),
             join=_join(own["join"]),

@@ -22,6 +22,9 @@ class LogReading(DatabaseReading):
     layout: str
     columns_written: str
     join: Join | None = None
+    numbered: bool = False
+    moves: bool = False
+    """Whether another server is gone on with, as somebody has accepted."""
     untold: str = ""
     """As the position behind it has it."""
 
