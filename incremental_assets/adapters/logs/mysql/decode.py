@@ -121,7 +121,7 @@ class Decoder:
         if self.is_moved and not group.is_passed and self.gtids.skips(group.origin, group.number):
             raise SourceExchanged(
                 f"the server that has taken over lacks transactions in its log that came after what was read, or has written some of its own while it was a replica (before "
-                f"{group.origin}-{group.number}), so that it cannot be told whether one is missing; load the tables again with {LOAD_AGAIN}"
+                f"{group.origin}-{group.number}), so that nothing shows whether one is missing; load the tables again with {LOAD_AGAIN}"
             )
         self._group, self._written = group, set[int]()
 
