@@ -55,7 +55,7 @@ check: setup ## style, types, who may import whom, and the links of the pages
 site: setup ## the documentation as a site, on http://127.0.0.1:8000 until Ctrl-C
 	$(BIN)/mkdocs serve --config-file tools/site/mkdocs.yml
 
-conformance: setup ## run every fault and write docs/conformance.md (ARGS="-k kill", ARGS=--engine)
+conformance: setup ## run every fault and write docs/conformance.md (ARGS="-k kill", ARGS=--engine, ARGS=--cluster)
 	$(BIN)/python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md --timeout 900 $(WORKERS) $(ARGS)
 
 dialect-check: setup ## play the contract of all databases on a server of yours, in databases of its own (URL=dialect://user@host:port/database)

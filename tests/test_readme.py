@@ -164,13 +164,14 @@ def test_what_the_readme_says_of_the_fault_report_is_what_was_played() -> None:
         "topics of Kafka",
         "files",
         "a lake in S3",
+        "a cluster",
     )
-    postgresql, mariadb, mysql, sqlite, log, binlog, mysql_binlog, topics, files, store = (
+    postgresql, mariadb, mysql, sqlite, log, binlog, mysql_binlog, topics, files, store, cluster = (
         f"{sum(held[title])} of {len(held[title])}" for title in titles
     )
     said = " ".join(README.split())
     assert (
-        f"{postgresql} scenarios hold on PostgreSQL, {mariadb} on MariaDB, {mysql} on MySQL, {sqlite} on SQLite, {log} on PostgreSQL's log, {binlog} on MariaDB's binlog, {mysql_binlog} on MySQL's binlog, {topics} on topics of Kafka, {files} on files and {store} on a lake in S3; the two that do not are the restored backups"
+        f"{postgresql} scenarios hold on PostgreSQL, {mariadb} on MariaDB, {mysql} on MySQL, {sqlite} on SQLite, {log} on PostgreSQL's log, {binlog} on MariaDB's binlog, {mysql_binlog} on MySQL's binlog, {topics} on topics of Kafka, {files} on files, {store} on a lake in S3 and {cluster} on a cluster; the two that do not are the restored backups"
         in said
     )
     assert sum(len(each) - sum(each) for each in held.values()) == 2

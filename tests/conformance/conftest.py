@@ -30,11 +30,12 @@ from tests.conformance import planes
 from tests.conformance.clock import ClockedPostgres, ClockMissing
 from tests.conformance.file_stand import FileStand
 from tests.conformance.mart import Marts
-from tests.conformance.played import BINLOGS
+from tests.conformance.played import BINLOGS, ON_CLUSTER
 from tests.conformance.stand import Stand
 from tests.conformance.store_tables import TABLES as THREE_TABLES
 from tests.conformance.topic_stand import TopicStand
 from tests.conformance.worlds import ALL, World, made
+from tests.e2e.cluster import DEFAULTS, Cluster, standalone
 from tests.shop import MAKE_THREE, PASSWORD, Shop
 
 if TYPE_CHECKING:
@@ -42,7 +43,12 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--engine` and `--plane`."""
+    """`--engine`, `--plane` and `--cluster`."""
+    parser.addoption(
+        "--cluster",
+        action="store_true",
+        help="play the scenarios of a lake in a store by a cluster of two workers, and those of a cluster alone; no others",
+    )
     parser.addoption("--engine", action="store_true", help="play every scenario through an engine of this run's own")
     parser.addoption(
         "--plane", choices=("tasks", "spark"), default="tasks", help="who reads, matches and writes wherever tasks may"
@@ -243,23 +249,47 @@ def relay(seaweed: EmbeddedObjectStore, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield between
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two workers, with room for the session of this process and that of one that is killed."""
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "spark-defaults.conf").write_text(DEFAULTS)
+    with pytest.MonkeyPatch.context() as environment, standalone(folder, cores=4) as found:
+        environment.setenv("SPARK_CONF_DIR", str(folder))
+        environment.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        yield found
+
+
+@pytest.fixture(scope="session")
+def clustered(cluster: Cluster) -> Iterator[SparkSession]:
+    """The session of this process on it."""
+    from incremental_assets.adapters.spark.session import SparkSettings, Work, open_session
+
+    session = open_session(SparkSettings(master=cluster.url, work=Work.TICK))
+    yield session
+    session.stop()
+
+
+@pytest.fixture(params=["store", "cluster"])
 def stored(
+    request: pytest.FixtureRequest,
     seaweed: EmbeddedObjectStore,
     relay: Relay,
     postgres: EmbeddedPostgres,
     database: str,
     tmp_path: Path,
-    spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
     record_property: Callable[[str, object], None],
 ) -> StoreStand:
-    """Orders with their history, events and prices, in a database; nothing has landed in the bucket."""
+    """Orders with their history, events and prices, in a database; nothing has landed in the bucket. By this machine, or by the cluster."""
     record_property("server", f"SeaweedFS {seaweed.version}")
     for name, value in (("SHOP_PASSWORD", PASSWORD), ("LAKE_KEY", KEY), ("LAKE_SECRET", seaweed.secret)):
         monkeypatch.setenv(name, value)
-    shop = shop_in_store(postgres, database, tmp_path, relay.address, new_bucket(seaweed), THREE_TABLES)
-    stand = StoreStand(shop, spark)
+    by_cluster = request.param == "cluster"
+    session: SparkSession = request.getfixturevalue("clustered" if by_cluster else "spark")
+    master = request.getfixturevalue("cluster").url if by_cluster else ""
+    shop = shop_in_store(postgres, database, tmp_path, relay.address, new_bucket(seaweed), THREE_TABLES, master=master)
+    stand = StoreStand(shop, session)
     stand.execute(*MAKE_THREE)
     return stand
 
@@ -296,9 +326,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=planes.COMMANDS_ALONE))
             if why := planes.of_tasks(item.path.stem):
                 item.add_marker(pytest.mark.skip(reason=why))
+    by_cluster = config.getoption("--cluster", default=False)
+    _leave_out(config, items, lambda item: _is_of_cluster(item) != by_cluster)
     if config.getoption("--report", default=None) is not None:
         return
-    long = [item for item in items if (mark := item.get_closest_marker("scenario")) and mark.kwargs["long"]]
-    if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+    _leave_out(config, items, lambda item: bool((mark := item.get_closest_marker("scenario")) and mark.kwargs["long"]))
+
+
+def _is_of_cluster(item: pytest.Item) -> bool:
+    """A process has one session: it is of a cluster, or of this machine."""
+    mark, params = item.get_closest_marker("scenario"), getattr(item, "callspec", None)
+    of_stored = params is not None and params.params.get("stored") == "cluster"
+    return of_stored or (mark is not None and mark.kwargs.get("database") == ON_CLUSTER)
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], unfit: Callable[[pytest.Item], bool]) -> None:
+    left = [item for item in items if unfit(item)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]

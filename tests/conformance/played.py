@@ -31,6 +31,8 @@ FILES = "files"
 """What one is played on whose tables are made of these."""
 IN_STORE = "a lake in S3"
 """What one is played on whose copies are in a store of objects."""
+ON_CLUSTER = "a cluster"
+"""What one is played on whose rows are read and written by the workers of a cluster, to copies in a store of objects."""
 _ROOT = Path(__file__).parents[2]
 
 
@@ -120,7 +122,8 @@ class Played:
     def renew(self, rows: Mapping[str, Row], mutants: Mapping[str, Case], *, is_whole: bool) -> None:
         """Take what was played now in place of what was; of the rest, what is still a test stays, unless all was played."""
         if is_whole:
-            self.rows, self.mutants = {}, {}
+            # A process has one session, so that what a cluster has done is never played with the rest.
+            self.rows, self.mutants = {test: row for test, row in self.rows.items() if row.database == ON_CLUSTER}, {}
         self.rows = {test: row for test, row in self.rows.items() if _is_there(test)}
         # A test that the end of its run cut short says nothing against what it said before.
         self.rows |= {test: row for test, row in rows.items() if row.outcome != NOT_RUN or test not in self.rows}

@@ -185,7 +185,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def plays_all(arguments: Sequence[str], options: argparse.Namespace) -> bool:
     """Whether no scenario and no variant is left out, so that what is not played is there no more."""
-    return set(arguments) >= _ALL and not (options.keyword or options.markexpr or options.deselect)
+    return set(arguments) >= _ALL and not (
+        options.keyword or options.markexpr or options.deselect or getattr(options, "cluster", False)
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -208,7 +210,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mark = item.get_closest_marker("scenario")
         if mark is not None:
             params = item.callspec.params if hasattr(item, "callspec") else {}
-            database = params.get("world", params.get("binlog"))
+            database = params.get("world", params.get("binlog", params.get("stored")))
             told = {**mark.kwargs, **({"database": TITLES[database]} if database else {})}
             item.user_properties.append((_MARK, json.dumps(told)))
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.conformance.played import BY_LOG, FILES, IN_STORE, TOPICS
+from tests.conformance.played import BY_LOG, FILES, ON_CLUSTER, TOPICS
 
 Test = TypeVar("Test", bound=Callable[..., None])
 
@@ -44,8 +44,13 @@ def of_files(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) ->
 
 
 def of_store(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
-    """The same of copies in a store of objects. `make test` has their rules in `tests/adapters/lake_store`."""
-    return _of(IN_STORE, {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True})
+    """The same of copies in a store of objects, by this machine and by a cluster. `make test` has their rules in `tests/adapters/lake_store`."""
+    return scenario(number, done, holds=holds, bugs=bugs, long=True)
+
+
+def of_cluster(number: str, done: str, *, holds: str, bugs: Sequence[str] = ()) -> Callable[[Test], Test]:
+    """The same of what only a cluster can meet, played with `--cluster`."""
+    return _of(ON_CLUSTER, {"number": number, "done": done, "holds": holds, "bugs": tuple(bugs), "long": True})
 
 
 def _of(column: str, told: Mapping[str, Any]) -> Callable[[Test], Test]:

@@ -91,8 +91,8 @@ def test_each_database_has_its_column_of_what_was_played_on_it() -> None:
     held, spared = _row("holds", ""), Row({"number": "T2"}, "", [Case(NOT_HERE, "one writer")], "SQLite")
     late = Row({"number": "T1"}, "", [Case("failed"), Case("holds")], "MariaDB")
     assert list(by_database([held, held, late, spared]))[2:] == [
-        "| T1 | 2 hold | 0 of 1 hold |  |  |  |  |  |  |  |  |",
-        "| T2 |  |  |  | –: one writer |  |  |  |  |  |  |",
+        "| T1 | 2 hold | 0 of 1 hold |  |  |  |  |  |  |  |  |  |",
+        "| T2 |  |  |  | –: one writer |  |  |  |  |  |  |  |",
     ]
 
 
@@ -127,6 +127,13 @@ def test_a_part_that_is_played_again_renews_its_rows_and_what_is_no_test_any_mor
     assert after.rows[other].played == "day 2"
     after.renew({other: _row("holds", "day 3")}, {}, is_whole=True)
     assert list(after.rows) == [other]
+
+
+def test_what_a_cluster_has_played_stays_when_all_the_rest_is_played(tmp_path: Path) -> None:
+    here = "tests/conformance/test_report.py::_first"
+    rows = Played({f"{here} on a cluster": _row("holds", "day 1", "a cluster"), here: _row("holds", "day 1")})
+    rows.renew({}, {}, is_whole=True)
+    assert [*rows.rows] == [f"{here} on a cluster"]
 
 
 def test_a_scenario_that_begins_later_says_so_and_the_report_has_the_first_and_the_last(
@@ -165,12 +172,13 @@ def _second() -> None:
         (["tests/conformance", "tests/model/test_mutants.py"], {}, True),
         (["tests/conformance", "tests/model/test_mutants.py"], {"keyword": "clock"}, False),
         (["tests/conformance", "tests/model/test_mutants.py"], {"markexpr": "not slow"}, False),
+        (["tests/conformance", "tests/model/test_mutants.py"], {"cluster": True}, False),
         (["tests/conformance/test_clock.py", "tests/model/test_mutants.py"], {}, False),
         (["tests/conformance"], {}, False),
     ],
 )
 def test_some_files_or_some_tests_of_them_leave_the_other_rows_as_they_were(
-    arguments: list[str], options: dict[str, str], all_of_it: bool
+    arguments: list[str], options: dict[str, object], all_of_it: bool
 ) -> None:
     given = Namespace(**{"keyword": "", "markexpr": "", "deselect": None, **options})
     assert plays_all(arguments, given) is all_of_it

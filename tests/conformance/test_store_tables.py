@@ -12,8 +12,11 @@ from deltalake import write_deltalake
 from incremental_assets.core.maintenance import rollback
 from incremental_assets.core.maintenance.compact import compact_all
 from incremental_assets.core.model import compaction
+from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.demo.object_store import EmbeddedObjectStore
 from tests.adapters.lake_store.shop_in_store import StoreStand
 from tests.conformance.points import Point, at_points, once
@@ -132,4 +135,26 @@ def test_a_new_column_and_an_emptied_table(stored: StoreStand) -> None:
     assert stored.copy("orders") == []
     stored.execute("INSERT INTO orders (id, note) SELECT n, 'again' FROM generate_series(1, 30) n")
     stored.land("orders")
+    stored.assert_equal("orders")
+
+
+@of_store(
+    "T92",
+    "Rows change without a stamp, and a check, a repair and a backfill follow",
+    holds="the check finds what differs and no more, and after each of the others the copy is as the source",
+)
+def test_a_check_a_repair_and_a_backfill(stored: StoreStand) -> None:
+    stored.land()
+    stored.settled("events")
+    assert stored.check("orders") == 0
+    unstamped = "SET session_replication_role = replica; UPDATE orders SET note = '{}' WHERE id IN (3, 4, 5)"
+    stored.execute(unstamped.format("unseen"))
+    stored.land()
+    assert stored.check("orders") == 3
+    stored.repair("orders")
+    stored.assert_equal("orders")
+    assert stored.check("orders") == 0
+    stored.execute(unstamped.format("unseen again"))
+    begun = CursorValue.parse(stored.settled("orders").type, "2000-01-01T00:00:00Z")
+    stored.land("orders", mode=Mode.BACKFILL, window=Window(begun, None))
     stored.assert_equal("orders")

@@ -19,7 +19,7 @@ import pytest
 
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.conformance.played import BINLOGS, BY_LOG, FILES, IN_STORE, NOT_HERE, TOPICS
+from tests.conformance.played import BINLOGS, BY_LOG, FILES, IN_STORE, NOT_HERE, ON_CLUSTER, TOPICS
 from tests.shop import PASSWORD, Place, Shop, touching
 
 _numbers = itertools.count(1)
@@ -352,6 +352,7 @@ TITLES = {world.title.lower(): world.title for world in (PostgresWorld, MariaWor
     "topics": TOPICS,
     "files": FILES,
     "store": IN_STORE,
+    "cluster": ON_CLUSTER,
 }
 """The report's columns."""
 

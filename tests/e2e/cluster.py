@@ -10,19 +10,29 @@ import subprocess
 import time
 import urllib.request
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyspark
 
 from incremental_assets.adapters.spark.java import require_java
 
 HOST = "127.0.0.1"
 WORKERS = 2
+DEFAULTS = """
+spark.cores.max                           2
+spark.executor.cores                      1
+spark.sql.shuffle.partitions              2
+spark.databricks.delta.snapshotPartitions 1
+spark.driver.extraJavaOptions             -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.executor.extraJavaOptions           -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+"""
+"""What whoever runs a cluster of two cores says of it; Spark's own are made for hundreds."""
 _NEEDS_OF_PYSPARK = ("numpy", "pandas", "pyarrow", "python-dateutil", "pytz", "six", "tzdata")
 
 
@@ -34,9 +44,15 @@ class Cluster:
     page: str
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def lose_a_worker(self) -> None:
-        """With its executor."""
-        os.killpg(self.workers[0].pid, signal.SIGKILL)
+    def lose_the_worker_at(self, port: int) -> bool:
+        """Kill the one of whose tasks has a connection from there, with its executor and all that these started; False where none has."""
+        for worker in self.workers:
+            those = [psutil.Process(worker.pid), *psutil.Process(worker.pid).children(recursive=True)]
+            if any(_has(each, port) for each in those):
+                for each in those:
+                    each.kill()
+                return True
+        return False
 
     def told(self) -> dict[str, Any]:
         """What the master says of its workers and applications."""
@@ -54,18 +70,24 @@ class Cluster:
 
 
 @contextmanager
-def standalone(folder: Path) -> Iterator[Cluster]:
-    """Started, and ended with everything that it started."""
+def standalone(folder: Path, cores: int = 1, before: Sequence[Sequence[str]] = ((),) * WORKERS) -> Iterator[Cluster]:
+    """Started, and ended with everything that it started.
+
+    `cores`: of each worker, with a GB for each; an application takes one of each, if it says so. `before`: with what the command of each worker begins.
+    """
     port, page = _free_port(), _free_port()
     cluster = Cluster(f"spark://{HOST}:{port}", f"http://{HOST}:{page}")
     with ExitStack() as running:
         master = ["master.Master", "--port", str(port), "--webui-port", str(page)]
         running.enter_context(_daemon(folder, "master", master))
-        for number in range(WORKERS):
+        for number, prefix in enumerate(before):
             place = folder / f"worker{number}"
-            small = ["--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(place)]
+            place.mkdir()
+            # Whoever it is that runs it.
+            place.chmod(0o777)
+            small = ["--cores", str(cores), "--memory", f"{cores}g", "--webui-port", "0", "--work-dir", str(place)]
             cluster.workers.append(
-                running.enter_context(_daemon(folder, place.name, ["worker.Worker", *small, cluster.url]))
+                running.enter_context(_daemon(folder, place.name, ["worker.Worker", *small, cluster.url], prefix))
             )
         deadline = time.monotonic() + 60
         while not cluster.is_up():
@@ -75,7 +97,9 @@ def standalone(folder: Path) -> Iterator[Cluster]:
 
 
 @contextmanager
-def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+def _daemon(
+    folder: Path, name: str, arguments: list[str], before: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
     home = Path(pyspark.__file__).parent
     environment = {
         **os.environ,
@@ -90,7 +114,7 @@ def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[subproces
     program = f"org.apache.spark.deploy.{arguments[0]}"
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
-            [str(home / "bin" / "spark-class"), program, "--host", HOST, *arguments[1:]],
+            [*before, str(home / "bin" / "spark-class"), program, "--host", HOST, *arguments[1:]],
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -102,6 +126,14 @@ def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[subproces
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _has(process: psutil.Process, port: int) -> bool:
+    """Whether a connection of its own begins there."""
+    try:
+        return any(each.laddr.port == port for each in process.net_connections("tcp") if each.laddr)
+    except psutil.Error:
+        return False
 
 
 def _free_port() -> int:

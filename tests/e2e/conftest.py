@@ -8,17 +8,9 @@ from pathlib import Path
 import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.e2e.cluster import Cluster, standalone
+from tests.e2e.cluster import DEFAULTS, Cluster, standalone
 from tests.e2e.watched import Watched
 from tests.shop import MAKE_THREE, THREE_STRATEGIES, Shop
-
-DEFAULTS = """
-spark.sql.shuffle.partitions              2
-spark.databricks.delta.snapshotPartitions 1
-spark.driver.extraJavaOptions             -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
-spark.executor.extraJavaOptions           -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
-"""
-"""What whoever runs a cluster of two cores says of it; Spark's own are made for hundreds."""
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,22 +92,5 @@ def test_workers_that_have_only_what_pyspark_needs_are_sent_the_rest_and_tasks_d
     done = shop.run("sync", "--json", PYSPARK_PYTHON=str(python))
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert [table["by_spark"] for table in json.loads(done.stdout)["tables"]] == [None] * 3
-    for name, query in QUERIES.items():
-        assert shop.landed(spark, name) == shop.truth(query)
-
-
-def test_a_worker_that_is_lost_in_the_middle_of_a_load_costs_time_and_no_row(
-    shop: Shop, cluster: Cluster, spark: SparkSession
-) -> None:
-    shop.execute("INSERT INTO orders (id, note) SELECT 5000 + n, repeat('more ', 20) FROM generate_series(1, 200000) n")
-    running = shop.start("sync", "--json")
-    while not any(app["cores"] for app in cluster.told()["activeapps"]):
-        assert running.poll() is None
-        time.sleep(0.1)
-    # Its session is open, and the first jobs are at work or about to be.
-    time.sleep(1)
-    cluster.lose_a_worker()
-    output, errors = running.communicate(timeout=600)
-    assert running.returncode == 0, (output, errors)
     for name, query in QUERIES.items():
         assert shop.landed(spark, name) == shop.truth(query)

@@ -74,7 +74,7 @@ def _clock(found: Sequence[Executor]) -> Finding:
     return warn(
         _SUBJECT,
         "clock",
-        f"the clock of {worst.host} differs from this machine's by {worst.seconds_off:,.0f} s; positions go by the source's clock, and nothing is lost, but times in logs mislead",
+        f"the clock of {worst.host} differs from this machine's by {worst.seconds_off:,.0f} s; positions go by the source's clock, and nothing is lost, but times in logs mislead, and S3 takes nothing from a clock that is 15 minutes off",
         "have both kept by NTP",
     )
 

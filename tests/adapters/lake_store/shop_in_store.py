@@ -22,10 +22,11 @@ SECRET = "s3cret-of-the-lake"
 
 @dataclass(frozen=True)
 class StoreShop(Shop):
-    """`address`: of the server as the configuration names it."""
+    """`address`: of the server as the configuration names it. `master`: of the cluster that does the work, if one does."""
 
     address: str = ""
     root: str = ""
+    master: str = ""
 
     def configure(self, tables: str, options: str = "") -> None:
         super().configure(tables, options)
@@ -34,7 +35,8 @@ class StoreShop(Shop):
             stores:
               {self.root.partition("://")[2]}: {{endpoint: "http://{self.address}", region: us-east-1, access_key_id: {{env: LAKE_KEY}}, secret_access_key: {{env: LAKE_SECRET}}}}
             """)
-        self.config.write_text(self.config.read_text(encoding="utf-8").replace("lake: ./lake\n", stores))
+        spark = f"spark: {{master: '{self.master}'}}\n" if self.master else ""
+        self.config.write_text(self.config.read_text(encoding="utf-8").replace("lake: ./lake\n", spark + stores))
 
     @property
     def in_store(self) -> str:
@@ -97,10 +99,17 @@ def _fetched(store: LakeStore, path: str, folder: Path) -> Path:
 
 
 def shop_in_store(
-    postgres: Any, database: str, folder: Path, address: str, bucket: str, tables: str, options: str = ""
+    postgres: Any,
+    database: str,
+    folder: Path,
+    address: str,
+    bucket: str,
+    tables: str,
+    options: str = "",
+    master: str = "",
 ) -> StoreShop:
     """A shop whose lake is in this bucket; `options` are more keys of its source."""
-    shop = StoreShop(postgres, database, folder, address, bucket)
+    shop = StoreShop(postgres, database, folder, address, bucket, master)
     opened_ = Shop.open(postgres, database, folder, tables, options=options)
     assert opened_.config == shop.config
     shop.configure(tables, options)

@@ -33,13 +33,14 @@ def stand(
     for name, value in (("SHOP_PASSWORD", PASSWORD), ("LAKE_KEY", "tester"), ("LAKE_SECRET", SECRET)):
         monkeypatch.setenv(name, value)
     with log_database(logged) as name:
-        yield opened(logged, name, tmp_path, spark, relay)
+        yield opened(logged, name, tmp_path, spark, relay, new_bucket(relay.server))
 
 
-def opened(logged: EmbeddedPostgres, database: str, folder: Path, spark: SparkSession, relay: Relay) -> StoreStand:
+def opened(
+    logged: EmbeddedPostgres, database: str, folder: Path, spark: SparkSession, relay: Relay, bucket: str
+) -> StoreStand:
     slot = f"in_store_{database}"
     options = f"unlisted: ignore\nlog: {{slot: {slot}, publication: shop, folder: ./kept}}"
-    bucket = new_bucket(relay.server)
     stand = StoreStand(shop_in_store(logged, database, folder, relay.address, bucket, TABLES, options), spark)
     stand.execute(
         "ALTER ROLE reader REPLICATION",
