@@ -20,7 +20,6 @@ ALL = sorted(file.stem for file in RUNBOOKS.glob("*.md"))
 CAUSES = sorted({*ALL} - {*OF})
 NOT_YET: tuple[str, ...] = (
     "backfill-storm",
-    "lake-full",
     "schema-changed",
     "source-restored",
     "store-throttled",
