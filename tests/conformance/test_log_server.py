@@ -206,6 +206,25 @@ def test_another_server_answers(backed: Backed, own_shop: LoggedShop, other: str
 
 @of_log(
     "T73",
+    "The source is put back to an older backup after a hundred transactions that had landed; a slot is made anew, and rows are written by fewer transactions that are larger, so that places come again before numbers do",
+    holds="each table stops until it is loaded, that load joins the log at once, and every sync after it lands what has changed: both sides are equal",
+)
+def test_a_restored_source_is_loaded_again(backed: Backed, own_shop: LoggedShop) -> None:
+    backed.back_up()
+    for _ in range(20):
+        change(own_shop)
+        own_shop.stand.land("orders", "items")
+    backed.restore()
+    assert_stopped(own_shop, "restored")
+    drop(own_shop)
+    make_slot(own_shop)
+    for _ in range(3):
+        own_shop.execute("UPDATE orders SET note = repeat(md5(random()::text), 20000)")
+    assert_loaded_again(own_shop)
+
+
+@of_log(
+    "T73",
     "The server may keep 16 MB of its log for a slot, and 200 MB are written while no sync runs: it gives the slot up",
     holds="each table stops with a sentence that names the slot and says how to go on; a new slot and a load do, and both sides are equal",
 )

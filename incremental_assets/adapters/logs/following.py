@@ -69,6 +69,10 @@ class Record:
         # Until a load of it has landed, its copy goes on from where it was.
         return replace(self, tables={**self.tables, table.oid: replace(table, landed=before.landed if before else 0)})
 
+    def from_now(self, next_xid: int) -> Record:
+        """With each table as one that is followed since this number was the next."""
+        return replace(self, tables={oid: replace(each, next_xid=next_xid) for oid, each in self.tables.items()})
+
     def has_landed(self, oid: int, position: int) -> Record:
         """With how far a table's copy has come."""
         return replace(self, tables={**self.tables, oid: replace(self.tables[oid], landed=position)})

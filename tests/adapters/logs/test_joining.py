@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.adapters.logs.batch import latest
-from incremental_assets.adapters.logs.following import Followed
-from incremental_assets.adapters.logs.joining import Snapshot, not_shown
+from incremental_assets.adapters.logs.following import Followed, Following, Record
+from incremental_assets.adapters.logs.joining import Snapshot, begun_by, not_shown
 from incremental_assets.adapters.logs.postgresql.source_log import TAKEN
 from incremental_assets.adapters.spark.own_names import OPERATION
 from tests.adapters.logs.stand import LogStand
@@ -42,6 +42,16 @@ def test_a_transaction_is_shown_if_it_was_over_when_the_snapshot_was_taken(
 def test_a_snapshot_is_read_as_the_server_writes_it() -> None:
     assert Snapshot.of("10:20:10,14,15", "0/10") == Snapshot(10, 20, frozenset((10, 14, 15)), 16)
     assert Snapshot.of("10:10:", "1/0") == Snapshot(10, 10, frozenset(), 1 << 32)
+
+
+def test_what_had_begun_by_a_number_had_a_smaller_one() -> None:
+    asked = np.array([WRAP - 1, 3, 9, 10, 11], np.int64)
+    assert begun_by(WRAP + 10).shows(asked).tolist() == [True, True, True, False, False]
+
+
+def test_tables_of_a_source_that_was_put_back_are_followed_since_now() -> None:
+    before = Record({7: Following(7, ("id",), (), "p", 950, landed=3)}, "last")
+    assert before.from_now(820) == Record({7: Following(7, ("id",), (), "p", 820, landed=3)}, "last")
 
 
 def test_numbers_of_transactions_begin_anew_after_32_bits() -> None:

@@ -17,7 +17,7 @@ from incremental_assets.adapters.logs import kept
 from incremental_assets.adapters.logs.alone import TURN_SECONDS, alone
 from incremental_assets.adapters.logs.changes import Offsets
 from incremental_assets.adapters.logs.following import Following, Record
-from incremental_assets.adapters.logs.joining import Snapshot
+from incremental_assets.adapters.logs.joining import Snapshot, begun_by
 from incremental_assets.adapters.logs.log_of_source import KEEP, Joined
 from incremental_assets.adapters.logs.postgresql.fitness import check_left, check_log, check_partitioned, check_table
 from incremental_assets.adapters.logs.postgresql.look import Look, Member, holders, look
@@ -129,7 +129,7 @@ class SourceLog:
             position = read.standing.position
             following = followers.tables[member.oid]
             try:
-                return Begun(position, following, self._passed(position))
+                return Begun(position, following, self._passed(position, look(asked, self.slot).next_xid))
             except LakeRefused:
                 # Which they were is lost: all that have begun by now have to be over.
                 later = replace(following, next_xid=look(asked, self.slot).next_xid)
@@ -207,8 +207,12 @@ class SourceLog:
         if standing is None:
             return start_anew(self.shelf, known, _standing(self.shelf.last_number() + 1, found), 0)
         # Without a record what was read had no changes of the tables that it named.
-        if known.tables and kept.is_whole(self.shelf, known) and _refusal(found, self.slot, standing) is None:
+        refused = _refusal(found, self.slot, standing)
+        if known.tables and kept.is_whole(self.shelf, known) and refused is None:
             return known
+        if refused is not None:
+            # A server that was put back, or another one, numbers its transactions in its own way.
+            known = known.from_now(found.next_xid)
         return start_anew(self.shelf, known, _standing(standing.number + 1, found), standing.position)
 
     def check_whole(self) -> None:
@@ -220,7 +224,8 @@ class SourceLog:
             log = Log(self.slot, Switching(Walsender(self.address)), self.shelf, scratch)
             return read_on(asked, log, {oid: each.followed for oid, each in known.tables.items()}, self.moment)
 
-    def _passed(self, position: int) -> Offsets:
+    def _passed(self, position: int, next_xid: int) -> Offsets:
+        """What the log had before a position. A number that is yet to come is of the days that a backup has undone."""
         segments = [self.shelf.manifest(name) for name in self.shelf.names()]
         # Another server numbers others so.
         server = segments[-1].standing.server if segments else None
@@ -229,7 +234,8 @@ class SourceLog:
             for each in segments
             if each.end <= position and each.standing.server == server
         ]
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+        xids = np.concatenate(found) if found else np.zeros(0, np.int64)
+        return xids[begun_by(next_xid).shows(xids)]
 
     def _seen(
         self,
