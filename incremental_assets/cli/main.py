@@ -98,7 +98,7 @@ def dev(config: Path | None, port: int, **_: Any) -> Answer:
 )
 @everywhere
 def init(config: Path | None, url: str | None, tables: tuple[str, ...], **_: Any) -> Answer:
-    """Write a sources.yaml from a database's catalogue, or add tables to one that is there.
+    """Write a sources.yaml from a catalogue, or add tables to one.
 
     URL is postgresql://user@host:port/database, the same with mariadb or mysql (and sqlserver or oracle, where their package is installed), or sqlite:///path. A password is read from the environment variable <DATABASE>_PASSWORD
     and stays there. Writes ./sources.yaml, or the file of --config, and never over one that is there.

@@ -18,6 +18,8 @@ BY_NAME = {
     "copied_rows.py": "the table stops: its log has been read on, and nothing else has the rows",
     "damaged_files.py": "of what is not known here, nothing is said",
     "errors.py": "passed on",
+    "forgetting.py": "not known without Spark",
+    "lake_retention.py": "that part is left, and it is said why",
     "log/idle_look.py": "a session is begun, which looks",
     "log/transaction_log.py": "delta-rs reads the log",
     "quarantine/held.py": "not known without Spark",

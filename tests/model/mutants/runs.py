@@ -106,7 +106,7 @@ MUTANTS = [
     Mutant(
         "maintenance writes down what an older checkpoint table believes",
         "doubles what landed since in an append, once that is all that is left to rebuild from",
-        without_the_thought(maintain, "compact_table", (" or knows_less(position, target)", "")),
+        without_the_thought(maintain, "as_last_left", (" or knows_less(position, target)", "")),
     ),
     Mutant(
         "a lost checkpoint table is rebuilt without a fence",
