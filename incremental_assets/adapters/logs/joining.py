@@ -38,10 +38,7 @@ class Snapshot:
 
     def shows(self, xids: Offsets) -> npt.NDArray[np.bool_]:
         """Whether it shows these top-level transactions, of whose numbers the log has 32 bits."""
-        full = (self.xmax // _WRAP) * _WRAP + np.asarray(xids, np.int64)
-        # Of the numbers that end so, the one that is nearest: no snapshot lives through half of the 32 bits.
-        full -= np.where(full - self.xmax > _WRAP // 2, _WRAP, 0)
-        full += np.where(self.xmax - full > _WRAP // 2, _WRAP, 0)
+        full = whole_numbers(xids, self.xmax)
         shown: npt.NDArray[np.bool_] = (full < self.xmax) & ~np.isin(full, list(self.open))
         return shown
 
@@ -62,9 +59,12 @@ class Snapshot:
         return position >= self.looked_at
 
 
-def begun_by(next_xid: int) -> Snapshot:
-    """One that shows every transaction that had a number before this one was given."""
-    return Snapshot(next_xid, next_xid, frozenset(), 0)
+def whole_numbers(xids: Offsets, near: int) -> Offsets:
+    """With their epoch: of the numbers that end so, those nearest to one of 64 bits. No snapshot lives through half of the 32 bits."""
+    full = (near // _WRAP) * _WRAP + np.asarray(xids, np.int64)
+    full -= np.where(full - near > _WRAP // 2, _WRAP, 0)
+    full += np.where(near - full > _WRAP // 2, _WRAP, 0)
+    return full
 
 
 def not_shown(rows: pa.Table, snapshot: Snapshot) -> pa.Table:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from incremental_assets.adapters.logs.batch import latest
 from incremental_assets.adapters.logs.following import Followed, Following, Record
-from incremental_assets.adapters.logs.joining import Snapshot, begun_by, not_shown
+from incremental_assets.adapters.logs.joining import Snapshot, not_shown, whole_numbers
 from incremental_assets.adapters.logs.postgresql.source_log import TAKEN
 from incremental_assets.adapters.spark.own_names import OPERATION
 from tests.adapters.logs.stand import LogStand
@@ -44,9 +44,9 @@ def test_a_snapshot_is_read_as_the_server_writes_it() -> None:
     assert Snapshot.of("10:10:", "1/0") == Snapshot(10, 10, frozenset(), 1 << 32)
 
 
-def test_what_had_begun_by_a_number_had_a_smaller_one() -> None:
-    asked = np.array([WRAP - 1, 3, 9, 10, 11], np.int64)
-    assert begun_by(WRAP + 10).shows(asked).tolist() == [True, True, True, False, False]
+def test_numbers_get_the_epoch_that_is_nearest() -> None:
+    asked = np.array([WRAP - 1, 3, 10], np.int64)
+    assert whole_numbers(asked, WRAP + 10).tolist() == [WRAP - 1, WRAP + 3, WRAP + 10]
 
 
 def test_tables_of_a_source_that_was_put_back_are_followed_since_now() -> None:

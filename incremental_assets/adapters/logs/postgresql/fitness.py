@@ -49,7 +49,21 @@ def check_log(found: Look, slot: Slot, position: int | None, server: Server | No
 def check_left(found: Look, slot: Slot, standing: Standing | None) -> None:
     """Whether the log can be gone on with from where it was left. Whoever reads it at this moment ends by himself. Raises SourceRefused, SourceExchanged."""
     unread = replace(found, slot=found.slot and replace(found.slot, reader=None))
-    check_log(unread, slot, standing.position if standing else None, standing.server if standing else None)
+    if standing is None:
+        check_log(unread, slot, None, None)
+    else:
+        check_standing(unread, slot, standing)
+
+
+def check_standing(found: Look, slot: Slot, standing: Standing) -> None:
+    """Whether the slot can be read on from where the log was left, and the source is the one that had come so far: after a backup was put back its places grow beyond again, and its numbers are those of before. Raises as `check_log` does."""
+    check_log(found, slot, standing.position, standing.server)
+    # Where it still runs, one that was read may wait for a standby, which no snapshot shows yet.
+    if standing.started not in ("", found.started) and found.next_xid <= standing.last_xid:
+        raise SourceExchanged(
+            f"the source gives transactions numbers that were read already (the next is {found.next_xid}, and {standing.last_xid} has landed), as after a restored backup: "
+            f"what landed last may be missing there; load the tables again with {LOAD_AGAIN}, as what changed in between is in no log"
+        )
 
 
 def check_partitioned(publication: Publication, table: str, slot: Slot) -> str:

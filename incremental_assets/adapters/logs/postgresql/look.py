@@ -30,7 +30,8 @@ SELECT pg_is_in_recovery(), current_setting('wal_level'), clock_timestamp(),
        (SELECT to_jsonb(s)::text FROM pg_replication_slots AS s WHERE s.slot_name = $1), current_database()::text,
        (SELECT to_jsonb(p)::text FROM pg_publication AS p WHERE p.pubname = $2),
        (SELECT p.oid::text || ' ' || p.xmin::text FROM pg_publication AS p WHERE p.pubname = $2),
-       pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+       extract(epoch FROM pg_postmaster_start_time())::text
 """
 # Moved to another schema and back, a table leaves a publication of schemas for a while: the row that says on which schema it depends is another one then.
 _OF_SCHEMA = """
@@ -150,6 +151,8 @@ class Look:
     publication: Publication | None
     next_xid: int
     """The number of the next transaction: what a table lacks that came into the publication since the last look was written by those before it."""
+    started: str = ""
+    """When the server was started. Whatever was committed before that is visible."""
 
     @property
     def lag_bytes(self) -> int:
@@ -178,7 +181,7 @@ class Holder:
 def look(asked: Asked, slot: Slot) -> Look:
     """Two statements."""
     row = asked.execute(_SOURCE, (slot.name, slot.publication)).fetchone() or ()
-    _, wal_level, at, flushed, timeline, system, slot_facts, database, publication, joined, xmax = row
+    _, wal_level, at, flushed, timeline, system, slot_facts, database, publication, joined, xmax, started = row
     found, next_xid = (None, 0) if publication is None else _publication(asked, slot, json.loads(publication), joined)
     return Look(
         at=at,
@@ -189,6 +192,7 @@ def look(asked: Asked, slot: Slot) -> Look:
         slot=None if slot_facts is None else _slot(json.loads(slot_facts)),
         publication=found,
         next_xid=max(xmax, next_xid),
+        started=started,
     )
 
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.logs.following import Followed
+from incremental_assets.adapters.logs.joining import whole_numbers
 from incremental_assets.adapters.logs.postgresql.decode import Decoder, types_in
-from incremental_assets.adapters.logs.postgresql.fitness import check_log
+from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_standing
 from incremental_assets.adapters.logs.postgresql.kinds import kinds_of
 from incremental_assets.adapters.logs.postgresql.look import Look, Publication, SlotState, look
 from incremental_assets.adapters.logs.postgresql.membership import gaps, membership_of
@@ -57,7 +60,7 @@ def start(asked: Asked, log: Log) -> Standing:
     found = look(asked, log.slot)
     check_log(found, log.slot, None, None)
     slot, publication = _both(found)
-    standing = Standing(1, slot.confirmed, found.server, membership_of(publication))
+    standing = Standing(1, slot.confirmed, found.server, membership_of(publication), started=found.started)
     log.shelf.stand(standing)
     return standing
 
@@ -66,7 +69,7 @@ def read_on(asked: Asked, log: Log, followed: Mapping[int, Followed], moment: Mo
     """Read up to where the log is flushed. Raises as `check_log` does, LakeRefused, StageBroken, SourceRefused for a message that is not known."""
     before = start(asked, log)
     found = look(asked, log.slot)
-    check_log(found, log.slot, before.position, before.server)
+    check_standing(found, log.slot, before)
     slot, publication = _both(found)
     membership = membership_of(publication)
     missing = gaps(before.membership, membership)
@@ -103,7 +106,7 @@ def _range(asked: Asked, log: Log, ahead: _Ahead, moment: Moment, *, binary: boo
     with Spool(log.scratch) as spool, log.shelf.segment() as segment:
         log.transport(asked, log.slot, upto, spool, binary=binary)
         # Between the look and the read another one may have taken from the slot what was not read here.
-        check_log(look(asked, log.slot), log.slot, before.position, before.server)
+        check_standing(look(asked, log.slot), log.slot, before)
         kinds = kinds_of(asked, types_in(spool, ahead.followed))
         fits = all(kind.binary for kind in kinds.values())
         if binary and not fits:
@@ -115,7 +118,15 @@ def _range(asked: Asked, log: Log, ahead: _Ahead, moment: Moment, *, binary: boo
         end, last = decoder.transactions.end, decoder.transactions.last_commit_at
         position = max(before.position, upto if end is None else end)
         is_binary = fits and not decoder.rejected
-        after = Standing(before.number + 1, position, ahead.look.server, ahead.membership, is_binary)
+        after = Standing(
+            before.number + 1,
+            position,
+            ahead.look.server,
+            ahead.membership,
+            is_binary,
+            started=ahead.look.started,
+            last_xid=_last_xid(before, decoder.transactions, ahead.look),
+        )
         missing = {**ahead.gaps, **decoder.failed}
         # Of published tables that are not followed the transactions count as well: a snapshot by which one of them begins must show them.
         if not pieces and not missing and not transactions.rows:
@@ -158,3 +169,9 @@ def _both(found: Look) -> tuple[SlotState, Publication]:
 
 def _time(micros: int | None) -> datetime | None:
     return None if micros is None else datetime.fromtimestamp(micros / 1_000_000, UTC)
+
+
+def _last_xid(before: Standing, read: Transactions, found: Look) -> int:
+    if read.last_xid is None:
+        return before.last_xid
+    return int(whole_numbers(np.array([read.last_xid]), found.next_xid)[0])

@@ -17,7 +17,7 @@ from incremental_assets.adapters.logs import kept
 from incremental_assets.adapters.logs.alone import TURN_SECONDS, alone
 from incremental_assets.adapters.logs.changes import Offsets
 from incremental_assets.adapters.logs.following import Following, Record
-from incremental_assets.adapters.logs.joining import Snapshot, begun_by
+from incremental_assets.adapters.logs.joining import Snapshot
 from incremental_assets.adapters.logs.log_of_source import KEEP, Joined
 from incremental_assets.adapters.logs.postgresql.fitness import check_left, check_log, check_partitioned, check_table
 from incremental_assets.adapters.logs.postgresql.look import Look, Member, holders, look
@@ -129,7 +129,7 @@ class SourceLog:
             position = read.standing.position
             following = followers.tables[member.oid]
             try:
-                return Begun(position, following, self._passed(position, look(asked, self.slot).next_xid))
+                return Begun(position, following, self._passed(position, found.started))
             except LakeRefused:
                 # Which they were is lost: all that have begun by now have to be over.
                 later = replace(following, next_xid=look(asked, self.slot).next_xid)
@@ -224,18 +224,17 @@ class SourceLog:
             log = Log(self.slot, Switching(Walsender(self.address)), self.shelf, scratch)
             return read_on(asked, log, {oid: each.followed for oid, each in known.tables.items()}, self.moment)
 
-    def _passed(self, position: int, next_xid: int) -> Offsets:
-        """What the log had before a position. A number that is yet to come is of the days that a backup has undone."""
+    def _passed(self, position: int, started: str) -> Offsets:
+        """What the log had before a position and no snapshot may show yet: nothing of before the source was started."""
         segments = [self.shelf.manifest(name) for name in self.shelf.names()]
         # Another server numbers others so.
         server = segments[-1].standing.server if segments else None
         found = [
             np.array(self.shelf.transactions(each).column("xid"))
             for each in segments
-            if each.end <= position and each.standing.server == server
+            if each.end <= position and each.standing.server == server and each.standing.started in ("", started)
         ]
-        xids = np.concatenate(found) if found else np.zeros(0, np.int64)
-        return xids[begun_by(next_xid).shows(xids)]
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     def _seen(
         self,
@@ -291,7 +290,7 @@ def _standing(number: int, found: Look) -> Standing:
     """From where the slot is."""
     if found.slot is None or found.publication is None:
         raise ValueError("a log was looked at that has not been checked")
-    return Standing(number, found.slot.confirmed, found.server, membership_of(found.publication))
+    return Standing(number, found.slot.confirmed, found.server, membership_of(found.publication), started=found.started)
 
 
 def _joined(found: Look, member: Member | None) -> str:

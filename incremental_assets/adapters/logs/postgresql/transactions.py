@@ -44,6 +44,8 @@ class Transactions:
     end: int | None = None
     """Behind the last commit that was read."""
     last_commit_at: int | None = None
+    last_xid: int | None = None
+    """The number of that commit's transaction, of which the log has 32 bits."""
     _open: tuple[int, int, int] | None = None
     _changes: int = 0
     _last: int = field(default=0)
@@ -83,6 +85,7 @@ class Transactions:
         if len(new):
             self.end = int(numbers(block.data, block.starts[new[-1:]] + 10, ">i8")[0])
             self.last_commit_at = int(stamps.committed_at[new[-1]])
+            self.last_xid = int(stamps.xid[new[-1]])
         new = new[stamps.ordinal[new] > 0]
         return Committed(stamps.xid[new], stamps.commit_lsn[new], stamps.committed_at[new], stamps.ordinal[new])
 

@@ -73,6 +73,10 @@ class Standing:
     """The global numbers of all transactions before the position, where the source has such."""
     made: int = 0
     """When the file was begun that the position lies in, in seconds since 1970, where the log is in files that say so; 0: not known."""
+    started: str = ""
+    """When the source was started, by its own clock, where it says so."""
+    last_xid: int = 0
+    """The number of the last transaction that was read, with its epoch, where the source has such; 0: not known."""
     passes: str = ""
     """The global numbers of what was read on the server before, where this one has taken its place: its own log has them again."""
 
@@ -174,6 +178,8 @@ def standing_of(found: Mapping[str, Any]) -> Standing:
         binary=found["binary"],
         gtids=found.get("gtids", ""),
         made=found.get("made", 0),
+        started=found.get("started", ""),
+        last_xid=found.get("last_xid", 0),
         passes=found.get("passes", ""),
     )
 
