@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 _log = logging.getLogger(__name__)
@@ -21,12 +23,20 @@ class Sending(Generic[Sent]):
 
     def __init__(self, send: Callable[[Sent], object], what: str) -> None:
         self._send, self._what, self._failing = send, what, False
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
         self._waiting: queue.Queue[Sent | None] = queue.Queue(_MOST)
-        self._thread = threading.Thread(target=self._run, name=f"sending {what}", daemon=True)
-        self._thread.start()
 
     def put(self, each: Sent) -> None:
         """Send it soon."""
+        with self._starting:
+            if self._thread is None or not self._thread.is_alive():
+                # In a fork of the process nothing is left of the thread, and its queue may be held by it.
+                self._waiting = queue.Queue(_MOST)
+                self._thread = threading.Thread(
+                    target=self._run, args=(self._waiting,), name=f"sending {self._what}", daemon=True
+                )
+                self._thread.start()
         try:
             self._waiting.put_nowait(each)
         except queue.Full:
@@ -34,14 +44,15 @@ class Sending(Generic[Sent]):
 
     def close(self) -> None:
         """Wait for what has not been sent, for some seconds at the most."""
-        try:
-            self._waiting.put_nowait(None)
-        except queue.Full:
+        if self._thread is None or not self._thread.is_alive():
             return
-        self._thread.join(_SECONDS_TO_END)
+        until = time.monotonic() + _SECONDS_TO_END
+        with suppress(queue.Full):
+            self._waiting.put(None, timeout=_SECONDS_TO_END)
+        self._thread.join(max(0.0, until - time.monotonic()))
 
-    def _run(self) -> None:
-        while (each := self._waiting.get()) is not None:
+    def _run(self, waiting: queue.Queue[Sent | None]) -> None:
+        while (each := waiting.get()) is not None:
             try:
                 self._send(each)
                 self._failing = False
