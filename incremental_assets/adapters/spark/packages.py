@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import time
+import uuid
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -34,9 +34,6 @@ _LEFT_OUT = {"tests", "include", "__pycache__"}
 """Folders of packages that nothing imports, or only those who build others."""
 _KEPT_FOR = 7 * 86_400
 """Seconds that an archive stays after its last use."""
-_REQUIRED = re.compile(r"([A-Za-z0-9._-]+)\s*(?:\[([^]]*)])?")
-_EXTRA = re.compile(r"""extra == ['"]([^'"]+)""")
-_SPELLINGS = re.compile(r"[-_.]+")
 
 
 @cache
@@ -88,7 +85,7 @@ def archive_of(names: Iterable[str]) -> Path:
     told = "\n".join(f"{place} {path.stat().st_size} {path.stat().st_mtime_ns}" for place, path in files)
     found = scratch_folder() / f"packages-{hashlib.sha256(told.encode()).hexdigest()[:24]}.zip"
     if not found.is_file():
-        fresh = found.with_name(f".{found.name}.{id(files)}")
+        fresh = found.with_name(f".{found.name}.{uuid.uuid4().hex}")
         # The least of compression: the best takes ten times as long, and spares a fifth.
         with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED, compresslevel=1, strict_timestamps=False) as archive:
             for place, path in files:
@@ -102,19 +99,24 @@ def archive_of(names: Iterable[str]) -> Path:
 
 
 def _plugins() -> set[str]:
+    from packaging.utils import canonicalize_name
+
     offered = entry_points()
     groups = [group for group in offered.groups if group.startswith(_GROUPS)]
     names = {each.dist.name for group in groups for each in offered.select(group=group) if each.dist}
-    return {_SPELLINGS.sub("-", name).lower() for name in names}
+    return set(map(canonicalize_name, names))
 
 
 def _required(here: Distribution, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """What it requires by itself and by some of its extras: names, each with the extras that are asked of it."""
-    for line in here.requires or ():
-        name, extra = _REQUIRED.match(line), _EXTRA.search(line)
-        if name and (extra is None or extra[1] in extras):
-            asked = frozenset(re.split(r"\s*,\s*", name[2])) if name[2] else frozenset()
-            yield _SPELLINGS.sub("-", name[1]).lower(), asked
+    """What it requires on this system by itself and by some of its extras: names, each with the extras that are asked of it."""
+    # Here, as workers import this module, and ask for none of it.
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    for required in map(Requirement, here.requires or ()):
+        marker = required.marker
+        if marker is None or any(marker.evaluate({"extra": each}) for each in ("", *extras)):
+            yield canonicalize_name(required.name), frozenset(required.extras)
 
 
 def _files(here: Distribution) -> Iterator[tuple[str, Path]]:
