@@ -14,6 +14,7 @@ from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.audited import audited, told, user
 from incremental_assets.cli.commands.reset import tables_to_reset
 from incremental_assets.cli.opening import configured, opened
+from incremental_assets.core.config.database_settings import database_of
 from incremental_assets.core.errors import Refused, SelectionError
 from incremental_assets.core.maintenance.erase import erase
 from incremental_assets.core.model.certificate import Certificate
@@ -121,13 +122,12 @@ def _grounds(runtime: Runtime, spec: TableSpec) -> Grounds:
     from incremental_assets.resources.home import home_folder
 
     configuration, source = runtime.configuration, runtime.configuration.source(spec.id.source)
-    folder = getattr(getattr(source.settings, "log", None), "folder", "")
     return Grounds(
         configuration.lake,
         spec.id,
         configuration.checkpoints,
         home_folder(),
-        log_path(configuration.lake, source.name, folder) if source.reads_log else "",
+        log_path(configuration.lake, source.name, database_of(source).log.folder) if source.reads_log else "",
         dict(spec.source_names),
     )
 
