@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +28,7 @@ from pyarrow import dataset
 from bench.big_table import big_table
 from bench.measuring import Failed
 from bench.playing import commit, say
+from bench.served import served
 
 NAME = "Q"
 ROOT = Path(__file__).parents[1]
@@ -104,23 +103,9 @@ def _dev(configuration: Path, home: Path) -> Iterator[subprocess.Popen[bytes]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    # A shell that started this in the background has it ignore Ctrl-C, and what is ignored is inherited.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen(
-        [Path(sys.executable).with_name("incremental-assets"), "dev", "--port", str(port)],
-        env={**os.environ, "INCREMENTAL_ASSETS_CONFIG": str(configuration), "DAGSTER_HOME": str(home)},
-        cwd=configuration.parent,
-        start_new_session=True,
-    )
-    try:
+    environment = {"INCREMENTAL_ASSETS_CONFIG": str(configuration), "DAGSTER_HOME": str(home)}
+    with served("dev", "--port", str(port), environment=environment, folder=configuration.parent) as process:
         yield process
-    finally:
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(90)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def _one(source: psycopg.Connection, table: Path, process: subprocess.Popen[bytes]) -> Seen:

@@ -7,14 +7,11 @@ after the other: rows that come, change and go, so many in each that the rate is
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
-import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +24,7 @@ from bench.big_table import TABLE, BigTable, Played, big_table
 from bench.figures import percentile
 from bench.measuring import Failed, Watch
 from bench.playing import say
+from bench.served import served
 from bench.verifying import prove_sums
 
 NAME = "stream"
@@ -81,8 +79,8 @@ def _step(table: BigTable, rate: int, seconds: int) -> dict[str, Any]:
         "rate": rate,
         "changes": sum(each.changes for each in counted),
         "transactions": len(counted),
-        "half": round(percentile(waited, 50) or 0.0, 2),
-        "most": round(percentile(waited, 99) or 0.0, 2),
+        "half": round(_share(waited, 50), 2),
+        "most": round(_share(waited, 99), 2),
         "longest": round(max(waited), 2),
         "cores": round(watch.cost().cpu / watch.wall, 2),
     }
@@ -177,6 +175,13 @@ def _waited(table: BigTable, written: Sequence[Written]) -> list[float]:
     return [seen[each.table][bisect_left(places[each.table], each.lsn)][1] - each.at for each in written]
 
 
+def _share(waited: Sequence[float], share: int) -> float:
+    found = percentile(waited, share)
+    if found is None:
+        raise Failed("no transaction was committed")
+    return found
+
+
 def _commits(table: BigTable, name: str) -> list[tuple[int, float]]:
     """Of each commit of a copy up to which place it has the log, and when it was there, in their order."""
     found = []
@@ -204,25 +209,18 @@ def _has(table: BigTable, name: str, lsn: int) -> bool:
 
 @contextmanager
 def _following(configuration: Path) -> Iterator[subprocess.Popen[bytes]]:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     home = configuration.parent / "dagster"
     home.mkdir(mode=0o700, exist_ok=True)
-    process = subprocess.Popen(
-        [Path(sys.executable).with_name("incremental-assets"), "sync", "--follow", "--config", str(configuration)],
-        env={**os.environ, "DAGSTER_HOME": str(home)},
-        cwd=configuration.parent,
+    with served(
+        "sync",
+        "--follow",
+        "--config",
+        configuration,
+        environment={"DAGSTER_HOME": str(home)},
+        folder=configuration.parent,
         stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
+    ) as process:
         yield process
-    finally:
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(90)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def _while(process: subprocess.Popen[bytes], seconds: float) -> None:
@@ -233,7 +231,7 @@ def _while(process: subprocess.Popen[bytes], seconds: float) -> None:
     raise Failed("`sync --follow` has ended")
 
 
-def _until(done: Any, process: subprocess.Popen[bytes], what: str) -> None:
+def _until(done: Callable[[], bool], process: subprocess.Popen[bytes], what: str) -> None:
     deadline = time.monotonic() + _PATIENCE
     while not done():
         if time.monotonic() > deadline:
