@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,28 +9,20 @@ import pytest
 
 from incremental_assets.adapters.erasure import rewriting
 from incremental_assets.adapters.erasure.eraser import Eraser
-from incremental_assets.adapters.erasure.prover import Grounds, examine
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.maintenance.erase import erase
 from incremental_assets.core.model.erased import ErasureKey
 from incremental_assets.core.model.erasure import Place
-from incremental_assets.core.model.subject import Subject
 from incremental_assets.core.model.verdict import Check
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.erasure.erasing import ANN, MAIL, SECRET, Died, dying, erased, grounds, places
 from tests.conformance.stand import Stand
 from tests.shop import PASSWORD, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SECRET = "a key of erasures that nobody can try all values of"
-MAIL = "ann.planted@example.com"
-ANN = (Subject((("id", "900001"),), (("mail", MAIL),)),)
 TABLE = "\n- {table: public.people, cursor: {column: at, type: timestamp}, strategy: upsert, history: scd2, contract: {age: {ge: 0}}}\n"
-
-
-class Died(BaseException):
-    """`kill -9`."""
 
 
 @pytest.fixture
@@ -55,22 +46,6 @@ def desk(
         stand.execute(f"UPDATE people SET age = {age}, at = clock_timestamp() WHERE id = 900001")
         stand.land()
     return stand
-
-
-def grounds(desk: Stand) -> Grounds:
-    with desk.runtime() as runtime:
-        found = runtime.configuration
-        return Grounds(found.lake, desk.spec("people").id, found.checkpoints, desk.shop.folder / "dagster")
-
-
-def erased(desk: Stand) -> None:
-    with desk.runtime() as runtime:
-        eraser = Eraser(grounds(desk), desk.spec("people"), ANN, ErasureKey(SECRET))
-        erase(eraser.spec, str(uuid.uuid4()), runtime.ports("shop"), eraser)
-
-
-def places(desk: Stand) -> set[Place]:
-    return {each.place for each in examine(grounds(desk), ANN).left}
 
 
 def ids(desk: Stand) -> list[int]:
@@ -106,17 +81,8 @@ STEPS = ("keep_out", "rewrite", "remove_files", "remove_logs", "remove_tombstone
 def test_an_erasure_that_dies_at_any_step_is_completed_by_the_same_call(
     desk: Stand, step: str, behind: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = getattr(Eraser, step)
-
-    def die(self: Eraser, *given: Any) -> None:
-        if behind:
-            real(self, *given)
-        raise Died(step)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Eraser, step, die)
-        with pytest.raises(Died):
-            erased(desk)
+    with dying(monkeypatch, step, behind=behind):
+        erased(desk)
     erased(desk)
     assert places(desk) == set()
     go_on(desk)

@@ -12,13 +12,13 @@ from incremental_assets.core.model.paths import erased_path
 from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.erasure.erasing import SECRET
 from tests.conformance.stand import Stand
 from tests.shop import PASSWORD, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SECRET = "a key of erasures that nobody can try all values of"
 CURSOR = "cursor: {column: at, type: timestamp}"
 TABLES = {
     "upsert": f"{{table: public.people, {CURSOR}, strategy: upsert, history: scd2}}",

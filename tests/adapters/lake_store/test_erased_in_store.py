@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +9,9 @@ import boto3
 import pytest
 
 from incremental_assets.adapters.erasure.beyond import kept_versions
-from incremental_assets.adapters.erasure.eraser import Eraser
-from incremental_assets.adapters.erasure.prover import Grounds, examine
-from incremental_assets.core.maintenance.erase import erase
-from incremental_assets.core.model.erased import ErasureKey
 from incremental_assets.core.model.erasure import Place
-from incremental_assets.core.model.subject import Subject
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.erasure.erasing import SECRET, dying, erased, grounds, places
 from tests.adapters.lake_store.bucket import new_bucket
 from tests.adapters.lake_store.shop_in_store import SECRET as LAKE_SECRET
 from tests.adapters.lake_store.shop_in_store import StoreStand, shop_in_store
@@ -25,13 +20,7 @@ from tests.shop import PASSWORD
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SECRET = "a key of erasures that nobody can try all values of"
-ANN = (Subject((("id", "900001"),), (("mail", "ann.planted@example.com"),)),)
 TABLE = "\n- {table: public.people, cursor: {column: at, type: timestamp}, strategy: upsert, history: scd2}\n"
-
-
-class Died(BaseException):
-    """`kill -9`."""
 
 
 @pytest.fixture
@@ -55,22 +44,6 @@ def stand(
     stand.execute("UPDATE people SET age = 41, at = clock_timestamp() WHERE id = 900001")
     stand.land()
     return stand
-
-
-def grounds(stand: StoreStand) -> Grounds:
-    with stand.runtime() as runtime:
-        found = runtime.configuration
-        return Grounds(found.lake, stand.spec("people").id, found.checkpoints, stand.shop.folder / "dagster")
-
-
-def erased(stand: StoreStand) -> None:
-    with stand.runtime() as runtime:
-        eraser = Eraser(grounds(stand), stand.spec("people"), ANN, ErasureKey(SECRET))
-        erase(eraser.spec, str(uuid.uuid4()), runtime.ports("shop"), eraser)
-
-
-def places(stand: StoreStand) -> set[Place]:
-    return {each.place for each in examine(grounds(stand), ANN).left}
 
 
 def test_nothing_is_left_in_a_store_and_syncs_go_on(stand: StoreStand, object_server: str) -> None:
@@ -103,16 +76,8 @@ def test_nothing_is_left_in_a_store_and_syncs_go_on(stand: StoreStand, object_se
 def test_an_erasure_in_a_store_that_dies_is_completed_by_the_same_call(
     stand: StoreStand, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = getattr(Eraser, step)
-
-    def die(self: Eraser, *given: Any) -> None:
-        real(self, *given)
-        raise Died
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Eraser, step, die)
-        with pytest.raises(Died):
-            erased(stand)
+    with dying(monkeypatch, step):
+        erased(stand)
     stand.land()
     erased(stand)
     assert places(stand) == set()
