@@ -21,14 +21,14 @@ from incremental_assets.core.config.settings import (
     unlisted_table,
 )
 from incremental_assets.core.config.terms import terms_of
-from incremental_assets.core.errors import ConfigurationError, SelectionError
+from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.readers import Readers
-from incremental_assets.core.model.retention import KEEPS_ALL, Retention
+from incremental_assets.core.model.retention import Retention
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Severity
@@ -213,28 +213,6 @@ def test_files_are_put_together_unless_the_source_or_the_table_says_never(tmp_pa
     assert table(never, "orders").compact is Compact.NEVER
     assert table(never, "countries").compact is Compact.AUTO
     assert terms_of(never, TableId("shop", "public", "unlisted")).compact is Compact.NEVER
-
-
-def test_how_long_files_stay_is_a_table_s_or_a_source_s_and_forever_where_nothing_says_it(tmp_path: Path) -> None:
-    kept = loaded(
-        tmp_path,
-        WHOLE.replace("defaults: {", "defaults: {retention: {files: 10d}, ").replace(
-            "refresh_every: 7d", "retention: {files: forever}"
-        ),
-    ).source("shop")
-    assert table(kept, "orders").retention == Retention(files=timedelta(days=10))
-    assert table(kept, "a.b").retention == Retention(files=timedelta(days=30), quarantine=timedelta(days=90))
-    assert table(kept, "countries").retention == KEEPS_ALL
-    assert terms_of(kept, TableId("shop", "public", "unlisted")).retention == Retention(files=timedelta(days=10))
-    assert table(loaded(tmp_path, WHOLE).source("shop"), "orders").retention == KEEPS_ALL
-
-
-def test_how_long_the_ledger_is_kept_is_said_of_the_file_and_is_a_month_at_least(tmp_path: Path) -> None:
-    assert loaded(tmp_path, f"retention: {{ledger: 400d}}\n{SMALLEST}").ledger == timedelta(days=400)
-    assert loaded(tmp_path, f"retention: {{ledger: forever}}\n{SMALLEST}").ledger is None
-    assert loaded(tmp_path, SMALLEST).ledger is None
-    with pytest.raises(ConfigurationError, match="at least 40d"):
-        loaded(tmp_path, f"retention: {{ledger: 30d}}\n{SMALLEST}")
 
 
 def test_copies_for_any_reader_are_a_table_s_or_a_source_s(tmp_path: Path) -> None:
