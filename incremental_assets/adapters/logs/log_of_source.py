@@ -82,6 +82,9 @@ class Asked(Protocol):
     def seen(self, specs: Sequence[TableSpec]) -> tuple[LogSeen, ...]:
         """What the log says of each table now. Raises SourceUnreachable, SourceRefused."""
 
+    def read_ahead(self) -> str:
+        """Read a part of what the source keeps for us, unless another process does; why it could not, or nothing."""
+
     def empty(self, parts: Sequence[int]) -> frozenset[int]:
         """Those of these partitions, by their numbers, that have no row, nor had one since they were last emptied."""
 

@@ -30,6 +30,7 @@ from incremental_assets.adapters.logs.scratch import scratch_file
 from incremental_assets.adapters.logs.versions_file import versions_file
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.adapters.spark.read_part import ReadPart
+from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.captures.database.observation import DatabaseObservation, numbers
 from incremental_assets.core.captures.database.parts import joined
 from incremental_assets.core.captures.log.observation import LogObservation, LogSeen
@@ -80,6 +81,12 @@ class LoggedProbe(SqlProbe):
             for look, found in zip(looks, plain, strict=True)
         )
 
+    def read_ahead(self, seen: Sequence[Observation]) -> tuple[Observation, ...]:
+        """A part of what its log keeps, where that is more than the source is to keep."""
+        logs = [each.log for each in seen if isinstance(each, LogObservation) and each.log]
+        told = self._log.read_ahead() if any(each.is_overdue for each in logs) else ""
+        return tuple(_told(each, told) for each in seen) if told else tuple(seen)
+
     def logs(self, specs: Sequence[TableSpec]) -> tuple[LogSeen | None, ...]:
         """What the log says of each."""
         logged = [spec for spec in specs if spec.capture == LOG]
@@ -129,6 +136,12 @@ def changed_keys(log: Source, spec: TableSpec, state: State) -> ChangedKeys:
 def _is_there(look: ObserveRequest, seen: LogSeen) -> bool:
     at = look.state.position if look.state else None
     return isinstance(at, LogPosition) and at.lsn is not None and seen.flushed <= at.lsn
+
+
+def _told(seen: Observation, sentence: str) -> Observation:
+    if not isinstance(seen, LogObservation) or seen.log is None:
+        return seen
+    return replace(seen, log=replace(seen.log, warnings=(*seen.log.warnings, sentence)))
 
 
 def _with_log(found: DatabaseObservation, seen: LogSeen) -> LogObservation:

@@ -81,6 +81,14 @@ class TellsChanges(Protocol):
         """What has changed behind the state's position."""
 
 
+@runtime_checkable
+class ReadsAhead(Protocol):
+    """What a probe may offer beside, where its source keeps for us what has not been read yet."""
+
+    def read_ahead(self, seen: Sequence[Observation]) -> tuple[Observation, ...]:
+        """Read into the lake what the source has kept for too long, whatever becomes of its tables; what was seen, with what stood in the way."""
+
+
 class Snapshot(Protocol):
     """One snapshot of the source, held open for all parallel reads and for its own numbers."""
 

@@ -9,14 +9,17 @@ from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.observing.observers import Observer
 from incremental_assets.core.observing.occurrences import SourceObserved
-from incremental_assets.core.ports import Probe
+from incremental_assets.core.ports import Probe, ReadsAhead
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 
 
 def observe(
     probe: Probe, looks: Sequence[ObserveRequest], observer: Observer, run_id: str = ""
 ) -> tuple[Observation, ...]:
-    """The source's answers to these looks; the observer hears of it, unless they were known. Raises SourceUnreachable, SourceRefused."""
+    """The source's answers to these looks; the observer hears of it, unless they were known. Raises SourceUnreachable, SourceRefused.
+
+    Of a log that the source should keep no longer a part is read into the lake: tables that cannot land must not fill the disk of their source.
+    """
     if isinstance(probe, CachedProbe) and probe.knows(looks):
         return probe.observe(looks)
     begun, tables = time.monotonic(), tuple(look.spec.id for look in looks)
@@ -26,4 +29,4 @@ def observe(
         observer.notify(SourceObserved(tables, run_id, time.monotonic() - begun, error))
         raise
     observer.notify(SourceObserved(tables, run_id, time.monotonic() - begun))
-    return seen
+    return probe.read_ahead(seen) if isinstance(probe, ReadsAhead) else seen

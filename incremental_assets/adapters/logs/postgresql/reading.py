@@ -65,8 +65,14 @@ def start(asked: Asked, log: Log) -> Standing:
     return standing
 
 
-def read_on(asked: Asked, log: Log, followed: Mapping[int, Followed], moment: Moment = lambda _: None) -> Range:
-    """Read up to where the log is flushed. Raises as `check_log` does, LakeRefused, StageBroken, SourceRefused for a message that is not known."""
+def read_on(
+    asked: Asked,
+    log: Log,
+    followed: Mapping[int, Followed],
+    moment: Moment = lambda _: None,
+    most: int | None = None,
+) -> Range:
+    """Read up to where the log is flushed, or `most` bytes of it and the rest of the transaction there. Raises as `check_log` does, LakeRefused, StageBroken, SourceRefused for a message that is not known."""
     before = start(asked, log)
     found = look(asked, log.slot)
     check_standing(found, log.slot, before)
@@ -78,7 +84,10 @@ def read_on(asked: Asked, log: Log, followed: Mapping[int, Followed], moment: Mo
             # A run has died before it could, or the source has crashed and forgotten.
             _give_up(asked, log, before.position, moment)
         return Range(found, before, None)
-    ahead = _Ahead(before, found, membership, missing, followed)
+    upto = found.flushed or 0
+    if most is not None:
+        upto = min(upto, before.position + most)
+    ahead = _Ahead(before, found, upto, membership, missing, followed)
     try:
         read = _range(asked, log, ahead, moment, binary=before.binary)
     except NotBinary:
@@ -94,6 +103,7 @@ class _Ahead:
 
     before: Standing
     look: Look
+    upto: int
     membership: Membership
     gaps: Mapping[int, str]
     followed: Mapping[int, Followed]
@@ -101,7 +111,7 @@ class _Ahead:
 
 def _range(asked: Asked, log: Log, ahead: _Ahead, moment: Moment, *, binary: bool) -> Range:
     """Up to a durable segment, or a durable position where there is nothing for one. Raises NotBinary where the range has to come as texts."""
-    before, upto = ahead.before, ahead.look.flushed or 0
+    before, upto = ahead.before, ahead.upto
     moment("spool")
     with Spool(log.scratch) as spool, log.shelf.segment() as segment:
         log.transport(asked, log.slot, upto, spool, binary=binary)

@@ -48,6 +48,8 @@ from incremental_assets.core.model.change_columns import as_in_source
 from incremental_assets.core.model.table import TableSpec
 
 _POLL_SECONDS = 0.2
+_AHEAD_BYTES = 512 << 20
+"""Of the log, in one look: some seconds' work."""
 TAKEN = "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
 """What tells a snapshot, and up to where the log is written by then."""
 _WRITTEN = "SELECT pg_current_wal_insert_lsn()::text"
@@ -183,6 +185,22 @@ class SourceLog:
             self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
             return found
 
+    def read_ahead(self) -> str:
+        """A part at a time, as whoever looks has no long time."""
+        try:
+            with alone(self.folder, 0.0), self._asked() as asked:
+                known = kept.recorded(self.folder)
+                if known.tables:
+                    self._read_on(asked, known, _AHEAD_BYTES)
+        except SourceUnreachable:
+            # Another run reads it, or the next look finds the source again.
+            return ""
+        except IncrementalAssetsError as error:
+            return (
+                f"of what the source keeps for the replication slot {self.terms.slot} nothing more can be read: {error}"
+            )
+        return ""
+
     def read_elsewhere(self, spec: TableSpec, oid: int, landed: int) -> Range:
         """As `read_on`, which refuses another server: transactions have no numbers by which its log would know them."""
         return self.read_on(spec, oid, landed)
@@ -219,10 +237,11 @@ class SourceLog:
         """Raises LakeRefused where the last segment that was there is no more."""
         kept.recorded(self.folder)
 
-    def _read_on(self, asked: Asked, known: Record) -> Range:
+    def _read_on(self, asked: Asked, known: Record, most: int | None = None) -> Range:
         with kept.following(self.folder, known) as scratch:
             log = Log(self.slot, Switching(Walsender(self.address)), self.shelf, scratch)
-            return read_on(asked, log, {oid: each.followed for oid, each in known.tables.items()}, self.moment)
+            followed = {oid: each.followed for oid, each in known.tables.items()}
+            return read_on(asked, log, followed, self.moment, most)
 
     def _passed(self, position: int, started: str) -> Offsets:
         """What the log had before a position and no snapshot may show yet: nothing of before the source was started."""
@@ -252,6 +271,7 @@ class SourceLog:
             always_logged=member is None or member.by_name,
             columns_written=member.columns_written if member else "",
             kept_bytes=found.kept_bytes,
+            is_overdue=found.lag_bytes > self.terms.max_slot_lag,
             refused=own,
             behind=own or (behind and kept.of_table(spec, behind)),
             warnings=self._warnings(found),
@@ -271,8 +291,8 @@ class SourceLog:
         if found.kept_bytes <= self.terms.max_slot_lag:
             return ()
         sentence = (
-            f"the source keeps {found.kept_bytes >> 20:,} MiB of its log for the replication slot {self.terms.slot}, more than `max_slot_lag` allows: it goes on to "
-            "keep them until tables are synced and its oldest open transaction has ended"
+            f"the source keeps {found.kept_bytes >> 20:,} MiB of its log for the replication slot {self.terms.slot}, more than `max_slot_lag` allows: what no "
+            "table has read of it is read into the lake, a part in each look; what its oldest open transaction needs is kept until that has ended"
         )
         return (sentence,)
 

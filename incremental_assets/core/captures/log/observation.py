@@ -27,6 +27,8 @@ class LogSeen:
     """Another one where the catalogue's entry of a column was written anew, whatever it then says."""
     kept_bytes: int = 0
     """How much of it the source keeps for us."""
+    is_overdue: bool = False
+    """Whether more of it has not been read than the source is to keep."""
     refused: IncrementalAssetsError | None = None
     """Why it cannot be read, or this table's changes by it."""
     behind: IncrementalAssetsError | None = None
