@@ -7,7 +7,6 @@ is read whole without them, an append's until the source has their key no more.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,11 +18,12 @@ import pyarrow.compute as pc
 from incremental_assets.adapters.databases.measure import SEPARATOR
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.quarantine.key_values import canonical_text, key_value
 from incremental_assets.adapters.delta.quarantine.unit import KeyTexts
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.delta.tasks.files.skipping import WHOLE, Among, file_may_hold
 from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
-from incremental_assets.adapters.spark.arrow_types import comparable, required_type
+from incremental_assets.adapters.spark.arrow_types import FLOATING, comparable, required_type
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_COLUMN, REJECT_REASON, RESOLVED_AT
 from incremental_assets.core.errors import LakeRefused, StoreUnreachable, TargetChanged
@@ -32,11 +32,6 @@ from incremental_assets.core.model.quarantine import NONE_UNFIT, UnfitRows
 from incremental_assets.core.model.table import TableSpec
 
 _Key = tuple[Any, ...]
-_SURE = (*WHOLE, "string")
-"""Types of keys of which the texts of all sources are those of the copy."""
-_ESCAPED = re.compile(r"^x'|\\|\N{REPLACEMENT CHARACTER}")
-"""How bytes are shown that are no text."""
-_WHOLE_NUMBER = re.compile("0|-?[1-9][0-9]*")
 
 
 def unfit_rows(lake: str, spec: TableSpec) -> UnfitRows | None:
@@ -52,8 +47,8 @@ def unfit_rows(lake: str, spec: TableSpec) -> UnfitRows | None:
 
 def unfit_keys(lake: str, spec: TableSpec) -> dict[str, list[KeyTexts]]:
     """Their keys as the quarantine has them, by their canonical texts; without those that are not surely what the source has and of a lake that only Spark reads none."""
-    types = {found.name: found.spark_type for found in spec.columns}
-    if not spec.key or not all(types[name] in _SURE for name in spec.key):
+    columns = {found.name: found for found in spec.columns}
+    if not spec.key or any(columns[name].spark_type in FLOATING for name in spec.key):
         return {}
     try:
         kept = _kept(quarantine_path(lake, spec.id), spec)
@@ -63,7 +58,7 @@ def unfit_keys(lake: str, spec: TableSpec) -> dict[str, list[KeyTexts]]:
     found: dict[str, list[KeyTexts]] = {}
     texts = zip(*(kept[name].to_pylist() for name in spec.key), strict=True)
     for key, at_fault in zip(texts, kept[REJECT_COLUMN].to_pylist(), strict=True):
-        parts = [_canonical(text, types[name]) for name, text in zip(spec.key, key, strict=True)]
+        parts = [canonical_text(text, columns[name]) for name, text in zip(spec.key, key, strict=True)]
         if at_fault not in spec.key_parts and None not in parts:
             found.setdefault(SEPARATOR.join(part for part in parts if part is not None), []).append(key)
     return found
@@ -75,15 +70,6 @@ def waiting_texts(lake: str, spec: TableSpec) -> tuple[tuple[str, ...], ...]:
     kept = kept.filter(pc.invert(_landed(kept, table_path(lake, spec.id), spec))) if kept.num_rows else kept
     whole = kept.filter(_all_valid(kept, spec.key)) if kept.num_rows else kept
     return tuple(tuple(whole[name].to_pylist()) for name in spec.key)
-
-
-def _canonical(text: str | None, kind: str) -> str | None:
-    """See `measure.spark_row_text`; None for a text that may not be the whole of what the source has."""
-    if text is None or _ESCAPED.search(text):
-        return None
-    if kind == "string":
-        return f"{len(text)}:{text}"
-    return text if _WHOLE_NUMBER.fullmatch(text) else None
 
 
 def _kept(path: str, spec: TableSpec) -> pa.Table:
@@ -126,7 +112,7 @@ def _landed(kept: pa.Table, path: str, spec: TableSpec) -> pa.ChunkedArray:
     if seen is None or not spec.key or not spec.traits.one_row_per_key:
         return nowhere
     types = {found.name: found.spark_type for found in spec.columns}
-    keys: list[_Key | None] = _typed(kept, spec, types)
+    keys: list[_Key | None] = _typed(kept, spec)
     wanted = {key for key in keys if key is not None}
     asked = {name: types[name] for name in spec.key}
     within = _near(Columns.of(seen.state), asked, wanted)
@@ -146,20 +132,11 @@ def _near(columns: Columns, asked: Mapping[str, str], wanted: Iterable[_Key]) ->
     return (Among(columns.stored(name, kind).name, kind, np.sort(np.array(list(values), dtype=np.int64))),)
 
 
-def _typed(kept: pa.Table, spec: TableSpec, types: Mapping[str, str]) -> list[_Key | None]:
+def _typed(kept: pa.Table, spec: TableSpec) -> list[_Key | None]:
     """Keys in the types of the copy; None where a text is no value of its type, as of a row that cannot land for it."""
-    columns = []
-    for name in spec.key:
-        kind = required_type(types[name])
-        columns.append([_cast(text, kind) for text in kept[name].to_pylist()])
+    by_name = {found.name: found for found in spec.columns}
+    columns = [[key_value(text, by_name[name]) for text in kept[name].to_pylist()] for name in spec.key]
     return [None if None in key else key for key in zip(*columns, strict=True)]
-
-
-def _cast(text: str | None, kind: pa.DataType) -> Any:
-    try:
-        return None if text is None else comparable(pc.cast(pa.chunked_array([[text]]), kind))[0].as_py()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None
 
 
 def _rows(
