@@ -23,7 +23,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.target import Target
-from incremental_assets.core.ports import GoneRows, Seek, Snapshot, Source, Stage
+from incremental_assets.core.ports import DifferingRows, GoneRows, Snapshot, Source, Stage
 from incremental_assets.core.preview.pending import look_over
 from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.filling import sync_and_fill
@@ -71,9 +71,10 @@ class Telling:
             self.filled.append(plan.spec.shape.names)
         return self._source.snapshot(plan)
 
-    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
-        """Likewise."""
-        return self._source.compared(plan, seek)
+    @property
+    def differing(self) -> DifferingRows | None:
+        """What the source has of it."""
+        return self._source.differing
 
 
 @pytest.fixture

@@ -227,6 +227,11 @@ class FakeSource:
         keys = keys_of(plan.spec, self._database) if plan.reading.finds_gone else None
         yield replace(self.take(plan, table, self._database.visible()), keys=keys)
 
+    @property
+    def differing(self) -> FakeSource:
+        """Itself."""
+        return self
+
     @contextmanager
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[FakeSnapshot]:
         """One snapshot, whose rows that a copy can hold are shown first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import OpenSource, Seek, Snapshot
+from incremental_assets.core.ports import OpenSource
 from tests.toy_capture.capture import Seen, offsets_of, ranges_of
 from tests.toy_capture.log import EventLog, Row, Topic
 
@@ -196,9 +196,9 @@ class EventSource:
             tuple(EventPart(latest(plan.spec, topic, each.partition, each.first, each.end)) for each in ranges),
         )
 
-    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
-        """No plan of this capture compares."""
-        raise NotImplementedError
+    @property
+    def differing(self) -> None:
+        """Nothing: it tells only what comes."""
 
 
 class OpenEvents:

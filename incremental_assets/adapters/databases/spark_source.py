@@ -70,6 +70,11 @@ class SparkSource:
         with self._taken(plan, self._probe.snapshot(plan), names) as snapshot:
             yield snapshot
 
+    @property
+    def differing(self) -> SparkSource:
+        """Itself: a database can be compared."""
+        return self
+
     @contextmanager
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[SparkSnapshot]:
         """One snapshot likewise, of the rows that differ from the copy. Raises SourceRefused."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from incremental_assets.core.model.file_columns import PLACE
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Seek, Snapshot
 
 _GROUP_ROWS, _GROUP_BYTES = 128 * 1024, 16 * 2**20
 """What is written together, at the most: many files are small, and rows may be wide."""
@@ -84,9 +83,9 @@ class FilesSource:
             pages = before if reading.is_again else self.ledgers[spec.id].added(before, reading.files)
             yield Read(count, rejected, RowsPart.of(path, spec.id), pages, absent.sentences)
 
-    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
-        """No plan of this capture compares."""
-        raise NotImplementedError
+    @property
+    def differing(self) -> None:
+        """Nothing: it tells only what comes."""
 
     def _rows(self, spec: TableSpec, reading: FilesReading, absent: Absent) -> Iterator[pa.Table]:
         files = self.files[spec.id]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ from incremental_assets.core.model.paths import tombstones_path
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.topic_columns import POSITION
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Seek, Snapshot
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,9 @@ class TopicSource:
             rejected = len(rows) - rows.column(REJECT_REASON).null_count
             yield Read(len(rows), rejected, RowsPart.of(path, plan.spec.id), log)
 
-    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
-        """No plan of this capture compares."""
-        raise NotImplementedError
+    @property
+    def differing(self) -> None:
+        """Nothing: it tells only what comes."""
 
     def _read(self, plan: SyncPlan) -> tuple[pa.Table, Log]:
         spec, reading = plan.spec, of_topic(plan)

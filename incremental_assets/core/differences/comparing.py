@@ -23,7 +23,9 @@ def snapshot_of(plan: SyncPlan, ports: Ports) -> AbstractContextManager[Snapshot
         return ports.source.snapshot(plan)
     copy = ports.by_key.placed_rows(plan.spec, plan.reading.compared)
     leave_out = partial(without_erased, plan.spec, ports=ports)
-    return ports.source.compared(plan, lambda source: rows_to_read(plan.spec, copy, source, leave_out))
+    return ports.differing_rows(plan.spec).compared(
+        plan, lambda source: rows_to_read(plan.spec, copy, source, leave_out)
+    )
 
 
 def narrowed(plan: SyncPlan, snapshot: Snapshot) -> SyncPlan:

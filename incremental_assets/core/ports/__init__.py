@@ -28,6 +28,7 @@ from incremental_assets.core.ports.lake import (
 )
 from incremental_assets.core.ports.source import (
     Behind,
+    DifferingRows,
     OpenSource,
     Probe,
     ReadsAhead,
@@ -45,6 +46,7 @@ __all__ = [
     "ByteHashed",
     "Checkpoints",
     "CopyKeys",
+    "DifferingRows",
     "Erasures",
     "GoneRows",
     "Keys",

@@ -120,8 +120,16 @@ class Snapshot(Protocol):
 class Source(Protocol):
     """Reads a plan's window."""
 
+    @property
+    def differing(self) -> DifferingRows | None:
+        """What reads only rows that differ from the copy; None where the source tells only what comes."""
+
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
         """Open one snapshot, after the plan's bound was taken."""
+
+
+class DifferingRows(Protocol):
+    """Reads what a comparison asks for."""
 
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
         """A snapshot of only the rows that `seek` asks for, after it was shown all rows in that very snapshot. Raises SourceRefused.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from incremental_assets.core.errors import EngineLost, SourceRefused
 from incremental_assets.core.model.erased import NothingErased
@@ -23,8 +24,10 @@ from incremental_assets.core.ports.lake import (
     LakeRows,
     LakeWriter,
 )
-from incremental_assets.core.ports.source import Probe, Source, SourceRows
+from incremental_assets.core.ports.source import DifferingRows, Probe, Source, SourceRows
 from incremental_assets.core.ports.staging import Stage
+
+_Ability = TypeVar("_Ability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,11 @@ class Ports:
 
     def source_rows(self, spec: TableSpec) -> SourceRows:
         """What the source's rows of a table can be asked. SourceRefused where its rows are asked nothing."""
-        if self.probe.rows is None:
-            raise SourceRefused(f"{spec.id}: its source tells what comes, and is not asked for the rows that it has")
-        return self.probe.rows
+        return _asked(self.probe.rows, spec)
+
+    def differing_rows(self, spec: TableSpec) -> DifferingRows:
+        """What reads of a table only what differs from its copy. SourceRefused as above."""
+        return _asked(self.source.differing, spec)
 
     @property
     def reader(self) -> LakeReader:
@@ -93,3 +98,9 @@ class Ports:
     def retention(self) -> LakeRetention:
         """The lake, for what it keeps longer than it has to."""
         return self.lake
+
+
+def _asked(ability: _Ability | None, spec: TableSpec) -> _Ability:
+    if ability is None:
+        raise SourceRefused(f"{spec.id}: its source tells what comes, and is not asked for the rows that it has")
+    return ability
