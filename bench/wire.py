@@ -49,6 +49,10 @@ class _Probe(_Through):
 
 @dataclass(frozen=True)
 class _Source(_Through):
+    @property
+    def differing(self) -> _Source:
+        return self
+
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Any]:
         with self.inner.snapshot(plan) as snapshot:
@@ -56,7 +60,7 @@ class _Source(_Through):
 
     @contextmanager
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Any]:
-        with self.inner.compared(plan, lambda rows: seek(_Rows(rows, self.wire))) as snapshot:
+        with self.inner.differing.compared(plan, lambda rows: seek(_Rows(rows, self.wire))) as snapshot:
             yield snapshot
 
 

@@ -108,6 +108,10 @@ class _Wrapped:
 class _Source(_Wrapped):
     inner: Source
 
+    @property
+    def differing(self) -> _Source:
+        return self
+
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Snapshot]:
         with self.inner.snapshot(plan) as snapshot:
@@ -116,7 +120,7 @@ class _Source(_Wrapped):
 
     @contextmanager
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Snapshot]:
-        with self.inner.compared(plan, seek) as snapshot:
+        with self.inner.differing.compared(plan, seek) as snapshot:
             self.hook(Point.READING, plan.spec.id)
             yield snapshot
 

@@ -176,10 +176,14 @@ class _Source:
     inner: Any
     wire: Wire
 
+    @property
+    def differing(self) -> _Source:
+        return self
+
     def snapshot(self, plan: SyncPlan) -> Any:
         return self.inner.snapshot(plan)
 
     @contextmanager
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Snapshot]:
-        with self.inner.compared(plan, lambda rows: seek(CountedRows(rows, self.wire))) as snapshot:
+        with self.inner.differing.compared(plan, lambda rows: seek(CountedRows(rows, self.wire))) as snapshot:
             yield snapshot
