@@ -17,6 +17,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.strategies import Strategy
+from tests.adapters.source import planned
 from tests.model.mutants.variant import without_the_thought
 
 PARTS = ("CREATE TABLE parts (id INTEGER PRIMARY KEY, size int)", "INSERT INTO parts VALUES (1, 10)")
@@ -58,9 +59,29 @@ def told(probe: SqlProbe) -> dict[str, TableShape]:
         ),
         (entry("'CREATE TABLE t (x) FUTURISTIC'", "'t'", "table"), "t", "unknown table option: FUTURISTIC"),
         (entry("cast('CREATE VIEW ' || x'76ff' || ' AS SELECT 1' AS text)", "x'76ff'"), "v\\udcff", "not UTF-8"),
+        (
+            ("CREATE VIRTUAL TABLE boxes USING rtree(id, a, b)", "UPDATE boxes_node SET data = x'00'"),
+            "boxes",
+            "undersize RTree blobs",
+        ),
+        (
+            ("CREATE VIRTUAL TABLE words USING fts5(word)", "DELETE FROM words_config"),
+            "words",
+            "invalid fts5 file format",
+        ),
         (("CREATE VIEW v AS SELECT 1 AS \"' || cast(x'76ff' AS text) || '\"",), "", ""),
     ],
-    ids=["function", "column", "circle", "syntax of a later library", "option of a later library", "name", "fine"],
+    ids=[
+        "function",
+        "column",
+        "circle",
+        "syntax of a later library",
+        "option of a later library",
+        "name",
+        "damaged rectangles",
+        "damaged search",
+        "fine",
+    ],
 )
 def test_it_is_named_with_what_the_library_says(
     tmp_path: Path, statements: tuple[str, ...], name: str, words: str
@@ -103,12 +124,30 @@ def test_doctor_tells_of_every_table_beside_a_view_that_is_broken(tmp_path: Path
     assert [(each.exists, each.rows) for each in facts.tables] == [(True, 0), (True, 0), (True, 1)]
 
 
+def test_a_table_that_cannot_be_read_is_proposed_and_planned_beside_others(tmp_path: Path) -> None:
+    probe = file_of(tmp_path, "CREATE TABLE made (id int, at date, twice date GENERATED ALWAYS AS (doubled(id)))")
+    found = told(probe)
+    assert [
+        [each.column.name for each in traits.columns] for traits in probe.describe([found["made"], found["parts"]])
+    ] == [
+        ["at", "twice"],
+        ["id"],
+    ]
+    refused, read = probe.estimates(
+        [planned(probe, TableSpec(found[name], Strategy.FULL_REFRESH)) for name in ("made", "parts")]
+    )
+    assert (refused.unknown, read.unknown) == (
+        "the source does not explain it (unknown function: doubled())",
+        "SQLite does not estimate rows",
+    )
+
+
 @pytest.mark.parametrize(
     ("statements", "variant", "words"),
     [
         (
             ("CREATE VIEW v AS SELECT doubled(id) FROM parts",),
-            without_the_thought(catalogue, "_described", ("!= SQLITE_ERROR", "== SQLITE_ERROR")),
+            without_the_thought(catalogue, "_described", ("not is_of_one_object", "is_of_one_object")),
             "no such function",
         ),
         (

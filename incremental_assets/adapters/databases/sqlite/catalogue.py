@@ -6,12 +6,12 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from sqlite3 import SQLITE_ERROR
 
 from incremental_assets.adapters.databases.sentences import UNDESCRIBED
 from incremental_assets.adapters.databases.sqlite.collation import BINARY, column_collations, compared
 from incremental_assets.adapters.databases.sqlite.damaged_schema import unread
-from incremental_assets.adapters.databases.sqlite.definition import FileSchema
+from incremental_assets.adapters.databases.sqlite.definition import FileSchema, draws_numbers_once
+from incremental_assets.adapters.databases.sqlite.errors import is_of_one_object
 from incremental_assets.adapters.databases.sqlite.stamps.columns import renumbering, stamping_of
 from incremental_assets.adapters.databases.sqlite.stamps.nested import AllTriggers
 from incremental_assets.adapters.databases.sqlite.stamps.trigger import Table, Trigger
@@ -25,7 +25,7 @@ from incremental_assets.core.model.table_shape import Arrival, TableShape
 
 SCHEMA = "main"
 _TABLES = """
-SELECT l.name, l.type, l.wr, l.strict, coalesce(s.sql, '') FROM pragma_table_list AS l LEFT JOIN sqlite_schema AS s ON s.name = l.name AND s.type = l.type
+SELECT l.name, l.type, l.strict, coalesce(s.sql, '') FROM pragma_table_list AS l LEFT JOIN sqlite_schema AS s ON s.name = l.name AND s.type = l.type
 WHERE l.schema = 'main' AND l.type IN ('table', 'view', 'virtual') AND l.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND (?1 = '' OR l.name = ?1) ORDER BY l.name
 """
 _COLUMNS = 'SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) WHERE hidden <> 1 ORDER BY cid'
@@ -37,6 +37,7 @@ AND (instr(lower(sql), lower(?1)) OR EXISTS (SELECT 1 FROM sqlite_schema AS own 
 _INDEXES = 'SELECT name FROM pragma_index_list(?) WHERE "unique" AND NOT partial ORDER BY seq'
 _INDEXED = "SELECT name, coll FROM pragma_index_xinfo(?) WHERE key ORDER BY seqno"
 _COUNTS = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'"
+_OWN_INDEX = "SELECT 1 FROM pragma_index_list(?) WHERE origin = 'pk'"
 _LAST = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 
 
@@ -45,7 +46,6 @@ class Listed:
     """A table or view as the file lists it; `counts`: whether no number of its rows comes again, not even that of one which was deleted."""
 
     kind: str
-    without_rowid: bool
     strict: bool
     sql: str
     counts: bool
@@ -63,11 +63,11 @@ def read_catalogue(
             _described(
                 connection,
                 TableId(source, SCHEMA, table),
-                Listed(kind, bool(without_rowid), bool(strict), sql, "AUTOINCREMENT" in sql.upper()),
+                Listed(kind, bool(strict), sql, draws_numbers_once(sql)),
             ),
             schema,
         )
-        for table, kind, without_rowid, strict, sql in _ask(connection, _TABLES, (name,))
+        for table, kind, strict, sql in _ask(connection, _TABLES, (name,))
         if table not in damaged
     ]
     found += [_undescribed(TableId(source, SCHEMA, table), why) for table, why in damaged.items()]
@@ -81,8 +81,8 @@ def _described(connection: sqlite3.Connection, table: TableId, listed: Listed) -
         return _undescribed(TableId(table.source, table.schema, readable), "its name is not UTF-8")
     try:
         shape = _shape(connection, table, listed)
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF != SQLITE_ERROR:
+    except sqlite3.Error as error:
+        if not is_of_one_object(error):
             raise
         return _undescribed(table, str(error))
     return shape if all(map(is_unicode, shape.names)) else _undescribed(table, "the name of a column is not UTF-8")
@@ -101,8 +101,8 @@ def _undescribed(table: TableId, why: str) -> TableShape:
 def _shape(connection: sqlite3.Connection, table: TableId, listed: Listed) -> TableShape:
     declared, defaults = _ask(connection, _COLUMNS, (table.name,)), dict(_ask(connection, _DEFAULTS, (table.name,)))
     key = tuple(name for name, _, _, place in sorted(declared, key=lambda each: each[3]) if place)
-    # The one column that is the row's number: never NULL, and always a whole number.
-    alias = key[0] if not listed.without_rowid and len(key) == 1 and _type_of(declared, key[0]) == "INTEGER" else ""
+    # The one column that is the row's number: never NULL, and always a whole number. It needs no index; `INTEGER PRIMARY KEY DESC` has one, and may be NULL.
+    alias = key[0] if len(key) == 1 and not _ask(connection, _OWN_INDEX, (table.name,)) else ""
     sequence = Numbers("sqlite_sequence") if alias and listed.counts else None
     plain = {
         name: Column(
@@ -164,10 +164,6 @@ def _stampings(
         for each in columns
         if each.spark_type in TIMES or each.readings
     }
-
-
-def _type_of(declared: Sequence[tuple[str, str, int, int]], column: str) -> str:
-    return next(text.upper() for name, text, _, _ in declared if name == column)
 
 
 def _ask(connection: sqlite3.Connection, sql: str, values: Sequence[str] = ()) -> list[tuple]:

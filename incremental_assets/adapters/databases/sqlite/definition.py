@@ -62,6 +62,11 @@ class FileSchema:
         return (Fact("file", (self.file,), "another file has been put in the place of the one that was read"),)
 
 
+def draws_numbers_once(sql: str) -> bool:
+    """Whether a CREATE TABLE says AUTOINCREMENT: as a word of the language, and in no name, text or comment."""
+    return any(word.upper() == "AUTOINCREMENT" for part in _parts(sql) for word in part)
+
+
 def _declared(sql: str) -> Iterator[tuple[str, str]]:
     """The parts of a CREATE TABLE by the first word of each, without spaces and comments."""
     for part in _parts(sql):

@@ -13,8 +13,9 @@ from incremental_assets.adapters.databases.sqlite.cursors_by_values import (
     has_row_numbers,
 )
 from incremental_assets.adapters.databases.sqlite.doctor import has_default, is_indexed
+from incremental_assets.adapters.databases.sqlite.errors import is_of_one_object
 from incremental_assets.adapters.databases.sqlite.sql import comparable_sql, identifier
-from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits
+from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits, from_catalogue
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table_shape import TableShape
 
@@ -22,11 +23,16 @@ _TRIGGERS = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name =
 
 
 def describe(connection: sqlite3.Connection, shape: TableShape) -> TableTraits:
-    """How often rows were updated, a file does not count."""
+    """How often rows were updated, a file does not count. Of a table that cannot be read the catalogue alone tells."""
     triggers = [str(text) for (text,) in connection.execute(_TRIGGERS, (shape.id.name,))]
-    return TableTraits(
-        tuple(_column(connection, shape, each, triggers) for each in cursors_by_values(connection, shape))
-    )
+    try:
+        return TableTraits(
+            tuple(_column(connection, shape, each, triggers) for each in cursors_by_values(connection, shape))
+        )
+    except sqlite3.Error as error:
+        if not is_of_one_object(error):
+            raise
+        return from_catalogue(shape)
 
 
 def _column(connection: sqlite3.Connection, shape: TableShape, found: Found, triggers: list[str]) -> ColumnTraits:

@@ -6,8 +6,8 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from sqlite3 import SQLITE_CORRUPT, SQLITE_ERROR
 
+from incremental_assets.adapters.databases.sqlite.errors import is_of_one_object
 from incremental_assets.adapters.databases.sqlite.sql import identifier
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 
@@ -67,7 +67,7 @@ def _number(connection: sqlite3.Connection, question: str) -> int:
     try:
         return int(connection.execute(question).fetchone()[0])
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF not in (SQLITE_ERROR, SQLITE_CORRUPT):
+        if not is_of_one_object(error):
             raise
         return 0
 

@@ -11,10 +11,15 @@ from sqlite3 import (
     SQLITE_BUSY,
     SQLITE_CANTOPEN,
     SQLITE_CORRUPT,
+    SQLITE_ERROR,
+    SQLITE_FULL,
     SQLITE_INTERRUPT,
+    SQLITE_IOERR,
     SQLITE_LOCKED,
+    SQLITE_NOMEM,
     SQLITE_NOTADB,
     SQLITE_PERM,
+    SQLITE_PROTOCOL,
     SQLITE_READONLY,
     SQLITE_READONLY_ROLLBACK,
 )
@@ -24,6 +29,27 @@ from incremental_assets.adapters.databases.sentences import NO_COLUMN, REFUSED
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.words import age
+
+_OF_THE_FILE = frozenset(
+    (
+        SQLITE_BUSY,
+        SQLITE_CANTOPEN,
+        SQLITE_FULL,
+        SQLITE_INTERRUPT,
+        SQLITE_IOERR,
+        SQLITE_LOCKED,
+        SQLITE_NOMEM,
+        SQLITE_NOTADB,
+        SQLITE_PERM,
+        SQLITE_PROTOCOL,
+        SQLITE_READONLY,
+    )
+)
+
+
+def is_of_one_object(error: sqlite3.Error) -> bool:
+    """Whether the library complains of the table or view that it was asked for, and not of the file, the machine or this process: others of the file can be read."""
+    return getattr(error, "sqlite_errorcode", SQLITE_ERROR) & 0xFF not in _OF_THE_FILE
 
 
 def check_openable(place: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 
+from incremental_assets.adapters.databases.sqlite.errors import is_of_one_object
 from incremental_assets.adapters.databases.sqlite.rows import select
 from incremental_assets.adapters.databases.sqlite.snapshot import rows_of
 from incremental_assets.adapters.databases.sqlite.sql import chosen
@@ -15,10 +16,15 @@ _SEARCH = re.compile(r"SEARCH .* USING (?:COVERING )?(?:INDEX (.+?) \(|(INTEGER 
 
 
 def estimates(connection: sqlite3.Connection, plan: SyncPlan) -> Estimate:
-    """The estimate of a plan by EXPLAIN QUERY PLAN."""
+    """The estimate of a plan by EXPLAIN QUERY PLAN; a read that the library refuses says so in its own."""
     condition = chosen(plan.spec, rows_of(plan))
     sql = select(plan.spec, condition)
-    steps = [str(step[3]) for step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", condition.values)]
+    try:
+        steps = [str(step[3]) for step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", condition.values)]
+    except sqlite3.Error as error:
+        if not is_of_one_object(error):
+            raise
+        return Estimate(sql, unknown=f"the source does not explain it ({error})")
     found = [match[1] or match[2] for step in steps if (match := _SEARCH.match(step))]
     return Estimate(
         sql=_filled(connection, sql, condition.values),
