@@ -33,7 +33,7 @@ class Words(Protocol):
 
 def chosen(spec: TableSpec, rows: Condition, words: Words) -> Condition:
     """Those of the rows that the configuration chooses; all of them where it names no condition."""
-    return rows if spec.where is None else condition_of(spec.where, spec.columns, words) & rows
+    return rows if spec.where is None else condition_of(spec.where, spec.where_columns, words) & rows
 
 
 def condition_of(where: RowCondition, columns: Iterable[Column], words: Words) -> Condition:

@@ -14,7 +14,7 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.mask import Mask, MaskKey
 from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.readers import Readers
-from incremental_assets.core.model.row_condition import RowCondition
+from incremental_assets.core.model.row_condition import RowCondition, columns_of
 from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_shape import TableShape
@@ -88,6 +88,8 @@ class TableSpec:
     start: CursorValue | None = None
     where: RowCondition | None = None
     """Which of its rows are copied, counted and compared; None: all. The others are as if the source did not have them."""
+    where_columns: tuple[Column, ...] = ()
+    """The columns that it names, as the source has them: whoever reads fewer columns of the table, or masks one, asks for the same rows. Taken from the shape with which the condition comes."""
     refresh_every: timedelta = timedelta(days=1)
     """How often a table without a cursor is read whole, or compared."""
     target: str = ""
@@ -121,6 +123,12 @@ class TableSpec:
     """How the copy's columns are named."""
     source_names: tuple[tuple[str, str], ...] = ()
     """Columns of the copy that the source calls otherwise: the copy's name, and the source's. See `as_copied.py`."""
+
+    def __post_init__(self) -> None:
+        named = {column.name: column for column in (*self.shape.columns, *self.where_columns)}
+        object.__setattr__(
+            self, "where_columns", tuple(named[name] for name in columns_of(self.where) if name in named)
+        )
 
     @property
     def id(self) -> TableId:

@@ -12,6 +12,7 @@ from incremental_assets.core.captures.planner import plan
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.number_keys import (
     MOST_KEYS,
     IntegerGrid,
@@ -166,9 +167,10 @@ def _bulk(found: Pending, grid: Grid | None, rows: SourceRows) -> tuple[int, int
     if not is_too_wide(grid, *ends):
         return None
 
-    # Rows are only counted: a hash of the cursor alone is the least that a source computes.
+    # Rows are only counted, wherever they are and whatever tells them apart: a hash of the cursor alone is the least that a source computes.
     others = set(found.spec.shape.names) - {numbers.column, numbers.fallback}
-    narrow = replace(found.spec, shape=found.spec.shape.without(others))
+    shape = found.spec.shape.without(others)
+    narrow = replace(found.spec, shape=shape, key=(), source_key=(), key_enforced=False, deletes=IGNORED)
 
     def counts(ranges: Sequence[tuple[int, int]]) -> list[int]:
         windows = [Window(*(CursorValue.of(numbers.type, end) for end in each)) for each in ranges]

@@ -10,16 +10,20 @@ import pytest
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.core.captures.database.observation import DatabaseObservation
+from incremental_assets.core.config.masks import with_masks
 from incremental_assets.core.config.where import check_where, parse_where
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.mask import Mask
 from incremental_assets.core.model.measure import RowHash
+from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import NothingToDo
-from tests.adapters.databases.contract import WHOLE, World, decided, planned, rows_of, spec_of, synced
+from incremental_assets.core.preview.pending import Pending, located
+from tests.adapters.databases.contract import WHOLE, World, decided, observe, planned, rows_of, spec_of, synced
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,6 +124,33 @@ def test_these_rows_alone_are_read_and_compared_in_spark(world: World, probe: Sq
     assert [row[0] for row in rows_of(spark, world, planned(probe, spec))] == [1, 3, 5]
     assert {row[0] for row in reader.row_hashes(spark, spec, (WHOLE,)).collect()} == {"1", "3", "5"}
     assert {row[0] for row in reader.row_texts(spark, spec, (WHOLE,)).collect()} == {"1", "3", "5"}
+
+
+def test_the_rows_are_the_same_where_columns_of_the_condition_are_masked_or_not_read(
+    world: World, probe: SqlProbe, spark: SparkSession
+) -> None:
+    spec = bills(world, where="note IS NOT NULL AND tenant_id = 7")
+    masked = with_masks(spec, (("note", Mask.REDACT),))
+    narrow = replace(spec, shape=spec.shape.without(["note", "tenant_id"]))
+
+    assert [row[0] for row in rows_of(spark, world, planned(probe, masked))] == [1, 3, 5]
+    assert [probe.measure(each, (WHOLE,))[0].rows for each in (masked, narrow)] == [3, 3]
+
+
+def test_where_most_numbers_lie_is_found_whatever_tells_rows_apart_and_leaves_some_out(world: World) -> None:
+    world.execute(
+        "CREATE TABLE far (code varchar(20) NOT NULL PRIMARY KEY, number bigint NOT NULL, tenant_id integer, gone integer)",
+        *(f"INSERT INTO far VALUES ('{at}', {at}, 7, 0)" for at in range(1, 10)),
+        f"INSERT INTO far VALUES ('z', {2**63 - 1}, 7, 0)",
+        *(f"INSERT INTO far VALUES ('{at}', {at}, 8, 0)" for at in range(10**12, 10**12 + 20)),
+    )
+    marked = Deletes(DeleteMode.SOFT, column="gone", value="1")
+    spec = chosen(world, "far", OURS, cursor=Cursor("number", CursorType.INTEGER), deletes=marked)
+    probe = SqlProbe(world.address, "shop")
+    first = Pending(spec, WHOLE, replace(observe(probe, spec), highest=CursorValue(CursorType.INTEGER, f"{2**63 - 1}")))
+    (found,) = located([first], probe, lambda _: IntegerGrid(10))
+    probe.close()
+    assert found.bulk == (0, 9)
 
 
 def test_keys_that_are_texts_are_those_of_these_rows_alone(world: World) -> None:

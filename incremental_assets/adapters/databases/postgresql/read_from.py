@@ -22,7 +22,7 @@ def read_from(spec: TableSpec, condition: str = "", *, beside: str = "") -> str:
     """The rows that the configuration chooses, as far as they fulfil a condition; `beside` stands before the table."""
     rows = condition
     if spec.where is not None:
-        chosen = f"({condition_of(spec.where, spec.columns, _WORDS).sql})"
+        chosen = f"({condition_of(spec.where, spec.where_columns, _WORDS).sql})"
         rows = f"{chosen} AND ({condition})" if condition else chosen
     source = ", ".join(filter(None, (beside, relation(spec.id))))
     return f"FROM {source} WHERE {rows}" if rows else f"FROM {source}"
