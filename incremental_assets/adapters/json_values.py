@@ -7,8 +7,9 @@ import binascii
 import json
 import math
 import re
+import sys
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Context, Decimal, DecimalException
 from functools import cache, partial
 from typing import Any
@@ -23,15 +24,47 @@ class Unfit(ValueError):
     """A value that the column cannot hold, or that does not say what it is; the text is the reason."""
 
 
+class NoJson(ValueError):
+    """Octets that are no document; the text says what they are, behind the name of what they are of."""
+
+
+def document(octets: bytes) -> Any:
+    """What they say, its numbers with all of their digits. Raises NoJson."""
+    try:
+        return _JSON.decode(octets.decode())
+    except NoJson:
+        raise
+    except DecimalException:
+        raise NoJson("has a number that nothing holds") from None
+    except (ValueError, RecursionError):
+        raise NoJson("is no JSON") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise NoJson("has an object with a name twice, which does not say what it is")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise NoJson(f"is no JSON, which has no {name}")
+
+
+_JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_object)
 _EPOCH = date(1970, 1, 1)
 _FIRST_DAY, _LAST_DAY = (date.min - _EPOCH).days, (date.max - _EPOCH).days
 _DAY = 86_400_000_000
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?", re.ASCII)
 _HALF = re.compile(r"[\ud800-\udfff]")
+_SPELLED = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.ASCII | re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_LARGEST = {"float": (2 - 2**-23) * 2.0**127, "double": sys.float_info.max}
 _WIDE = Context(prec=120)
+_MOST_SCALE = 20_000
+"""More than any source has: PostgreSQL's numbers have 16,383 digits behind the point."""
 _BEYOND = "a moment that no calendar has, such as infinity"
 
 
@@ -41,6 +74,8 @@ def decoder(coding: Coding) -> Decoder:
     name = coding.type.partition("(")[0]
     if name in _INTEGERS:
         return partial(_integer, _INTEGERS[name])
+    if name in _LARGEST:
+        return partial(_floating, name)
     if name == "decimal":
         digits, scale = (int(each) for each in coding.type[len("decimal(") : -1].split(","))
         return partial(_scaled if coding.form == BASE64 else _decimal, digits, scale)
@@ -66,25 +101,25 @@ def _integer(bits: int, value: Any) -> int:
     return value
 
 
-def _floating(value: Any) -> float:
+def _floating(kind: str, value: Any) -> float:
     if isinstance(value, str) and value in _NUMBERS:
         return _NUMBERS[value]
-    if isinstance(value, float):
+    if isinstance(value, float) and (kind == "double" or not math.isfinite(value)):
         # As Avro has it; JSON's numbers are decimals here.
         return value
-    if not isinstance(value, int | Decimal) or isinstance(value, bool):
+    if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         raise _misfit(value, "a number")
-    found = float(value)
-    if math.isinf(found):
-        raise Unfit("a number that a double does not hold")
-    return found
+    if not -_LARGEST[kind] <= value <= _LARGEST[kind]:
+        raise Unfit(f"a number that a {kind} does not hold")
+    return float(value)
 
 
 def _decimal(digits: int, scale: int, value: Any) -> Decimal:
     if not isinstance(value, int | Decimal | str) or isinstance(value, bool):
         raise _misfit(value, "a number, or its text")
     try:
-        number = Decimal(value)
+        # Python's own spellings of a number are not those of a source.
+        number = Decimal(value if not isinstance(value, str) or _SPELLED.fullmatch(value) else "")
     except DecimalException:
         raise Unfit("a text that is no number") from None
     return _fitting(number, digits, scale)
@@ -111,8 +146,10 @@ def _too_wide() -> Decimal:
 
 def _any_scale(value: Any) -> str:
     """Debezium's `VariableScaleDecimal`, as the digits that the source shows."""
-    if not isinstance(value, dict) or set(value) != {"scale", "value"} or not isinstance(value["scale"], int):
+    if not isinstance(value, dict) or set(value) != {"scale", "value"} or type(value["scale"]) is not int:
         raise _misfit(value, "scale and value")
+    if abs(value["scale"]) > _MOST_SCALE:
+        raise Unfit("a number with more digits than any source has")
     unscaled = int.from_bytes(_bytes(value["value"]), "big", signed=True)
     digits, scale = str(abs(unscaled)), value["scale"]
     if scale > 0:
@@ -132,15 +169,52 @@ def _text(value: Any) -> str:
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON writes it, whatever it is."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number)
+    """A value as JSON writes it, digit by digit. Raises Unfit where no text has its characters."""
+    try:
+        found = _written(value)
+    except RecursionError:
+        raise Unfit("a value that lies too deep in others") from None
+    if not found.isascii() and _HALF.search(found):
+        raise Unfit("a text with half a character")
+    return found
+
+
+def shown_json(value: Any) -> str:
+    """The same for somebody who looks at it, whatever it is: half of a character by its number, and nothing of what lies too deep."""
+    try:
+        found = _written(value)
+    except RecursionError:
+        return "null"
+    return _HALF.sub(lambda half: f"\\\\u{ord(half[0]):04x}", found)
+
+
+def _written(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number)
+    except _Inexact:
+        return _by_parts(value)
+
+
+class _Inexact(ValueError):
+    """A number that has more digits than a double."""
 
 
 def _number(value: Any) -> float:
     found = float(value)
     if Decimal(repr(found)) != value:
-        raise Unfit("a number that a double does not hold")
+        raise _Inexact
     return found
+
+
+def _by_parts(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{json.dumps(name, ensure_ascii=False)}:{_by_parts(each)}' for name, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_by_parts, value))}]"
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_number)
+    except _Inexact:
+        return str(value)
 
 
 def _bytes(value: Any) -> bytes:
@@ -202,7 +276,10 @@ def _moment(value: Any, *, zoned: bool) -> int:
         moment = datetime.fromisoformat(f"{day}T{clock}{zone or 'Z'}")
     except ValueError:
         raise Unfit(_BEYOND) from None
-    since = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    # By its own clock: in UTC it may be in a year that Python does not have.
+    since = moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo) - (moment.utcoffset() or timedelta())
+    if not _FIRST_DAY <= since.days <= _LAST_DAY:
+        raise Unfit(_BEYOND)
     return (since.days * 86_400 + since.seconds) * 1_000_000 + int(fraction[:6])
 
 
@@ -223,8 +300,6 @@ def _misfit(value: Any, instead: str) -> Unfit:
 
 _BY_CODING: dict[Coding, Decoder] = {
     Coding("boolean"): _boolean,
-    Coding("float"): _floating,
-    Coding("double"): _floating,
     Coding("string"): _text,
     Coding("string", JSON): json_text,
     Coding("string", SCALED): _any_scale,

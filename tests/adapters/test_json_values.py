@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.json_values import Unfit, decoder, widened
+from incremental_assets.adapters.json_values import NoJson, Unfit, decoder, document, shown_json, widened
 from incremental_assets.core.model.coding import Coding
 
 
 def read(coding: str, text: str) -> Any:
     """A value as it stands in a record, read for a column."""
-    return decoder(Coding.parse(coding))(json.loads(text, parse_float=Decimal))
+    return decoder(Coding.parse(coding))(document(text.encode()))
 
 
 @pytest.mark.parametrize(
@@ -43,6 +42,9 @@ def read(coding: str, text: str) -> Any:
         ("string as scaled", '{"scale": -2, "value": "Bw=="}', "700"),
         ("string", '"c1"', "c1"),
         ("string as json", '[1, null, {"a": 0.5}]', '[1,null,{"a":0.5}]'),
+        ("string as json", '{"a": [12345678901234567890.12345, 1e400]}', '{"a":[12345678901234567890.12345,1E+400]}'),
+        ("double", "-0.0", -0.0),
+        ("float", "16777216", 16777216.0),
         ("binary as base64", '"AP9B"', b"\x00\xffA"),
         ("binary as hex", '"00ff41"', b"\x00\xffA"),
         ("date as days", "19782", 19782),
@@ -83,6 +85,21 @@ def test_a_number_that_is_none_is_one_of_a_double() -> None:
         ("string", '"\\ud800"', "a text with half a character"),
         ("double", '"one"', "a text where the column has a number"),
         ("double", "1e400", "a number that a double does not hold"),
+        ("double", "1" + "0" * 309, "a number that a double does not hold"),
+        ("float", "1e39", "a number that a float does not hold"),
+        ("string as json", '["\\ud800"]', "a text with half a character"),
+        (
+            "string as json",
+            "[" * 600 + "12345678901234567890.12345" + "]" * 600,
+            "a value that lies too deep in others",
+        ),
+        ("string as scaled", '{"scale": 1000000000, "value": "AQ=="}', "a number with more digits than any source has"),
+        ("string as scaled", '{"scale": true, "value": "AQ=="}', "an object where the column has scale and value"),
+        ("decimal(6,2)", '"1_000"', "a text that is no number"),
+        ("decimal(6,2)", '"\u0661"', "a text that is no number"),
+        ("decimal(6,2)", '" 1"', "a text that is no number"),
+        ("timestamp", '"9999-12-31T23:59:59-05:00"', "a moment that no calendar has, such as infinity"),
+        ("timestamp", '"0001-01-01T00:00:00+14:00"', "a moment that no calendar has, such as infinity"),
         ("decimal(12,2)", "0.125", "a number with more digits than the column has"),
         ("decimal(4,2)", "100", "a number with more digits than the column has"),
         ("decimal(4,2)", '"1e999999"', "a number with more digits than the column has"),
@@ -151,3 +168,26 @@ def test_a_type_that_does_not_say_how_its_values_are_written_has_a_cure(text: st
 def test_a_type_is_written_as_it_was_read() -> None:
     for text in ("bigint", "decimal(12,2)", "decimal(12,2) as base64", "timestamp_ntz as microseconds"):
         assert str(Coding.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"{", "is no JSON"),
+        (b"\xff", "is no JSON"),
+        (b'{"a": NaN}', "is no JSON, which has no NaN"),
+        (b"1e99999999999999999999", "has a number that nothing holds"),
+        (b'[{"a": 1, "a": 2}]', "has an object with a name twice, which does not say what it is"),
+    ],
+)
+def test_octets_that_are_no_document_have_their_reason(text: bytes, reason: str) -> None:
+    with pytest.raises(NoJson) as found:
+        document(text)
+    assert str(found.value) == reason
+
+
+def test_whatever_came_can_be_looked_at() -> None:
+    assert shown_json(document(b'{"a": "\\ud800", "\\udfff": [12345678901234567890.12345]}')) == (
+        '{"a":"\\\\ud800","\\\\udfff":[12345678901234567890.12345]}'
+    )
+    assert shown_json(document(b"[" * 600 + b"12345678901234567890.12345" + b"]" * 600)) == "null"

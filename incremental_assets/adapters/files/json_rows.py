@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 from incremental_assets.adapters.files.raw import Fault, Rows
 from incremental_assets.adapters.files.refusals import Broken
-from incremental_assets.adapters.json_values import Unfit, decoder, json_text
+from incremental_assets.adapters.json_values import NoJson, Unfit, decoder, document, shown_json
 from incremental_assets.adapters.spark.arrow_types import required_type, typed
 from incremental_assets.core.model.coding import Coding
 
@@ -84,18 +82,11 @@ class _Gathered:
 
 def _object(line: bytes) -> Mapping[str, Any] | None:
     try:
-        found = _JSON.decode(line.decode())
-    except (ValueError, RecursionError):
+        found = document(line)
+    except NoJson:
         return None
     return found if isinstance(found, dict) else None
 
 
 def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json_text(value)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
-
-
-_JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
+    return value if value is None or isinstance(value, str) else shown_json(value)

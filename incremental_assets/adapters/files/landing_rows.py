@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from incremental_assets.adapters.files.raw import Fault, Rows
-from incremental_assets.adapters.json_values import json_text
+from incremental_assets.adapters.json_values import shown_json
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, READ_FLAGS, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.batch import Operation
@@ -75,4 +75,4 @@ def _flags(path: str, rows: Rows, count: int) -> list[pa.Array]:
 
 def _raw(fault: Fault, path: str, number: int) -> str:
     """What is known of the row, as texts, which its quarantine shows."""
-    return json_text({**fault.row, FILE: path, ROW: str(number)})
+    return shown_json({**fault.row, FILE: path, ROW: str(number)})

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
+from incremental_assets.adapters.json_values import NoJson, document
 from incremental_assets.adapters.topics.record import Poison, Record
 from incremental_assets.core.config.kafka_settings import Format, Records
 
@@ -104,11 +103,11 @@ def _fields(schema: Any, side: str) -> Fields | None:
     return None if found is None else found.get("fields")
 
 
-def _unpacked(document: Any) -> tuple[Any, Any]:
+def _unpacked(found: Any) -> tuple[Any, Any]:
     """Payload and schema, where the converter writes both."""
-    if isinstance(document, dict) and set(document) == {"schema", "payload"}:
-        return document["payload"], document["schema"]
-    return document, None
+    if isinstance(found, dict) and set(found) == {"schema", "payload"}:
+        return found["payload"], found["schema"]
+    return found, None
 
 
 def in_json(form: Format) -> ReadDocument:  # noqa: ARG001 - it matters to others
@@ -119,19 +118,12 @@ def in_json(form: Format) -> ReadDocument:  # noqa: ARG001 - it matters to other
 def json_document(data: bytes, what: str) -> tuple[Any, Any]:
     """Implements `ReadDocument`."""
     try:
-        return _unpacked(_JSON.decode(data.decode()))
-    except (ValueError, RecursionError):
-        raise Poison(f"the {what} is no JSON") from None
+        return _unpacked(document(data))
+    except NoJson as error:
+        raise Poison(f"the {what} {error}") from None
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
-
-
-_JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
-
-
-def _object(document: Any, what: str) -> Mapping[str, Any]:
-    if not isinstance(document, dict):
+def _object(found: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
         raise Poison(f"the {what} is no JSON object")
-    return document
+    return found

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incremental_assets.adapters.json_values import json_text
+from incremental_assets.adapters.json_values import shown_json
 from incremental_assets.adapters.spark.arrow_types import required_type, typed
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, READ_FLAGS, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.adapters.topics.changes import Change, Key
@@ -53,10 +53,10 @@ def _row(spec: TableSpec, names: Sequence[str], change: Change) -> _Row:
 def _raw(row: Mapping[str, Any], told: _Row) -> str:
     """The row as it came, as texts, which its quarantine shows."""
     texts = {name: _text(value) for name, value in {**row, **told}.items()}
-    return json_text(texts)
+    return shown_json(texts)
 
 
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    return value.hex() if isinstance(value, bytes) else json_text(value)
+    return value.hex() if isinstance(value, bytes) else shown_json(value)

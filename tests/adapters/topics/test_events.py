@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.adapters.topics.record import Record
+from incremental_assets.adapters.topics.rows import rows_of
 from incremental_assets.adapters.topics.source_order import Uncovered
 from incremental_assets.core.config.kafka_settings import Format
 from incremental_assets.core.strategies import Strategy
@@ -29,7 +31,7 @@ def rejected(key: Any, value: Any, form: Format = Format.DEBEZIUM) -> str | None
     [
         ({"id": 1}, b"not json", "the value is no JSON"),
         ({"id": 1}, b"\xff\xfe", "the value is no JSON"),
-        ({"id": 1}, b'{"op": NaN}', "the value is no JSON"),
+        ({"id": 1}, b'{"op": NaN}', "the value is no JSON, which has no NaN"),
         ({"id": 1}, b"[" * 100_000, "the value is no JSON"),
         ({"id": 1}, [1], "the value is no JSON object"),
         (b"1", envelope("c", ORDER, 1), "the key is no JSON object"),
@@ -92,3 +94,28 @@ def test_every_change_of_such_a_connector_may_be_kept() -> None:
     value = json.dumps(envelope("c", ORDER, 1, connector="sqlserver")).encode()
     (change,) = decoded(spec, [Record(0, 0, 0, b'{"id": 1}', value)])
     assert (change.op, change.values, change.place) == ("c", [1, "new"], None)
+
+
+AWKWARD = (
+    "12345678901234567890.12345", "1e400", "1e-400", "1e99999999999999999999", "9" * 400, "9" * 5000, "NaN", "true",
+    "[" * 600 + "1.5" + "]" * 600, "[" * 600 + "12345678901234567890.12345" + "]" * 600, '"\\ud800"', '["\\ud83d"]', '{"\\udfff": 1e400}', '{"a": 1, "a": 2}', '"\\u0000"',
+    '{"scale": 1000000000, "value": "AQ=="}', '"0000-00-00"', '"9999-12-31T23:59:59-05:00"', '"-infinity"', '"1_000"',
+    "9223372036854775807", "-9223372036854775808", '"?"', "[]", "{}",
+)  # fmt: skip
+"""Values of JSON at the ends of what anybody writes, and beyond."""
+EVERY = (
+    "boolean", "bigint", "float", "double", "decimal(12,2)", "decimal(12,2) as base64", "string", "string as json",
+    "string as scaled", "string as microseconds", "binary as base64", "binary as hex", "date", "date as days",
+    "timestamp", "timestamp_ntz as microseconds",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
+@pytest.mark.parametrize("coding", EVERY)
+def test_no_value_that_anybody_writes_stops_the_records_beside_it(coding: str, strategy: Strategy) -> None:
+    spec = table(topic(id="bigint", value=coding), strategy)
+    source = '"source": {"connector": "postgresql", "lsn": 1, "ts_ms": 1}'
+    values = [f'{{"op": "u", "after": {{"id": 1, "value": {value}}}, {source}}}'.encode() for value in AWKWARD]
+    found = decoded(spec, [Record(0, number, 0, b'{"id": 1}', value) for number, value in enumerate(values)])
+    landed = rows_of(spec, ("id", "value"), found)
+    assert landed.column(REJECT_REASON).null_count == sum(each.reject is None for each in found) < len(AWKWARD)
