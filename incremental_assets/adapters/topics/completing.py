@@ -11,7 +11,7 @@ import pyarrow as pa
 from incremental_assets.adapters.spark.arrow_types import comparable, required_type, typed
 from incremental_assets.adapters.topics.changes import Change, Decoding, Key, Reject
 from incremental_assets.adapters.topics.events import TOMBSTONE
-from incremental_assets.adapters.topics.folding import Folded, check_order
+from incremental_assets.adapters.topics.folding import Folded, check_order, is_read, reached
 from incremental_assets.adapters.topics.tombstones import Tombstones
 from incremental_assets.adapters.topics.typed import keys_of
 from incremental_assets.core.captures.topic.position import Log
@@ -55,7 +55,7 @@ def completed(plan: SyncPlan, found: Folded, decoding: Decoding, copy: CopyRows,
         # No row of the copy counts, and every record may come again.
         held, repeated = {}, set(found.rows)
     else:
-        repeated = {key for key, chain in found.rows.items() if 0 <= chain[0].order < before.highest}
+        repeated = {key for key, chain in found.rows.items() if 0 <= _first(chain) < before.highest}
         needing = {key: chain for key, chain in found.rows.items() if key in repeated or _needs_row(chain)}
         held = _held(plan.spec, needing, decoding, copy) if needing else {}
     deleted = tombstones.places(repeated - held.keys())
@@ -65,7 +65,10 @@ def completed(plan: SyncPlan, found: Folded, decoding: Decoding, copy: CopyRows,
         place = deleted.get(key, 0) if base is None else base.position
         for each in chain:
             check_order(each, place, before.latest)
-        left = [each for each in chain if each.order == -1 or each.order >= place]
+        left = [each for each in chain if reached(each) == -1 or reached(each) >= place]
+        for each in left:
+            if is_read(each):
+                each.order = max(each.order, place, found.log.emptied)
         if not left:
             continue
         last = _last(left, base, decoding)
@@ -74,6 +77,11 @@ def completed(plan: SyncPlan, found: Folded, decoding: Decoding, copy: CopyRows,
             # A tombstone alone does not say of which delete it is: nothing older than the row that it takes away comes back.
             done.gone[key] = max(last.order, place)
     return done
+
+
+def _first(chain: Sequence[Change]) -> int:
+    """The lowest place; what a snapshot has read has none of its own, so that it may be lower than any."""
+    return 0 if is_read(chain[0]) else chain[0].order
 
 
 def _needs_row(chain: Sequence[Change]) -> bool:

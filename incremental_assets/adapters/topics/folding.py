@@ -1,6 +1,9 @@
 """What a range of records leaves of each row: the newest change by the source's log, and by offset where that does not tell. Pure.
 
 A connector that was started again sends changes that it has sent before. They are older than the row in the copy, or equal to it, so that none of them takes a newer one back.
+
+A row that a snapshot has read says where the log was, and not where the row was written: a transaction that was open then commits behind it, with changes that lie before it in the log.
+So it counts as what it is by its offset, and its row keeps the place of the change before it.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from incremental_assets.adapters.topics.changes import Change, Key
-from incremental_assets.adapters.topics.events import MESSAGE, TOMBSTONE, TRUNCATED
+from incremental_assets.adapters.topics.events import DELETED, MESSAGE, READ, TOMBSTONE, TRUNCATED
 from incremental_assets.core.captures.topic.position import Log
 
 
@@ -35,8 +38,24 @@ class _Fold:
     rows: dict[Key, list[Change]] = field(default_factory=dict)
     lost: list[Change] = field(default_factory=list)
     written: dict[int, int] = field(default_factory=dict)
+    deletes: dict[int, tuple[int, int]] = field(init=False)
+    """Offset and place of a delete that is the last record so far of its partition."""
+
+    def __post_init__(self) -> None:
+        self.deletes = {number: (offset, place) for number, offset, place in self.log.deletes}
 
     def add(self, change: Change) -> None:
+        self._add(change)
+        number, offset = change.record.partition, change.record.offset
+        self.deletes.pop(number, None)
+        if change.op == DELETED and change.place is not None:
+            self.deletes[number] = (offset, change.order)
+
+    def known(self) -> Log:
+        """What is known of the source's log by now."""
+        return replace(self.log, deletes=tuple((number, *each) for number, each in sorted(self.deletes.items())))
+
+    def _add(self, change: Change) -> None:
         latest = self.log.latest
         self._learn(change)
         if change.op == MESSAGE:
@@ -48,12 +67,25 @@ class _Fold:
             self.lost.append(change)
             return
         chain = self.rows.setdefault(change.key, [])
+        if any(_is_before(change, each) for each in chain):
+            return
         self._order(change, chain)
         if chain:
             check_order(change, max(each.order for each in chain), latest)
+        if is_read(change):
+            self._show(change, chain)
+            return
         if chain and change.order >= max(each.order for each in chain) and is_whole(change):
             chain.clear()
         chain.append(change)
+
+    @staticmethod
+    def _show(change: Change, chain: list[Change]) -> None:
+        """A row as a snapshot has read it."""
+        before = max((each.order for each in chain), default=-1)
+        if reached(change) >= before:
+            change.order = before
+            chain[:] = [change]
 
     def _learn(self, change: Change) -> None:
         place = change.place
@@ -62,20 +94,24 @@ class _Fold:
         server = self.log.server
         if place.server and server and place.server != server:
             raise OtherLog(f"it is of the log of server {place.server}, and those before of server {server}")
-        self.log = Log(
-            place.server or server,
-            max(self.log.highest, place.number),
-            max(self.log.latest, place.at),
-            self.log.emptied,
+        self.log = replace(
+            self.log,
+            server=place.server or server,
+            highest=max(self.log.highest, place.number),
+            latest=max(self.log.latest, place.at),
         )
 
     def _order(self, change: Change, chain: list[Change]) -> None:
         if change.place is not None:
             return
         here = [each for each in chain if each.record.partition == change.record.partition]
+        offset, place = self.deletes.get(change.record.partition, (-1, -1))
         if self.by_place and here:
             # A tombstone, or a record that cannot be read, comes behind the change before it of the same key.
             change.order = here[-1].order
+        elif self.by_place and change.op == TOMBSTONE and offset == change.record.offset - 1:
+            # The delete that it belongs to was in the range before.
+            change.order = place
         elif not self.by_place:
             # Within a partition the offsets order them, and of two partitions the time does.
             number = change.record.partition
@@ -91,13 +127,35 @@ def folded(changes: Iterable[Change], before: Log, *, by_place: bool) -> Folded:
         except OtherLog as error:
             raise OtherLog(f"offset {change.record.offset} of partition {change.record.partition}: {error}") from None
     emptied = fold.log.emptied
-    return Folded(dict(_kept(fold.rows, emptied)), fold.lost, fold.log, emptied > before.emptied)
+    return Folded(dict(_kept(fold.rows, emptied)), fold.lost, fold.known(), emptied > before.emptied)
 
 
 def check_order(change: Change, other: int, latest: int) -> None:
     """Raises OtherLog where a change lies before another of its row, and is younger than all that had been read: one that comes again is not, and one that is new lies behind."""
-    if 0 <= change.order < other and change.place is not None and change.place.at > latest > 0:
+    if 0 <= reached(change) < other and change.place is not None and change.place.at > latest > 0:
         raise OtherLog("the source's log goes back while its time goes on, as that of another server")
+
+
+def is_read(change: Change) -> bool:
+    """Whether it is a row as a snapshot has read it, and its place says where the log was."""
+    return change.op == READ and change.place is not None
+
+
+def reached(change: Change) -> int:
+    """How far the log had come with it; -1 where that is not known."""
+    return change.order if change.place is None else change.place.number
+
+
+def _is_before(change: Change, read: Change) -> bool:
+    """Whether it is older than what a snapshot has read, of a row that has been in two partitions, as one was added."""
+    if (
+        not is_read(read)
+        or change.place is None
+        or read.place is None
+        or change.record.partition == read.record.partition
+    ):
+        return False
+    return change.place.number < read.place.number and change.place.at < read.place.at
 
 
 def is_whole(change: Change) -> bool:
@@ -108,6 +166,6 @@ def is_whole(change: Change) -> bool:
 def _kept(rows: dict[Key, list[Change]], emptied: int) -> Iterator[tuple[Key, list[Change]]]:
     for key, chain in rows.items():
         # A truncation holds the whole table: what lies before it in the log is gone with it, whichever partition it comes from.
-        left = [each for each in chain if each.order == -1 or each.order >= emptied]
+        left = [each for each in chain if reached(each) == -1 or reached(each) >= emptied]
         if left:
             yield key, sorted(left, key=lambda each: (each.order, each.record.partition, each.record.offset))

@@ -37,7 +37,7 @@ def _row(spec: TableSpec, names: Sequence[str], change: Change) -> _Row:
     told: _Row = {
         PARTITION: record.partition,
         OFFSET: record.offset,
-        POSITION: None if change.place is None else change.place.number,
+        POSITION: None if change.place is None else max(change.order, 0),
         OP: change.op or None,
         RECORD_AT: record.at * 1000,
     }

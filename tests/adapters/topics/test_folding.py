@@ -179,3 +179,27 @@ def test_records_that_cannot_be_read_are_kept_by_their_key_and_else_as_lost_and_
         ((1,), "the value is no JSON")
     ]
     assert [change.record.offset for change in told.lost] == [3, 4]
+
+
+def test_a_transaction_that_was_open_when_a_snapshot_read_its_rows_changes_them_though_it_wrote_before() -> None:
+    found = made(("r", 1, "new", 100), ("r", 2, "new", 100), ("r", 3, "new", 100))
+    for op, key, at in (("u", 1, 95), ("d", 2, 97)):
+        found.put({"id": key}, envelope(op, {"id": key, "status": "late"}, at, ts_ms=START + 900))
+    assert left(fold(found)) == {1: ("u", "late"), 2: ("d", None), 3: ("r", "new")}
+
+
+def test_a_row_that_a_snapshot_has_read_counts_over_what_comes_again_of_before() -> None:
+    found = made(("c", 1, "a", 50), ("u", 1, "b", 60), ("r", 1, "b", 65), ("c", 1, "a", 50))
+    assert left(fold(found)) == {1: ("r", "b")}
+    found = made(("r", 1, "new", 100), ("t", 0, None, 120), ("r", 1, "again", 130))
+    assert left(fold(found)) == {1: ("r", "again")}
+    assert left(fold(made(("r", 1, "new", 100), ("t", 0, None, 120)))) == {}
+
+
+def test_a_row_in_two_partitions_is_what_a_snapshot_has_read_of_it_last() -> None:
+    found = made(partitions=2)
+    found.put({"id": 1}, envelope("r", {"id": 1, "status": "read"}, 100), 0)
+    found.put({"id": 1}, envelope("u", {"id": 1, "status": "older"}, 90), 1)
+    assert left(fold(found)) == {1: ("r", "read")}
+    found.put({"id": 1}, envelope("u", {"id": 1, "status": "newer"}, 110), 1)
+    assert left(fold(found)) == {1: ("u", "newer")}

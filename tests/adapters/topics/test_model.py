@@ -30,6 +30,8 @@ class Played:
     log: list[tuple[Any, Any]] = field(default_factory=list)
     """What the connector sends for the source's log: key and value of each record, in the order of the commits."""
     sent: int = 0
+    first: int = 0
+    """Where it began to send, behind what its snapshot shows."""
     lsn: int = 100
     at: dict[Any, Any] = field(default_factory=dict)
     """The place in the log that each row of the copy shows, or showed last."""
@@ -57,6 +59,38 @@ class Played:
                         value["source"]["ts_ms"] = 1_795_417_000_000 + self.lsn
                 self.log += records
 
+    def begin(self) -> None:
+        """The first snapshot of the connector, at a commit; what was open then it sends from there on."""
+        for _ in range(self.choose.randint(0, 4)):
+            self.change()
+        commits = [value["source"]["ts_ms"] for _, value in self.log if value is not None]
+        if not commits:
+            return
+        seen = self.choose.choice(commits)
+        self.sent = self.first = sum(value is None or value["source"]["ts_ms"] <= seen for _, value in self.log)
+        rows: dict[int, str] = {}
+        for key, value in self.log[: self.sent]:
+            if value is not None and value["op"] == "t":
+                rows.clear()
+            elif value is not None and value["op"] == "d":
+                del rows[key["id"]]
+            elif value is not None and value["after"]["status"] != WORD:
+                rows[key["id"]] = value["after"]["status"]
+        self._read(rows, seen - 1_795_417_000_000, ts_ms=seen + 1)
+
+    def chunk(self) -> None:
+        """Some rows as they are now, among what the connector sends: it may not have sent yet what they show."""
+        told = [value["source"]["lsn"] for _, value in self.log[: self.sent] if value is not None]
+        if told:
+            some = {key: at for key, at in self.rows.items() if self.choose.random() < 0.5}
+            self._read(some, told[-1], ts_ms=1_795_417_000_000 + self.lsn, snapshot="incremental")
+
+    def _read(self, rows: dict[int, str], lsn: int, **source: Any) -> None:
+        topic = self.shop.topic
+        for key, status in rows.items():
+            row = {"id": key, "status": status}
+            topic.put({"id": key}, envelope("r", row, lsn, **source), key % len(topic.partitions))
+
     def _write(self, key: int) -> list[tuple[Any, Any]]:
         self.lsn += 10
         named = {"id": key}
@@ -79,7 +113,10 @@ class Played:
 
     def restart(self) -> None:
         """It begins again with what it had sent before it last wrote down where it was."""
-        self.sent = max(0, self.sent - self.choose.randint(0, 12))
+        self.sent = max(self.first, self.sent - self.choose.randint(0, 12))
+        if self.sent < len(self.log) and self.log[self.sent][1] is None:
+            # A delete and its tombstone are one event.
+            self.sent -= 1
 
     def sync(self) -> None:
         process = self.shop.world.process()
@@ -90,13 +127,16 @@ class Played:
         except (Killed, SourceRefused):
             return
         shown = {row["id"]: row["_log_position"] for row in self.shop.world.rows(self.shop.spec.id)}
-        back = {key: (self.at[key], shown[key]) for key in self.at.keys() & shown.keys() if shown[key] < self.at[key]}
+        # What a snapshot has read of a row that no change was known of is at no place.
+        back = {key: (self.at[key], at) for key, at in shown.items() if 0 < at < self.at.get(key, 0)}
         assert back == {}, "a row shows what it was before"
         deleted = self.deleted()
         assert {key: at for key, at in shown.items() if at < deleted.get(key, 0)} == {}, (
             "a row is there after its delete was read"
         )
-        self.at |= shown
+        self.at |= {key: at for key, at in shown.items() if at}
+        lost = {key for key, at in self.last().items() if at and key not in shown and at > self.shop.at().log.emptied}
+        assert lost == set(), "a row is not there of which the last change that was read is no delete"
 
     def deleted(self) -> dict[Any, int]:
         """The place in the log of the last delete of each row, of those that were read."""
@@ -109,6 +149,17 @@ class Played:
                     found[key] = max(at, found.get(key, 0))
         return found
 
+    def last(self) -> dict[Any, int]:
+        """The place in the log of the last change of each row, of those that were read; 0 of a delete."""
+        found: dict[Any, tuple[int, int]] = {}
+        for records, end in zip(self.shop.topic.partitions, self.shop.at().next, strict=False):
+            for record in records[:end]:
+                told = json.loads(record.value) if record and record.value else {}
+                if told.get("op") in ("c", "u", "d"):
+                    key, at = (told["before"] or told["after"])["id"], told["source"]["lsn"]
+                    found[key] = max((at, at if told["op"] != "d" else 0), found.get(key, (0, 0)))
+        return {key: at for key, (_, at) in found.items()}
+
     def step(self) -> None:
         """Anything that may happen next."""
         drawn = self.choose.random()
@@ -120,6 +171,8 @@ class Played:
             self.restart()
         elif drawn < 0.78:
             self.shop.topic.mark()
+        elif drawn < 0.8:
+            self.chunk()
         else:
             self.sync()
 
@@ -138,6 +191,7 @@ def play(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "MOST", played.choose.choice([2, 5, 10_000]))
     for _ in range(played.choose.randint(0, 2)):
         played.shop.topic.add_partition()
+    played.begin()
     for _ in range(60):
         played.step()
     played.end()

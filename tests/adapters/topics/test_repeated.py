@@ -50,6 +50,23 @@ def test_a_row_that_is_gone_stays_gone_when_a_connector_repeats_what_came_before
         assert there.copy() == {1: "again", 2: "new"}, cut
 
 
+def test_a_tombstone_that_comes_again_takes_no_row_away_that_came_back_wherever_a_sync_cuts() -> None:
+    there = opened()
+    there.say("d", 1)
+    there.say("c", 1, "back")
+    there.sync()
+    for number in range(3, 7):
+        there.again(number, number + 1)
+        there.sync()
+        assert there.copy() == {1: "back", 2: "new"}, number
+    there.say("d", 1)
+    there.topic.partitions[0].pop()
+    there.sync()
+    there.topic.put({"id": 1}, None)
+    there.sync()
+    assert there.copy() == {2: "new"}
+
+
 def test_a_variant_that_forgets_what_is_gone_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tombstones, "places", lambda *_: {})
     with pytest.raises(AssertionError):

@@ -14,7 +14,7 @@ from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.history import History
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.strategies import Strategy
-from tests.adapters.topics.broker import envelope
+from tests.adapters.topics.broker import START, envelope
 from tests.adapters.topics.shop import BOTH, WORD, Shop, later, opened, orders
 from tests.fakes import Killed
 
@@ -195,3 +195,37 @@ def test_a_look_asks_for_no_record() -> None:
     before = there.broker.reads
     assert there.sync().status is Status.IDLE
     assert there.broker.reads == before
+
+
+def test_what_commits_while_a_connector_reads_its_snapshot_lands_wherever_a_sync_ends() -> None:
+    for cut in range(4):
+        there = Shop()
+        for key in (1, 2, 3):
+            there.topic.put({"id": key}, envelope("r", {"id": key, "status": "new"}, 100))
+        if cut == 0:
+            there.sync()
+        for number, (op, key, lsn) in enumerate((("u", 1, 95), ("d", 2, 97), ("u", 1, 110)), 1):
+            told = envelope(op, {"id": key, "status": f"at {lsn}"}, lsn, ts_ms=START + 900 + number)
+            there.topic.put({"id": key}, told)
+            if number == cut:
+                there.sync()
+        there.sync()
+        assert there.copy() == {1: "at 110", 3: "new"}, cut
+
+
+def test_a_snapshot_beside_a_stream_takes_no_row_back_and_none_of_it_is_taken_back() -> None:
+    there = Shop()
+    there.topic.put({"id": 1}, envelope("c", {"id": 1, "status": "first"}, 100))
+    there.topic.put({"id": 2}, envelope("c", {"id": 2, "status": "first"}, 130))
+    there.sync()
+    # A transaction that wrote at 120 commits behind what the connector has sent of 130, and behind the chunk.
+    for key in (1, 2):
+        read = envelope("r", {"id": key, "status": "first"}, 130, ts_ms=START + 900, snapshot="incremental")
+        there.topic.put({"id": key}, read)
+    there.sync()
+    there.topic.put({"id": 1}, envelope("u", {"id": 1, "status": "late"}, 120, ts_ms=START + 950))
+    there.sync()
+    assert there.copy() == {1: "late", 2: "first"}
+    there.again(0, 1)
+    there.sync()
+    assert there.copy() == {1: "late", 2: "first"}

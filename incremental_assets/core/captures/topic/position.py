@@ -22,6 +22,14 @@ class Log:
     """The latest time of one, in microseconds."""
     emptied: int = 0
     """The place at which the table was truncated last: changes before it are of rows that are gone."""
+    deletes: tuple[tuple[int, int, int], ...] = ()
+    """Of partitions that were read up to a delete: their number, its offset and its place, which is that of a tombstone behind it, too."""
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Log:
+        """Read it back from a position's document."""
+        deletes = ((number, offset, place) for number, offset, place in document.get("deletes", ()))
+        return cls(**{**document, "deletes": tuple(deletes)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +66,6 @@ class TopicPosition(Position):
     def from_json(cls, document: Mapping[str, Any]) -> TopicPosition:
         """Read it back from a state's document."""
         own = document["position"]
-        return cls(tuple(own["next"]), own["topic"], own["cluster"], Log(**own["log"]), tuple(own.get("reached", ())))
+        return cls(
+            tuple(own["next"]), own["topic"], own["cluster"], Log.from_json(own["log"]), tuple(own.get("reached", ()))
+        )
