@@ -91,7 +91,7 @@ lock: setup ## resolve the dependencies of pyproject.toml anew, with hashes and 
 	$(COMPILE) pyproject.toml --extra dev --universal --upgrade --output-file requirements.lock
 	$(COMPILE) plugins/experimental/pyproject.toml --all-extras --universal --upgrade --constraints requirements.lock \
 	  --no-emit-package incremental-assets --no-deps --output-file plugins/experimental/requirements.lock
-	$(COMPILE) pyproject.toml $(IMAGES)/build.in $(addprefix --extra ,service mysql kafka avro s3 otel openlineage notify ssh) $(FOR_IMAGES) --output-file $(IMAGES)/full.lock
+	$(COMPILE) pyproject.toml $(IMAGES)/build.in $(addprefix --extra ,service mysql kafka avro s3 glue otel openlineage notify ssh) $(FOR_IMAGES) --output-file $(IMAGES)/full.lock
 	$(COMPILE) $(IMAGES)/ui.in $(IMAGES)/build.in $(FOR_IMAGES) --output-file $(IMAGES)/ui.lock
 
 jars: setup ## resolve the jars anew and write their hashes to the lock (after changing a coordinate)

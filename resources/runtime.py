@@ -19,6 +19,7 @@ from incremental_assets.resources.erasures import open_erasures
 from incremental_assets.resources.lake import open_lake, open_logged_lake, open_ownership, open_stage
 from incremental_assets.resources.observers import open_observers
 from incremental_assets.resources.references import digest_of, looked_up
+from incremental_assets.resources.registering import open_registrar
 from incremental_assets.resources.session import session_of
 from incremental_assets.resources.source import open_source
 from incremental_assets.resources.stores import know_stores
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from incremental_assets.core.model.table_id import TableId
     from incremental_assets.core.model.table_shape import TableShape
     from incremental_assets.core.observing.observers import Observers
-    from incremental_assets.core.ports import OpenSource, Probe
+    from incremental_assets.core.ports import OpenSource, Probe, Registrar
     from incremental_assets.resources.spark import SparkResource
 
 _HASHED = 3
@@ -153,9 +154,15 @@ class Runtime:
                     checkpoints=self.checkpoints,
                     erasures=erasures,
                     observer=self.observer,
+                    registrar=self.registrar,
                     lost_engine=self._lost_engine,
                 )
             return self._ports[source]
+
+    @cached_property
+    def registrar(self) -> Registrar | None:
+        """The data catalogues to which copies are made known; None where there are none."""
+        return open_registrar(self.configuration, self._session)
 
     def _source(self, name: str) -> OpenSource:
         """Opened anew once a reference leads to another value, such as a password that was rotated; whoever works with the one before goes on with it."""

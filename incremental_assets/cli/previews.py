@@ -87,7 +87,7 @@ def _terms(previews: Sequence[Preview]) -> list[Note]:
 
 def _has_terms(spec: TableSpec) -> bool:
     is_plain = spec.where is None and not spec.masks and spec.contract is None and spec.history is History.NONE
-    return not is_plain or spec.deletes != IGNORED
+    return not is_plain or spec.deletes != IGNORED or bool(spec.register)
 
 
 def _questions(reads: Sequence[Preview]) -> list[Note]:
@@ -201,6 +201,10 @@ def _entry(each: Preview) -> dict[str, Any]:
         "deletes": each.terms.deletes or None,
         "contract": _contract(spec.contract),
         "history": None if spec.history is History.NONE else str(spec.history),
+        "register": [
+            {"catalogue": str(each.kind), "name": each.of(spec.id).name, "region": each.region or None}
+            for each in spec.register
+        ],
         "prunes": {"files": sum(len(old.files) for old in each.old), "bytes": sum(old.bytes for old in each.old)}
         if each.old
         else None,

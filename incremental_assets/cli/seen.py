@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +25,7 @@ from incremental_assets.core.model.objective import NO_OBJECTIVES
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
+from incremental_assets.core.model.registration import Catalogue, Registered
 from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -35,6 +36,7 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.renames import renamed_too_late
 from incremental_assets.core.ports import LakeReader
 from incremental_assets.core.syncing.foreign_changes import seen_in, unrecorded
+from incremental_assets.core.syncing.registering import tables_of
 
 if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime
@@ -69,6 +71,8 @@ class Seen:
     """Of each of its objectives."""
     pruned: tuple[datetime, Pruned] | None = None
     """When it was last pruned, and of what."""
+    registered: tuple[Registered, ...] = ()
+    """How it, and its history, were made known to data catalogues, or why they could not be."""
     log: LogSeen | None = None
     """What the source's log says of it; None where it is not read from there, and where nobody looked."""
 
@@ -81,7 +85,7 @@ class Seen:
 def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
     """What is seen of the selected tables, and of those that their source does not show. `offline` asks no source."""
     standings, pauses = runtime.checkpoints.standings(), runtime.checkpoints.pauses()
-    prunings = runtime.checkpoints.prunings()
+    prunings, registrations = runtime.checkpoints.prunings(), runtime.checkpoints.registrations()
     positions = {table: standing.position for table, standing in standings.items()}
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     logs = {} if offline else _logs(runtime, found)
@@ -125,10 +129,21 @@ def look_at(runtime: Runtime, found: Selection, *, offline: bool) -> list[Seen]:
             pause=pauses.of(table),
             budgets=budgets(terms[table].slo, kept[table]) if table in kept else (),
             pruned=prunings.get(table),
+            registered=_registered(specs.get(table), registrations),
             log=logs.get(table),
         )
         for table in shown
     ]
+
+
+def _registered(
+    spec: TableSpec | None, registrations: Mapping[tuple[TableId, Catalogue], Registered]
+) -> tuple[Registered, ...]:
+    """Of the catalogues that the configuration still names."""
+    if spec is None:
+        return ()
+    asked = [(table, each.kind) for table in tables_of(spec) for each in spec.register]
+    return tuple(registrations[each] for each in asked if each in registrations)
 
 
 def _look(

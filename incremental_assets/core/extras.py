@@ -33,6 +33,7 @@ UI = Extra("ui", "Dagster's UI is not installed", ("dagster_webserver",))
 KAFKA = Extra("kafka", "Kafka's client is not installed", ("confluent_kafka",))
 AVRO = Extra("avro", "what reads Avro is not installed", ("fastavro",))
 S3 = Extra("s3", "the client of object stores is not installed", ("obstore",))
+GLUE = Extra("glue", "the client of AWS Glue is not installed", ("botocore",))
 OTEL = Extra(
     "otel",
     "OpenTelemetry, by which traces are sent, is not installed",

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.errors import Busy, LeaseLost, Paused
 from incremental_assets.core.model.cures import resume
@@ -14,6 +14,7 @@ from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pause, Pauses
+from incremental_assets.core.model.registration import Catalogue, Registered
 from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Verified
@@ -47,6 +48,7 @@ class Memory:
     pauses: list[Pause] = field(default_factory=list)
     kept: dict[TableId, Kept] = field(default_factory=dict)
     prunings: dict[TableId, Pruned] = field(default_factory=dict)
+    registrations: dict[tuple[TableId, Catalogue], Registered] = field(default_factory=dict)
     kept_for: timedelta | None = None
     """How long events were last asked to be kept."""
     clock: float = 0.0
@@ -168,6 +170,14 @@ class FakeCheckpoints:
         """Events have no time here."""
         self.memory.kept_for = keep
         return 0, 0
+
+    def record_registration(self, done: Registered) -> None:
+        """With the time, which is the machine's here."""
+        self.memory.registrations[done.table, done.kind] = replace(done, at=datetime.now(UTC))
+
+    def registrations(self) -> dict[tuple[TableId, Catalogue], Registered]:
+        """Of all tables."""
+        return dict(self.memory.registrations)
 
     def record_pruning(self, done: Pruned) -> None:
         """The last one counts."""

@@ -16,7 +16,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.ports import Lease, Ports
+from incremental_assets.core.ports import Lease, Ports, Registrar
 from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes.checkpoints import FakeCheckpoints, Memory
 from tests.fakes.database import SimulatedDatabase
@@ -158,6 +158,7 @@ class World:
     stage: FakeStage = field(default_factory=FakeStage)
     lake: FakeLake = field(init=False)
     observer: Recorder = field(default_factory=Recorder)
+    registrar: Registrar | None = None
 
     def __post_init__(self) -> None:
         self.lake = FakeLake(self.stage, database=self.database)
@@ -191,6 +192,7 @@ class World:
             lake=Watched(lake, process),
             checkpoints=Watched(checkpoints, process),
             observer=self.observer,
+            registrar=self.registrar,
         )
 
     def sync(

@@ -44,6 +44,7 @@ from incremental_assets.adapters.checkpoints.positions import (
     positions_of,
 )
 from incremental_assets.adapters.checkpoints.prunings import all_prunings, record_pruning
+from incremental_assets.adapters.checkpoints.registrations import all_registrations, record_registration
 from incremental_assets.adapters.checkpoints.retention import prune_events
 from incremental_assets.adapters.checkpoints.rows import event_of
 from incremental_assets.adapters.checkpoints.standings import all_standings, holder_of
@@ -57,6 +58,7 @@ from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look, Looked
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pause, Pauses
+from incremental_assets.core.model.registration import Catalogue, Registered
 from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_shape import TableShape
@@ -189,6 +191,18 @@ class SqlCheckpoints:
         """Keep what a table was pruned of, in place of the one before."""
         with self._database.transaction(writes=True) as connection:
             record_pruning(connection, self._database, done)
+
+    def record_registration(self, done: Registered) -> None:
+        """Keep how a table was made known to a catalogue, in place of what was before."""
+        with self._database.transaction(writes=True) as connection:
+            record_registration(connection, self._database, done)
+
+    def registrations(self) -> dict[tuple[TableId, Catalogue], Registered]:
+        """What is kept of all tables, in each catalogue."""
+        if not self._database.exists:
+            return {}
+        with self._database.transaction() as connection:
+            return all_registrations(connection)
 
     def pauses(self) -> Pauses:
         """Everything that a person has paused."""

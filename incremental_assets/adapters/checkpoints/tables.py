@@ -233,6 +233,20 @@ prunings = Table(
     Column("left_alone", Text, nullable=False),
 )
 
+registrations = Table(
+    "registrations",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("schema_name", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    # Which kind of catalogue: a table has one name in each.
+    Column("catalogue", Text, primary_key=True),
+    Column("place", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("problem", Text, nullable=False),
+    Column("registered_at", Instant, nullable=False),
+)
+
 installation = Table(
     "installation", metadata, Column("only", Integer, primary_key=True), Column("id", Text, nullable=False)
 )

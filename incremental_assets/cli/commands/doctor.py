@@ -15,6 +15,7 @@ from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note
 from incremental_assets.cli.commands.fix import fixed
 from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.lateness import of_lateness
+from incremental_assets.cli.findings.of_catalogues import of_catalogues
 from incremental_assets.cli.findings.of_cluster import PYTHON, of_executors
 from incremental_assets.cli.findings.of_log import of_log
 from incremental_assets.cli.findings.of_source import of_source
@@ -258,6 +259,7 @@ def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
         yield from (_not_looked_at(source.name) for source in runtime.configuration.sources)
         return
     found = selected(runtime, patterns)
+    yield from of_catalogues(runtime, found.specs)
     for source in runtime.configuration.sources:
         if source.name in found.unreachable:
             yield Finding(source.name, "reachable", Health.FAIL, str(found.unreachable[source.name]))

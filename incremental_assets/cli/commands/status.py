@@ -22,6 +22,7 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
+from incremental_assets.core.model.registration import Registered
 from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.verified import Verified
@@ -101,6 +102,7 @@ def _entry(seen: Seen) -> dict[str, Any]:
         "held": seen.held and _held_entry(seen.held),
         "unfit": seen.unfit and _unfit_entry(seen.unfit),
         "pruned": seen.pruned and _pruned_entry(*seen.pruned),
+        "registered": [_registered_entry(each) for each in seen.registered],
         "log": seen.log and _log_entry(seen.log, state),
         "last_schema_change": standing.changed
         and {"at": standing.changed[0].isoformat(), **standing.changed[1].to_json()},
@@ -116,6 +118,16 @@ def _log_entry(seen: LogSeen, state: State | None) -> dict[str, Any]:
     return {
         "position": str(state.position) if state and state.position.capture else None,
         "source_keeps_bytes": seen.kept_bytes,
+    }
+
+
+def _registered_entry(done: Registered) -> dict[str, Any]:
+    return {
+        "table": render_table(done.table.schema, done.table.name),
+        "catalogue": str(done.kind),
+        "place": done.place,
+        "at": done.at and done.at.isoformat(),
+        "problem": done.problem or None,
     }
 
 
@@ -228,6 +240,9 @@ def _shown(tables: Sequence[Seen]) -> list[Shown]:
     shown += [Note(f"{each.table}: {each.held.sentence}", "warn") for each in tables if each.held and each.held.rows]
     shown += [Note(f"{each.table}: {each.unfit.sentence}", "warn") for each in tables if each.unfit and each.unfit.rows]
     shown += [Note(sentence, "warn") for each in tables if (sentence := _not_landed(each.standing))]
+    shown += [
+        Note(f"{done.table}: {done.problem}", "warn") for each in tables for done in each.registered if done.problem
+    ]
     shown += [
         Note(f"{each.table}: pruned {at:%Y-%m-%d %H:%M}Z: {'; '.join((done.sentence, *done.left))}", "dim")
         for each in tables

@@ -11,6 +11,7 @@ from incremental_assets.core.config import table_document
 from incremental_assets.core.config.addresses import resolved_checkpoints, resolved_place
 from incremental_assets.core.config.contracts import contract_of
 from incremental_assets.core.config.references import located
+from incremental_assets.core.config.register_document import registrations_of
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.settings import (
     ChannelConfig,
@@ -96,6 +97,7 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
         schedule=document.schedule,
         quiet=document.quiet,
         target=document.target,
+        register=registrations_of(document.register_),
         check_at=document.check_at,
         defaults=Defaults(
             schema_changes=defaults.schema_changes,
@@ -145,6 +147,7 @@ def _table(
         if cursor is None or document.start is None
         else CursorValue.parse(cursor.type.values, document.start),
         target=document.target or source.target,
+        register=source.register if document.register_ is None else registrations_of(document.register_),
         column_names=document.column_names or source.column_names,
         where=None if document.where is None else parse_where(document.where),
         schema_changes=chosen("schema_changes"),

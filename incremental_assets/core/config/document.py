@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from incremental_assets.core.config.dialects import checked_dialect
+from incremental_assets.core.config.register_document import Register
 from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
     Endpoint,
@@ -62,6 +63,10 @@ class SourceDocument(Strict):
     target: Annotated[
         TargetText | None,
         Field(description="Where copies lie below the lake, of all its tables; {source}/{schema}/{table} when absent."),
+    ] = None
+    register_: Annotated[
+        Register | None,
+        Field(alias="register", description="Data catalogues to which the copies of all its tables are made known."),
     ] = None
     check_at: Annotated[TimeOfDay, Field(description="When everything is checked, daily in UTC; or never.")] = time(3)
     defaults: DefaultsDocument = DefaultsDocument()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from incremental_assets.core.config import register_rules
 from incremental_assets.core.config.database_document import DatabaseDocument
 from incremental_assets.core.config.dialects import facts_of, listing
 from incremental_assets.core.config.document import SourceDocument
@@ -40,6 +41,7 @@ def mistakes(match: TableMatch, terms: TableDocument, around: Around) -> Iterato
                 ("target",),
                 f"several tables that this glob stands for would lie in one folder; write {' and '.join(absent)} into it",
             )
+    yield from register_rules.match_mistakes(match, terms.register_)
     if terms.rename:
         yield ("rename",), "a column is renamed in one table at a time; list that table with its `rename`"
 

@@ -192,6 +192,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         refresh_every=config.refresh_every,
         schedule=config.schedule,
         target=_target(config, shape.id),
+        register=config.register,
         compares=config.compares,
         evolve=config.schema_changes != "freeze",
         widens=config.schema_changes == "widen",

@@ -30,6 +30,7 @@ from incremental_assets.core.model.identifiers import parse_table
 from incremental_assets.core.model.layout import Target
 from incremental_assets.core.model.quiet import PATTERN as QUIET_PATTERN
 from incremental_assets.core.model.quiet import QuietTime
+from incremental_assets.core.model.registration import NameTemplate
 from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.table_match import TableMatch
 from incremental_assets.core.observing.registry import checked_observer
@@ -125,6 +126,27 @@ TargetText = Annotated[
     _read_by(Target.parse, "raw/{table}"),
     _schema("string", examples=["{schema}/{table}", "gold/orders"]),
 ]
+
+CatalogueName = Annotated[
+    InstanceOf[NameTemplate],
+    _read_by(NameTemplate.parse, "{schema}_{table}"),
+    _schema("string", examples=["{schema}_{table}", "orders"]),
+]
+CatalogueDatabase = Annotated[
+    InstanceOf[NameTemplate],
+    _read_by(NameTemplate.parse_database, "main.lake"),
+    _schema("string", examples=["lake", "main.{schema}"]),
+]
+
+
+def _region(name: str) -> str:
+    if not re.fullmatch(_REGION, name):
+        raise ValueError("write a region of AWS, like eu-central-1")
+    return name
+
+
+_REGION = r"[a-z]{2}(-[a-z]+)+-[0-9]+"
+Region = Annotated[str, AfterValidator(_region), _schema("string", pattern=f"^{_REGION}$", examples=["eu-central-1"])]
 
 
 def _positive(value: timedelta) -> timedelta:

@@ -26,6 +26,7 @@ from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.readers import Readers
+from incremental_assets.core.model.registration import Registration
 from incremental_assets.core.model.retention import KEEPS_ALL, Retention
 from incremental_assets.core.model.row_condition import RowCondition
 from incremental_assets.core.model.schedule import Schedule
@@ -115,6 +116,8 @@ class TableConfig:
     """Which rows are copied; None: all."""
     target: Target | None = None
     """Where its copy lies in the lake; None: as usual."""
+    register: tuple[Registration, ...] = ()
+    """How it is named in data catalogues."""
     column_names: ColumnNames = ColumnNames.KEEP
     schema_changes: Literal["evolve", "widen", "freeze", "discard"] = "evolve"
     freshness: Freshness = Freshness()
@@ -243,6 +246,8 @@ class SourceConfig:
     refresh_every: timedelta = timedelta(days=1)
     target: Target | None = None
     """Where copies lie of tables that say nothing of it themselves; None: as usual."""
+    register: tuple[Registration, ...] = ()
+    """How copies are named in data catalogues, of tables that say nothing of it themselves."""
     column_names: ColumnNames = ColumnNames.KEEP
     """How the columns of copies are named, of tables that say nothing of it themselves."""
     check_at: time | None = time(3)
@@ -260,6 +265,11 @@ class SourceConfig:
     def line_of(self, key: str) -> int:
         """The line where a key is written, else that of the source."""
         return self.lines.get(key, self.line)
+
+    @property
+    def registers(self) -> bool:
+        """Whether copies of it are made known to a data catalogue."""
+        return bool(self.register) or any(each.register for each in (*self.tables, *(of.terms for of in self.matches)))
 
     @property
     def reads_log(self) -> bool:
@@ -378,6 +388,7 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         refresh_every=source.refresh_every if source.schedule is None else timedelta(),
         schedule=source.schedule,
         target=source.target,
+        register=source.register,
         column_names=source.column_names,
         schema_changes=defaults.schema_changes,
         slo=replace(defaults.slo, freshness=None),

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from incremental_assets.core.config.contract_document import ContractDocument
+from incremental_assets.core.config.register_document import Register
 from incremental_assets.core.config.scalars import (
     Column,
     Day,
@@ -315,6 +316,13 @@ class TermsDocument(DefaultsDocument):
     target: Annotated[
         TargetText | None, Field(description="Where the copy lies below the lake, in place of what its source says.")
     ] = None
+    register_: Annotated[
+        Register | None,
+        Field(
+            alias="register",
+            description="Data catalogues to which the copy is made known, in place of what its source says.",
+        ),
+    ] = None
     column_names: Annotated[
         ColumnNames | None, Field(description="How the copy's columns are named, in place of what its source says.")
     ] = None
@@ -375,7 +383,8 @@ class MatchDocument(TermsDocument):
     @property
     def as_table(self) -> TableDocument:
         """The terms as those of one table, whose name is the glob."""
-        written = {name: getattr(self, name) for name in self.model_fields_set - {"match"}}
+        fields = type(self).model_fields
+        written = {fields[name].alias or name: getattr(self, name) for name in self.model_fields_set - {"match"}}
         return TableDocument(table=render_table(self.match.schema, self.match.name), **written)
 
 

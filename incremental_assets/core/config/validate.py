@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from incremental_assets.core.config import document as written
-from incremental_assets.core.config import log_rules, match_rules, table_document, target_rules
+from incremental_assets.core.config import log_rules, match_rules, register_rules, table_document, target_rules
 from incremental_assets.core.config import problems as config_problems
 from incremental_assets.core.config import rules as config_rules
 from incremental_assets.core.config.addresses import ignores_case, resolved_place
@@ -169,6 +169,7 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
         _refuse_twins(run, sources)
     placed, around = _placed(sources), {each.name: _around(each) for each in sources}
     run.add((), target_rules.mistakes(placed, around))
+    _check_names(run, sources, settings.lake)
     lines = {bucket: document.line(("stores", bucket)) for bucket in settings.stores}
     channels = {name: document.line(("notify", name)) for name in settings.notify}
     erasure = document.line(("erasure_key",)) if settings.erasure_key is not None else 0
@@ -195,6 +196,24 @@ def _placed(sources: Iterable[CheckedSource]) -> tuple[target_rules.Placed, ...]
         for source in sources
         for table in source.tables
     )
+
+
+def _check_names(run: _Pass, sources: Iterable[CheckedSource], lake: str) -> None:
+    """What copies are called in data catalogues."""
+    sources = tuple(sources)
+    run.add((), register_rules.mistakes(_named(sources)))
+    for source in sources:
+        run.add(source.path, register_rules.place_mistakes(source.document.register_, lake))
+        for table in (*source.tables, *(terms for _, terms in source.matches)):
+            run.add(table.path, register_rules.place_mistakes(table.document.register_, lake))
+
+
+def _named(sources: Iterable[CheckedSource]) -> Iterator[register_rules.Named]:
+    for source in sources:
+        for table in source.tables:
+            found, keeps = table.document, table.document.history is not History.NONE
+            name = TableId(source.name, *parse_table(found.table))
+            yield register_rules.Named(name, table.path, table.line, found.register_, source.document.register_, keeps)
 
 
 def _around(source: CheckedSource) -> target_rules.Around:
@@ -266,7 +285,11 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
         reported = {*part.broken, *(config_problems.meant(run.document, (*path, key)) for key in part.broken)}
         # Nor is the one database where several are written wrong.
         reported |= {"database"} & {each.removesuffix("s") for each in reported}
-        mistakes = (*kind.mistakes(part.value, run.now), *config_rules.source_mistakes(part.value))
+        mistakes = (
+            *kind.mistakes(part.value, run.now),
+            *config_rules.source_mistakes(part.value),
+            *register_rules.source_mistakes(part.value),
+        )
         run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in reported))
     if not isinstance(entries, list):
         run.add(path, [(("tables",), "write a list of tables, each after a dash")])

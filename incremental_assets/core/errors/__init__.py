@@ -5,7 +5,7 @@ IncrementalAssetsError
 ├── fix the machine     SetupError, CheckpointsUnreadable                        exit 1
 ├── wait and retry      Busy, SourceBusy, Paused (exit 4), SourceUnreachable,
 │                       SourceFull, CheckpointsUnreachable, StoreUnreachable, ChannelDown,
-│                       LeaseLost, EngineLost, SparkEnded                        exit 1
+│                       CatalogueUnreachable, LeaseLost, EngineLost, SparkEnded                        exit 1
 ├── it was ended        Interrupted                                              exit 130, 143
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
 │                       CursorIsNull, NoPrimaryKey, NameRefused, ZoneUnknown,
@@ -13,7 +13,7 @@ IncrementalAssetsError
 ├── look at the data    StageBroken, ContractBroken, CommitMissing, Overtaken    exit 1
 └── stop and decide     Refused (exit 3), SourceExchanged, TargetChanged,
                         TermsChanged, SchemaChanged, LakeRefused,
-                        CheckpointsTooNew                                        exit 1
+                        CheckpointsTooNew, RegistrationRefused                   exit 1
 
 Every message is one sentence that names the thing, the place and the cure. None carries a secret.
 """
@@ -39,6 +39,7 @@ from incremental_assets.core.errors.to_decide import (
     LakeRefused,
     Overtaken,
     Refused,
+    RegistrationRefused,
     SchemaChanged,
     SourceExchanged,
     StageBroken,
@@ -55,6 +56,7 @@ from incremental_assets.core.errors.to_fix import (
 )
 from incremental_assets.core.errors.to_retry import (
     Busy,
+    CatalogueUnreachable,
     ChannelDown,
     CheckpointsUnreachable,
     EngineLost,
@@ -70,6 +72,7 @@ from incremental_assets.core.errors.to_retry import (
 
 __all__ = [
     "Busy",
+    "CatalogueUnreachable",
     "ChannelDown",
     "CheckpointsTooNew",
     "CheckpointsUnreachable",
@@ -91,6 +94,7 @@ __all__ = [
     "Paused",
     "Problem",
     "Refused",
+    "RegistrationRefused",
     "SchemaChanged",
     "SelectionError",
     "SetupError",

@@ -49,3 +49,7 @@ class SchemaChanged(IncrementalAssetsError):
 
 class CheckpointsTooNew(IncrementalAssetsError):
     """The checkpoint table was written by a newer version of this program."""
+
+
+class RegistrationRefused(IncrementalAssetsError):
+    """A data catalogue has another table of that name, or lacks what a table needs."""

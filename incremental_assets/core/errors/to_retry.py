@@ -62,6 +62,10 @@ class CheckpointsUnreachable(IncrementalAssetsError):
         )
 
 
+class CatalogueUnreachable(IncrementalAssetsError):
+    """A data catalogue does not answer, or rejects whoever asks it."""
+
+
 class StoreUnreachable(IncrementalAssetsError):
     """The store of the lake does not answer, or not so that anybody could tell what it has."""
 

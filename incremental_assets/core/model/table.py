@@ -14,6 +14,7 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.mask import Mask, MaskKey
 from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.readers import Readers
+from incremental_assets.core.model.registration import Registration
 from incremental_assets.core.model.row_condition import RowCondition, columns_of
 from incremental_assets.core.model.schedule import Schedule
 from incremental_assets.core.model.table_id import TableId
@@ -94,6 +95,8 @@ class TableSpec:
     """How often a table without a cursor is read whole, or compared."""
     target: str = ""
     """Where its copy lies in the lake, as the configuration says; empty: as usual."""
+    register: tuple[Registration, ...] = ()
+    """How it is named in data catalogues to which its copy is made known."""
     schedule: Schedule | None = None
     """When it is due by the calendar; None: with each look, or as often as it is read or compared."""
     compares: bool = False

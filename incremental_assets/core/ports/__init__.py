@@ -26,6 +26,7 @@ from incremental_assets.core.ports.lake import (
     LakeRows,
     LakeWriter,
 )
+from incremental_assets.core.ports.registrar import Registrar
 from incremental_assets.core.ports.source import (
     Behind,
     DifferingRows,
@@ -66,6 +67,7 @@ __all__ = [
     "Ports",
     "Probe",
     "ReadsAhead",
+    "Registrar",
     "Seek",
     "Snapshot",
     "Source",

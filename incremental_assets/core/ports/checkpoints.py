@@ -12,6 +12,7 @@ from incremental_assets.core.model.kept import Kept
 from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.objective import Objectives
 from incremental_assets.core.model.pause import Pauses
+from incremental_assets.core.model.registration import Catalogue, Registered
 from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verified import Verified
@@ -69,6 +70,12 @@ class Checkpoints(Protocol):
 
     def record_pruning(self, done: Pruned) -> None:
         """Keep what a table was pruned of, in place of the one before."""
+
+    def record_registration(self, done: Registered) -> None:
+        """Keep how a table was made known to a catalogue, or why it could not be, in place of what was before."""
+
+    def registrations(self) -> dict[tuple[TableId, Catalogue], Registered]:
+        """What is kept of all tables, in each catalogue."""
 
     def pauses(self) -> Pauses:
         """Everything that a person has paused."""

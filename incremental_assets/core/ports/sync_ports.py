@@ -24,6 +24,7 @@ from incremental_assets.core.ports.lake import (
     LakeRows,
     LakeWriter,
 )
+from incremental_assets.core.ports.registrar import Registrar
 from incremental_assets.core.ports.source import DifferingRows, Probe, Source, SourceRows
 from incremental_assets.core.ports.staging import Stage
 
@@ -43,6 +44,8 @@ class Ports:
     """Keys that were erased from copies."""
     observer: Observer = field(default_factory=Observer)
     """The observer of what happens; by default one that does nothing."""
+    registrar: Registrar | None = None
+    """Makes copies known to data catalogues; None where none is configured."""
     lost_engine: Callable[[], EngineLost | None] = lambda: None
     """The engine that this process has used and left because it ended; what had begun on it may end in any error."""
 

@@ -30,6 +30,7 @@ class TermsShown:
     deletes: str = ""
     contract: str = ""
     history: str = ""
+    register: str = ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -41,6 +42,7 @@ class TermsShown:
             ("deletes", self.deletes),
             ("contract", self.contract),
             ("history", self.history),
+            ("register", self.register),
         )
         return tuple(f"{key}: {sentence}" for key, sentence in named if sentence)
 
@@ -54,7 +56,14 @@ def terms_shown(spec: TableSpec, deletes: str = "") -> TermsShown:
     kept = {History.NONE: "", History.APPEND: "each version that lands", History.SCD2: "each version with its time"}
     history = kept[spec.history] and f"{kept[spec.history]} is kept in {spec.id.history}"
     masks = "; ".join(f"{each.name}: {each.mask.words}" for each in spec.masks)
-    return TermsShown(_where(spec), masks, _named(spec), deletes, contract, history)
+    return TermsShown(_where(spec), masks, _named(spec), deletes, contract, history, _registered(spec))
+
+
+def _registered(spec: TableSpec) -> str:
+    """Where the copy is made known, and its history where one is kept."""
+    names = [f"{each.of(spec.id)}" for each in spec.register]
+    beside = "" if spec.history is History.NONE else ", its history beside it"
+    return f"once it has landed, the copy is known to {' and to '.join(names)}{beside}" if names else ""
 
 
 def _named(spec: TableSpec) -> str:

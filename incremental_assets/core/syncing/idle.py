@@ -6,13 +6,14 @@ A look keeps only what is news, which the capture knows.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.occurrences import SyncEnded
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.planning.plan import NothingToDo, Request
@@ -21,6 +22,7 @@ from incremental_assets.core.ports import Checkpoints, Lease, Ports
 from incremental_assets.core.syncing.following import behind
 from incremental_assets.core.syncing.foreign_changes import stands
 from incremental_assets.core.syncing.phases import Phases
+from incremental_assets.core.syncing.registering import known, registered
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,20 @@ def finish(tables: Sequence[IdleTable], request: Request, ports: Ports) -> tuple
             del reports[table]
         else:
             reports[table] = SyncReport.failed(specs[table], request, busy)
+    reports = _made_known(specs, reports, ports)
     for report in reports.values():
         ports.observer.notify(SyncEnded(report))
     return tuple(reports.values())
+
+
+def _made_known(
+    specs: Mapping[TableId, TableSpec], reports: dict[TableId, SyncReport], ports: Ports
+) -> dict[TableId, SyncReport]:
+    """What could not be made known to a catalogue before is tried again; of what was, nothing is asked."""
+    if not any(specs[table].register for table in reports):
+        return reports
+    remembered = known(ports)
+    return {table: registered(specs[table], report, ports, remembered) for table, report in reports.items()}
 
 
 def _is_enough(table: IdleTable, ports: Ports) -> bool:

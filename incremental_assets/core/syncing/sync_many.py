@@ -23,6 +23,7 @@ from incremental_assets.core.syncing.attempt import or_failed
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.filling import sync_and_fill
 from incremental_assets.core.syncing.looking import observe
+from incremental_assets.core.syncing.registering import registered
 
 RequestFor = Callable[[TableSpec], Request]
 Report = TypeVar("Report")
@@ -100,5 +101,6 @@ def listening(reports: Generator[Report]) -> Iterator[Iterator[Report]]:
 def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
     """`sync_and_fill`, always with a report."""
     report = or_failed(lambda: sync_and_fill(spec, request, ports), spec, request, ports)
+    report = registered(spec, report, ports)
     ports.observer.notify(SyncEnded(report))
     return report

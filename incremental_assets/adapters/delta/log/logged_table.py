@@ -25,6 +25,8 @@ class LoggedTable(Protocol):
     partition_columns: Sequence[str]
     fields: Sequence[Mapping[str, Any]]
     """Columns, as the schema's JSON has them."""
+    comment: str
+    """What the table says of itself; empty where it says nothing."""
 
     def last_sequence(self, app_id: str) -> int | None:
         """The last sequence committed under an app id."""
@@ -54,6 +56,7 @@ class ReplayedTable:
         self.writer_features = frozenset(state.protocol.get("writerFeatures") or ())
         self.partition_columns: Sequence[str] = state.metadata.get("partitionColumns") or ()
         self.fields: Sequence[Mapping[str, Any]] = json.loads(state.metadata["schemaString"])["fields"]
+        self.comment = str(state.metadata.get("description") or "")
 
     def last_sequence(self, app_id: str) -> int | None:
         """The last sequence committed under an app id."""
@@ -99,6 +102,7 @@ class DeltaRsTable:
         self.writer_features = frozenset(table.protocol().writer_features or ())
         self.partition_columns: Sequence[str] = metadata.partition_columns
         self.fields: Sequence[Mapping[str, Any]] = json.loads(table.schema().to_json())["fields"]
+        self.comment = str(metadata.description or "")
 
     @classmethod
     def opened(cls, address: str, version: int | None = None) -> DeltaRsTable:

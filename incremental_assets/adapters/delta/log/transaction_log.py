@@ -75,6 +75,8 @@ class TableLog:
         self.table_id = table.table_id
         self.properties = table.properties
         self.version = table.version
+        self.fields = table.fields
+        self.comment = table.comment
 
     @property
     def app_id(self) -> str:

@@ -1,0 +1,1 @@
+"""Copies, made known to data catalogues."""
