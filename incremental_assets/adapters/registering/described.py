@@ -1,4 +1,4 @@
-"""What a data catalogue is told of a copy: columns with their types in Hive's words, and comments, as the copy's log has them."""
+"""What is said of a copy in a data catalogue: columns with their types in Hive's words, and comments, as the copy's log has them."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ class SparkCatalogue:
             session.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {literal(found.location)}").collect()
             lies = _location(session, name)
         if _address(lies) != _address(found.location):
+            what = f"which lies in {lies} and not in {found.location}" if lies else "which is no Delta table"
             raise RegistrationRefused(
-                f"there is a table of this name which {f'lies in {lies}' if lies else 'is no Delta table'} and not in {found.location}; "
-                f"write another `register: {{spark: …}}`, or remove that table: `DROP TABLE {place.name}`"
+                f"there is a table of this name {what}; write another `register: {{spark: …}}`, or remove it there (`DROP TABLE {place.name}`)"
             )
 
     def check(self, place: Place) -> None:
@@ -94,6 +94,10 @@ def _sentence(error: Any, place: Place) -> str:
     condition = error.getCondition() or ""
     if condition.startswith(("SCHEMA_NOT_FOUND", "NO_SUCH_NAMESPACE", "NO_SUCH_DATABASE")):
         return f"it has no database {place.database}; make it: `CREATE SCHEMA {place.database}`"
+    if condition == "REQUIRES_SINGLE_PART_NAMESPACE" and "." in place.database:
+        # Of a catalogue that it does not know, Spark takes the name for that of a database.
+        catalogue = place.database.partition(".")[0]
+        return f"the session has no catalogue {catalogue}; configure it where the session comes from (`spark.sql.catalog.{catalogue}`), or write the database alone"
     if "PERMISSION" in condition or "UNAUTHORIZED" in condition:
         return f"the session may not do that ({condition}); grant it USE SCHEMA and CREATE TABLE on {place.database}"
     first = next(iter(str(error).strip().splitlines()), type(error).__name__)

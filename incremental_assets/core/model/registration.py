@@ -1,4 +1,4 @@
-"""Under which names copies are made known to data catalogues, and what one is told of a copy. Pure."""
+"""Under which names copies are made known to data catalogues, and what is said of a copy there. Pure."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class DescribedColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a catalogue is told of a copy."""
+    """What is said of a copy in a catalogue."""
 
     location: str
     columns: tuple[DescribedColumn, ...]
@@ -133,7 +133,7 @@ class Registered:
     place: str
     """Where, as people read it."""
     fingerprint: str = ""
-    """Of what the catalogue was told last; empty where it was told nothing."""
+    """Of what was last said of it there; empty where nothing was."""
     problem: str = ""
     """Why it is not as it should be, and the cure; empty where it is."""
     at: datetime | None = None
