@@ -25,7 +25,7 @@ from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.observers import Observers
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Ports
+from incremental_assets.core.ports import Ports, Registrar
 from tests.fakes import FakeProbe, World
 from tests.scenario import monday, shop
 
@@ -110,6 +110,11 @@ class FakeRuntime:
     def ownership(self) -> Ownership:
         """Of the lake that the configuration names, in which the fakes put nothing."""
         return Ownership(self.configuration.lake, self.checkpoints.installation)
+
+    @property
+    def registrar(self) -> Registrar | None:
+        """Of the world."""
+        return self._outside.world.registrar
 
     def held(self, spec: TableSpec) -> HeldRows | None:
         """What the lake's quarantine tells."""

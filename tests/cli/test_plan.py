@@ -25,7 +25,7 @@ from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, ORDERS_SHAPE, mon
 ENTRY = {
     "within_seconds",
     "source", "table", "strategy", "cursor", "key", "compares", "action", "reason", "next_look", "window", "previous_watermark", "new_watermark", "guarantee",
-    "guarantee_reason", "source_read", "schema", "files", "where", "masks", "deletes", "contract", "history", "prunes", "destructive", "warnings", "error",
+    "guarantee_reason", "source_read", "schema", "files", "where", "masks", "deletes", "contract", "history", "register", "prunes", "destructive", "warnings", "error",
 }  # fmt: skip
 
 
