@@ -120,6 +120,22 @@ def check_table(member: Member | None, table: str, slot: Slot, key: Sequence[str
     return ""
 
 
+def hidden(member: Member, key: Sequence[str]) -> str:
+    """Why the log does not show that a row of a partition has got another key, with the cure; empty where it does. The log says the same of a row that keeps its key."""
+    for part, shown in sorted(member.shown_by_parts.items()):
+        missing = [name for name in key if name not in shown]
+        if missing:
+            return _of_part(str(member), f"its partition {part} has a REPLICA IDENTITY", missing, "is another one")
+    return ""
+
+
+def _of_part(table: str, whose: str, missing: Sequence[str], what: str) -> str:
+    return (
+        f"{table}: {whose} that does not show {', '.join(missing)}, by which its copy identifies rows, so that the log does not say which row {what}; as its "
+        f"owner run ALTER TABLE … REPLICA IDENTITY DEFAULT for that partition, then load the table again with {LOAD_AGAIN}"
+    )
+
+
 def unfit(layout: Layout, key: Sequence[str]) -> str:
     """Why changes that were written under a layout cannot be read, with the cure; empty where they can."""
     relation = layout.relation
@@ -147,10 +163,7 @@ def keyless(layout: Layout, rows: pa.Table, key: Sequence[str]) -> str:
     if not missing:
         return ""
     table = f"{layout.relation.schema}.{layout.relation.name}"
-    return (
-        f"{table}: a partition of it has a REPLICA IDENTITY that does not show {', '.join(missing)}, by which its copy identifies rows, so that the log does not say which row is "
-        f"gone; as its owner run ALTER TABLE … REPLICA IDENTITY DEFAULT for that partition, then load the table again with {LOAD_AGAIN}"
-    )
+    return _of_part(table, "a partition of it has a REPLICA IDENTITY", missing, "is gone")
 
 
 def _check_publication(found: Look, slot: Slot) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -45,6 +45,19 @@ _COLUMNS = "(SELECT md5(string_agg(a.xmin::text, ' ' ORDER BY a.attnum)) FROM pg
 _BY_ROOT = f"CASE WHEN p.pubviaroot THEN {_COLUMNS} END"
 _BY_TABLE = "LEFT JOIN pg_publication_rel AS r ON r.prpubid = p.oid AND r.prrelid = c.oid"
 _BY_SCHEMA = f"{_BY_TABLE} LEFT JOIN pg_publication_namespace AS s ON s.pnpubid = p.oid AND s.pnnspid = n.oid"
+# By which columns partitions identify their rows in the log, one of them for each such list: an identity of their own counts, and not that of the table.
+_OF_PARTS = """
+CASE WHEN c.relkind = 'p' THEN (
+    WITH RECURSIVE b AS (
+        SELECT h.inhrelid FROM pg_inherits AS h WHERE h.inhparent = c.oid
+        UNION ALL SELECT h.inhrelid FROM pg_inherits AS h JOIN b ON h.inhparent = b.inhrelid
+    ), l AS (
+        SELECT k.relname::text AS name, (
+            SELECT jsonb_agg(a.attname ORDER BY a.attname) FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+            WHERE i.indrelid = k.oid AND CASE k.relreplident WHEN 'i' THEN i.indisreplident ELSE i.indisprimary END) AS shown
+        FROM b JOIN pg_class AS k ON k.oid = b.inhrelid WHERE k.relkind <> 'p' AND k.relreplident IN ('i', 'd')
+    ) SELECT jsonb_object_agg(f.name, f.shown)::text FROM (SELECT min(l.name) AS name, l.shown FROM l WHERE l.shown IS NOT NULL GROUP BY l.shown) AS f
+) END"""
 _MEMBERS = """
 SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relreplident::text, concat_ws(' ', r.oid, r.xmin, {schema}, {root}),
        coalesce(to_jsonb(r) ->> 'prqual' IS NOT NULL, false), coalesce(to_jsonb(r) ->> 'prattrs' IS NOT NULL, false),
@@ -56,7 +69,7 @@ SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relreplident::text, co
              ORDER BY a.attnum),
        ARRAY(SELECT a.attname::text FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
              WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate ORDER BY a.attnum),
-       r.oid IS NOT NULL, {columns}, c.relkind <> 'p' AND EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhparent = c.oid), pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+       r.oid IS NOT NULL, {columns}, c.relkind <> 'p' AND EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhparent = c.oid), {parts}, pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 FROM pg_publication AS p JOIN pg_publication_tables AS t ON t.pubname = p.pubname
 JOIN pg_namespace AS n ON n.nspname = t.schemaname JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.tablename
 {joins}
@@ -117,6 +130,8 @@ class Member:
     """Changes whenever the catalogue's entry of a column is written, whatever it then says."""
     is_inherited: bool = False
     """Whether other tables inherit from it: it shows their rows too, and the log has their changes as those of other tables."""
+    shown_by_parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By which columns its partitions identify their rows in the log: a partition by its name for each such list, but those that show whole rows."""
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
@@ -224,6 +239,7 @@ def _publication(asked: Asked, slot: Slot, facts: Mapping[str, Any], joined: str
         schema=f"s.oid, {_OF_SCHEMA}" if by_schema else "NULL::oid",
         root=_BY_ROOT,
         columns=_COLUMNS,
+        parts=_OF_PARTS,
         joins=_BY_SCHEMA if by_schema else _BY_TABLE,
     )
     rows = asked.execute(statement, (slot.publication,)).fetchall()
@@ -242,8 +258,9 @@ def _publication(asked: Asked, slot: Slot, facts: Mapping[str, Any], joined: str
             by_name=by_name,
             columns_written=written,
             is_inherited=inherited,
+            shown_by_parts={part: tuple(names) for part, names in json.loads(parts or "{}").items()},
         )
-        for oid, schema, name, identity, joined_by, filtered, narrowed, identifying, computed, deferrable, by_name, written, inherited, _ in rows
+        for oid, schema, name, identity, joined_by, filtered, narrowed, identifying, computed, deferrable, by_name, written, inherited, parts, _ in rows
     )
     kinds = ("insert", "update", "delete", "truncate")
     unpublished = tuple(kind for kind in kinds if not facts.get(f"pub{kind}"))

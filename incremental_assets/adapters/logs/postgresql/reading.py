@@ -13,7 +13,7 @@ from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.joining import whole_numbers
 from incremental_assets.adapters.logs.postgresql.decode import Decoder, types_in
-from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_standing
+from incremental_assets.adapters.logs.postgresql.fitness import check_log, check_standing, hidden
 from incremental_assets.adapters.logs.postgresql.kinds import kinds_of
 from incremental_assets.adapters.logs.postgresql.look import Look, Publication, SlotState, look
 from incremental_assets.adapters.logs.postgresql.membership import gaps, membership_of
@@ -87,7 +87,7 @@ def read_on(
     upto = found.flushed or 0
     if most is not None:
         upto = min(upto, before.position + most)
-    ahead = _Ahead(before, found, upto, membership, missing, followed)
+    ahead = _Ahead(before, found, upto, membership, {**_hidden(publication, followed), **missing}, followed)
     try:
         read = _range(asked, log, ahead, moment, binary=before.binary)
     except NotBinary:
@@ -175,6 +175,12 @@ def _both(found: Look) -> tuple[SlotState, Publication]:
     if found.slot is None or found.publication is None:
         raise ValueError("a log was looked at that has not been checked")
     return found.slot, found.publication
+
+
+def _hidden(publication: Publication, followed: Mapping[int, Followed]) -> dict[int, str]:
+    """Of tables by their number, why a change of a key may not be seen in what is read now."""
+    found = {each.oid: hidden(each, followed[each.oid].key) for each in publication.members if each.oid in followed}
+    return {oid: why for oid, why in found.items() if why}
 
 
 def _time(micros: int | None) -> datetime | None:

@@ -19,7 +19,13 @@ from incremental_assets.adapters.logs.changes import Offsets
 from incremental_assets.adapters.logs.following import Following, Record
 from incremental_assets.adapters.logs.joining import Snapshot
 from incremental_assets.adapters.logs.log_of_source import KEEP, Joined
-from incremental_assets.adapters.logs.postgresql.fitness import check_left, check_log, check_partitioned, check_table
+from incremental_assets.adapters.logs.postgresql.fitness import (
+    check_left,
+    check_log,
+    check_partitioned,
+    check_table,
+    hidden,
+)
 from incremental_assets.adapters.logs.postgresql.look import Look, Member, holders, look
 from incremental_assets.adapters.logs.postgresql.membership import membership_of
 from incremental_assets.adapters.logs.postgresql.missing import missing_sql
@@ -110,6 +116,7 @@ class SourceLog:
             found = look(asked, self.slot)
             check_log(found, self.slot, None, None)
             member, why = self._member(spec, found)
+            why = why or (hidden(member, spec.key) if member else "")
             if member is None or why:
                 raise SourceRefused(f"{spec.id}: {why}")
             known = self._gone_on(found)
