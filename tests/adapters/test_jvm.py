@@ -80,6 +80,20 @@ def test_ctrl_c_and_the_end_of_a_jvm_leave_no_traceback_of_py4j(fault: str) -> N
     assert told("quiet") == ""
 
 
+def test_words_of_an_error_stay_quiet_when_logging_is_configured_after_us() -> None:
+    """Dagster does so; what is only disabled is enabled by that, and the error of Spark would become one of logging."""
+    program = (
+        "import logging.config\n"
+        "from incremental_assets.adapters.spark.session import quieten\n"
+        "quieten()\n"
+        "logging.config.dictConfig({'version': 1, 'disable_existing_loggers': False})\n"
+        "from pyspark.logger import PySparkLogger\n"
+        "PySparkLogger.getLogger('SQLQueryContextLogger').exception('a query', errorClass='WRONG')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_session_whose_jvm_is_gone_is_closed_without_it(killed: subprocess.Popen[bytes]) -> None:
     door = Session()
     door._session = Stops(Py4JNetworkError("empty"))  # type: ignore[assignment]

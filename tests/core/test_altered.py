@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.captures.documents import state_of
+from incremental_assets.core.errors import SchemaChanged
 from incremental_assets.core.model.definition import COLUMN, Definition, Fact, alterations, remembered
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.schema_change import Change
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -242,6 +244,35 @@ def test_a_fact_is_another_one_unless_values_have_only_come_behind_its_own(
     now: tuple[Fact, ...], said: tuple[str, ...]
 ) -> None:
     assert alterations(KEPT, now) == said
+
+
+def landed_as(world: World, **kinds: str | None) -> None:
+    """The copy has these columns with other types; none of them of which the type is None."""
+    world.lake.known[ORDERS] = tuple(
+        replace(each, spark_type=kinds.get(each.name) or each.spark_type)
+        for each in UPSERT.columns
+        if kinds.get(each.name, "") is not None
+    )
+
+
+@pytest.mark.parametrize("spec", [UPSERT, APPEND], ids=["upsert", "append"])
+def test_a_column_of_another_type_stops_the_table_though_no_row_differs(spec: TableSpec) -> None:
+    world = five()
+    world.sync(defined(spec))
+    landed_as(world, updated_at="timestamp_ntz")
+    with pytest.raises(SchemaChanged, match=r"updated_at was timestamp_ntz and is timestamp.* --full-refresh"):
+        world.sync(defined(spec, 2))
+
+
+def test_a_column_that_comes_with_no_row_is_committed_as_the_report_says() -> None:
+    world = five()
+    world.sync(defined(UPSERT))
+    landed_as(world, status=None)
+    commits = len(world.lake.tables[ORDERS].log)
+    report = world.sync(defined(UPSERT, 2))
+    assert [(each.column, each.change) for each in report.schema_changes] == [("status", Change.ADDED)]
+    assert report.rows == RowCounts()
+    assert len(world.lake.tables[ORDERS].log) == commits + 1
 
 
 def test_the_definition_is_in_the_state_and_a_document_without_one_knows_none() -> None:

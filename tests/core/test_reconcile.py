@@ -13,7 +13,7 @@ import pytest
 
 from incremental_assets.core.checks.drift import Drift
 from incremental_assets.core.checks.reconcile import reconcile, settled_windows
-from incremental_assets.core.errors import SourceUnreachable, TargetChanged, TermsChanged
+from incremental_assets.core.errors import SchemaChanged, SourceUnreachable, TargetChanged, TermsChanged
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Counting as Counted
@@ -432,3 +432,13 @@ def test_a_copy_that_is_counted_by_the_text_of_its_rows_after_all_is_compared_by
     )
     assert (drift.rows, "are equal" in drift.detail) == (0, True)
     assert asked == ([RowHash.TEXT] if foreseen is RowHash.TEXT else [RowHash.BYTES, RowHash.TEXT])
+
+
+def test_rows_of_a_copy_with_a_column_of_another_type_are_not_compared_and_the_sentence_names_it() -> None:
+    world = settled(orders())
+    world.lake.known[ORDERS] = tuple(
+        replace(each, spark_type="timestamp_ntz" if each.name == "updated_at" else each.spark_type)
+        for each in orders().columns
+    )
+    with pytest.raises(SchemaChanged, match=r"updated_at was timestamp_ntz and is timestamp.* rows are not compared"):
+        found(world, orders())

@@ -198,8 +198,9 @@ def _of_this_process(master: str, conf: Mapping[str, str]) -> SparkSession:
 
 def quieten() -> None:
     """They write every error that a caller handles to stderr, with the query and a page of Java or of Python."""
-    logging.getLogger("SQLQueryContextLogger").disabled = True
-    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        # By a level: whoever configures logging later, as Dagster does, enables what is only disabled, and Python's own logger takes none of Spark's words.
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     # Py4J tells Ctrl-C and the end of its JVM to the root logger, which others use as well.
     logging.getLogger().addFilter(_is_not_of_py4j)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from incremental_assets.core.checks.unequal import unequal
+from incremental_assets.core.checks.unequal import check_types, unequal
 from incremental_assets.core.differences.differing import Differing, bounds_of, differing, differing_at, differing_now
 from incremental_assets.core.differences.erased import without_erased
 from incremental_assets.core.model.table import TableSpec
@@ -35,6 +35,7 @@ class Look:
 
 def look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:
     """A large table whose keys are whole numbers is counted by these, so that no row is hashed twice to tell which differ; others by window first."""
+    check_types(spec, ports)
     before = ports.reader.last_commit(spec)
     return replace(_look(spec, windows, ports), over=tuple(windows), version=before.version if before else None)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from incremental_assets.core.concurrency.background import side_by_side
 from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.schema_drift import TargetColumn, check_comparable, difference
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import Ports
@@ -43,12 +44,19 @@ def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple
 
 def both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
     """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
+    check_types(spec, ports)
     rows = ports.source_rows(spec)
     counting = ports.auditor.measure(spec, windows, rows.row_hash())
     here, source = side_by_side(counting, lambda: rows.measure(spec, windows, counting.by))
     if any(found.by is not counting.by for found in here):
         source = rows.measure(spec, windows)
     return list(zip(here, source, strict=True))
+
+
+def check_types(spec: TableSpec, ports: Ports) -> None:
+    """Raises SchemaChanged where the copy holds a column under another type than the source has now."""
+    landed = [TargetColumn(name, kind) for name, kind in ports.reader.columns(spec)]
+    check_comparable(spec, difference(spec.columns, landed))
 
 
 def _numbers(measure: Measure) -> tuple[int, str]:

@@ -122,6 +122,16 @@ def check_columns(spec: TableSpec, found: Difference, *, overwrites: bool) -> No
         )
 
 
+def check_comparable(spec: TableSpec, found: Difference) -> None:
+    """Raises SchemaChanged where a column landed under a type whose values are none of the source's now: no two rows stand beside each other then."""
+    others = tuple(each for each in found.retyped if not each.is_wider)
+    if others:
+        raise SchemaChanged(
+            f"{spec.id}: columns changed their type ({_described(Difference(retyped=others))}), so that rows are not compared: "
+            f"read everything again with {full_refresh(spec)}, or put the type back"
+        )
+
+
 def check_columns_kept(spec: TableSpec, landed: Mapping[str, str]) -> None:
     """Raises SchemaChanged where a name belongs to another column than the one that landed under it; `landed` maps names to identities.
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.concurrency.interruption import this_process
+from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.schema_drift import check_columns, difference
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.observing.occurrences import Committed, LeaseTaken
 from incremental_assets.core.planning.events import Event, EventKind
@@ -55,6 +57,8 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
 def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, phases: Phases) -> SyncReport:
     spec, commit_ids = plan.spec, plan.commit_ids
     check_same_columns(plan)
+    if target is not None and target.landed:
+        check_columns(spec, difference(spec.columns, target.columns), overwrites=plan.overwrites)
     intent = Event(
         spec.id, EventKind.INTENT, plan.request.run_id, commit_ids.seq, commit_ids.batch_id, commit_ids.app_id
     )
@@ -66,8 +70,7 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
         check_untouched(spec, plan.request, target, ports.reader.inspect(spec, target.version) if target else None)
         lease.record(replace(intent, kind=EventKind.STAGED, detail=batch.digest))
     phases.enter("apply")
-    unmoved = batch.rows == 0 and target is not None and target.landed and not plan.overwrites
-    commit = None if unmoved else ports.writer.apply(plan, batch, state)
+    commit = None if _leaves_as_it_is(plan, batch, target) else ports.writer.apply(plan, batch, state)
     if commit:
         ports.observer.notify(Committed(spec, plan.request.run_id, commit_ids.seq, commit.version, commit.by_spark))
     left = AsLeft(commit.table_id, commit.version, commit_ids.seq) if commit else target.as_left if target else None
@@ -89,3 +92,11 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     lease.record(replace(landed, target=left))
     phases.enter("landed")
     return report
+
+
+def _leaves_as_it_is(plan: SyncPlan, batch: Batch, target: Target | None) -> bool:
+    """Whether there is nothing to commit: no row, and no column that the copy lacks or has with another type, which is followed or refused where it is committed."""
+    if batch.rows or target is None or not target.landed or plan.overwrites:
+        return False
+    found = difference(plan.spec.columns, target.columns)
+    return not (found.added or found.retyped)
