@@ -27,7 +27,7 @@ from incremental_assets.core.model.cures import NO_TEXTS, NO_TEXTS_CURE
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
-from incremental_assets.core.model.time_zones import time_zone
+from incremental_assets.core.model.time_zones import time_zone, to_write
 from incremental_assets.core.words import with_article
 
 
@@ -104,7 +104,7 @@ def _of_zone(name: str, spec: TableSpec, cursor: Cursor, source: SourceFacts) ->
         # Of the latter it is said who has another one.
         return
     if time_zone(zone) is None:
-        cure = "name the zone in which it is stamped at this table: `cursor: {zone: Europe/Paris}`"
+        cure = f"name the zone in which it is stamped at this table: {to_write(zone)}"
         detail = f"{cursor.column} is read in {zone}, which is not in the IANA database"
         yield Finding(name, "zone", Health.FAIL, detail, cure)
     else:

@@ -89,6 +89,6 @@ def _doubts(spec: TableSpec) -> tuple[str, ...]:
     ]
     if spec.read_by.is_zoneless and spec.read_by.zone is None:
         found.append(
-            f"{spec.read_by.column} has no time zone and is read in the database's own; `cursor: {{zone: Europe/Paris}}` names another"
+            f"{spec.read_by.column} has no time zone and is read in the database's own; where it is stamped in another, name that: `cursor: {{zone: …}}`"
         )
     return tuple(found)

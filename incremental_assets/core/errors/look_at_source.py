@@ -71,10 +71,10 @@ class NameRefused(IncrementalAssetsError):
 class ZoneUnknown(IncrementalAssetsError):
     """Stamps without a zone, in a zone that only the database knows."""
 
-    def __init__(self, table: object, column: str, zone: str) -> None:
+    def __init__(self, table: object, column: str, zone: str, cure: str) -> None:
         super().__init__(
             f"{table}: the cursor {column!r} has no time zone and is read in the database's own, {zone!r}, which is not in the IANA time zone database; "
-            "name the zone in which it is stamped at this table: `cursor: {zone: Europe/Paris}`"
+            f"name the zone in which it is stamped at this table: {cure}"
         )
 
 

@@ -23,7 +23,7 @@ from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.source_identity import Compared
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import NullPolicy, TableSpec
-from incremental_assets.core.model.time_zones import time_zone
+from incremental_assets.core.model.time_zones import time_zone, to_write
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 
@@ -79,7 +79,7 @@ def check_zone(spec: TableSpec, bound: Bound) -> None:
     zone = zone_of(cursor, bound)
     known = time_zone(zone)
     if known is None:
-        raise ZoneUnknown(spec.id, cursor.column, zone)
+        raise ZoneUnknown(spec.id, cursor.column, zone, to_write(zone))
     for each in bound.local_times:
         ours = each.moment.astimezone(known).replace(tzinfo=None)
         if each.zone == zone and each.wall != ours:

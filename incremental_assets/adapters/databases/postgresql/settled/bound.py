@@ -68,6 +68,7 @@ SELECT (SELECT reset_val FROM pg_settings WHERE name = 'TimeZone'),
 """
 _LOCAL = "SELECT m, m AT TIME ZONE $1::text FROM unnest($2::timestamptz[]) AS m"
 _A_DAY_AND_MORE = timedelta(hours=26)
+_BARE_OFFSET = re.compile(r"([+-])(\d\d:\d\d)")
 _FIXED_OFFSET = re.compile(r"<[+-]\d\d>([+-])0?(\d+)")
 
 
@@ -141,7 +142,9 @@ def database_zone(asked: Asked) -> str:
     if is_overridden or os.environ.get("PGTZ"):
         # initdb writes the zone of the log and that of the sessions alike.
         ours = of_database or of_log
-    return known_zone(ours)
+    # `+05:30` is read as POSIX has it, hours west, and shown as it was set; any other such zone says what it is.
+    west = _BARE_OFFSET.fullmatch(ours)
+    return f"<{'-' if west[1] == '+' else '+'}{west[2]}>{ours}" if west else known_zone(ours)
 
 
 def local_times(asked: Asked, specs: Sequence[TableSpec], bound: Bound) -> tuple[LocalTime, ...]:
