@@ -16,7 +16,7 @@ from incremental_assets.adapters.databases.row_texts import row_hash
 from incremental_assets.adapters.logs.changes import CODES, XID, Change, Offsets, change_codes
 from incremental_assets.adapters.logs.gathering import changed_behind
 from incremental_assets.adapters.logs.joining import Snapshot
-from incremental_assets.adapters.logs.log_of_source import Source
+from incremental_assets.adapters.logs.log_of_source import Copy, Source
 from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.position import LogPosition
 from incremental_assets.core.model.column import Column
@@ -55,7 +55,7 @@ class ChangedKeys:
 
     def _rows(self) -> Iterator[pa.Table]:
         """Read up to now, into segments, as any sync of the source does."""
-        self.log.read_to_now(self.spec, self.at.number, self.at.lsn or 0)
+        self.log.read_to_now(Copy(self.spec, self.at.number, self.at.lsn or 0))
         yield from changed_behind(self.log.shelf, self.spec, self.at)
         yield from self._hidden()
 

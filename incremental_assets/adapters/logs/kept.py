@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from incremental_assets.adapters.logs.disk import RESTORE, written_to
 from incremental_assets.adapters.logs.following import Record, forget, record, record_in
+from incremental_assets.adapters.logs.log_of_source import Copy
 from incremental_assets.adapters.logs.segments.manifest import Standing
 from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.adapters.permissions import own_folder
@@ -31,15 +32,18 @@ def recorded(folder: Path) -> Record:
     return found
 
 
-def landed(folder: Path, spec: TableSpec, number: int, position: int) -> Record:
-    """The same, with how far the copy of a table has come. Raises LakeRefused, also where that is none of them."""
-    known = recorded(folder)
-    if number not in known.tables:
-        raise LakeRefused(
-            f"{spec.id}: {folder} has no record of it, so that changes which were read of the log may be missing there; "
-            f"restore the folder from a backup of the lake, or load the table again with {full_refresh(spec)}"
-        )
-    return known.has_landed(number, position)
+def landed(folder: Path, copies: Sequence[Copy]) -> tuple[Record, dict[int, LakeRefused]]:
+    """The same, with how far these copies have come, and by their numbers why those that are none of them cannot go on. Raises LakeRefused."""
+    known, unknown = recorded(folder), dict[int, LakeRefused]()
+    for each in copies:
+        if each.number in known.tables:
+            known = known.has_landed(each.number, each.position)
+        else:
+            unknown[each.number] = LakeRefused(
+                f"{each.spec.id}: {folder} has no record of it, so that changes which were read of the log may be missing there; "
+                f"restore the folder from a backup of the lake, or load the table again with {full_refresh(each.spec)}"
+            )
+    return known, unknown
 
 
 def left(folder: Path) -> tuple[Record, Standing | None]:
@@ -57,6 +61,14 @@ def standing_if_any(shelf: Shelf) -> Standing | None:
         return shelf.standing()
     except LakeRefused:
         return None
+
+
+def landed_alone(folder: Path, copy: Copy) -> Record:
+    """The same of one. Raises LakeRefused, also where it cannot go on."""
+    known, unknown = landed(folder, [copy])
+    for error in unknown.values():
+        raise error
+    return known
 
 
 @contextmanager

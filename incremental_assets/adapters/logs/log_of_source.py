@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.observation import LogSeen
 from incremental_assets.core.captures.log.position import Join
 from incremental_assets.core.captures.log.standing import LogStanding
+from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.model.table import TableSpec
 
 KEEP = timedelta(days=7)
@@ -26,6 +27,15 @@ class Joined:
 
     position: int
     join: Join | None
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A table by its number in the source, and up to where its copy has landed the log."""
+
+    spec: TableSpec
+    number: int
+    position: int
 
 
 class Source(Protocol):
@@ -59,14 +69,14 @@ class Source(Protocol):
     def shown(self) -> Snapshot:
         """Which transactions the source shows now: every later snapshot shows them too."""
 
-    def read_on(self, spec: TableSpec, number: int, landed: int) -> object:
-        """Decode what there is into segments, for all tables that are followed; this one has landed up to there."""
+    def read_on(self, copies: Sequence[Copy]) -> Mapping[int, LakeRefused]:
+        """Decode what there is into segments, for all tables that are followed; by their numbers those of these that cannot go on, and why."""
 
-    def read_elsewhere(self, spec: TableSpec, number: int, landed: int) -> object:
-        """The same on another server than was read before, as somebody has accepted."""
+    def read_elsewhere(self, copy: Copy) -> None:
+        """The same for one, on another server than was read before, as somebody has accepted. Raises LakeRefused where it cannot go on."""
 
-    def read_to_now(self, spec: TableSpec, number: int, landed: int) -> object:
-        """The same, and up to all that any snapshot before has shown."""
+    def read_to_now(self, copy: Copy) -> None:
+        """The same for one, and up to all that any snapshot before has shown. Raises LakeRefused where it cannot go on."""
 
     def check_whole(self) -> None:
         """Raises LakeRefused where the last segment that was there is no more."""

@@ -24,7 +24,7 @@ from incremental_assets.adapters.logs.every_change import Held, Landed, Quaranti
 from incremental_assets.adapters.logs.gathering import gathered
 from incremental_assets.adapters.logs.leaving import leave
 from incremental_assets.adapters.logs.loaded_part import Origin, loaded_frame, loaded_parts
-from incremental_assets.adapters.logs.log_of_source import Joined, Source, SourceLog
+from incremental_assets.adapters.logs.log_of_source import Copy, Joined, Source, SourceLog
 from incremental_assets.adapters.logs.log_part import LogPart
 from incremental_assets.adapters.logs.scratch import scratch_file
 from incremental_assets.adapters.logs.versions_file import versions_file
@@ -38,6 +38,8 @@ from incremental_assets.core.captures.log.parts import strayed
 from incremental_assets.core.captures.log.position import Join, LogPosition
 from incremental_assets.core.captures.log.reading import LogReading, of_log
 from incremental_assets.core.captures.log.standing import LogStanding
+from incremental_assets.core.concurrency.cohort import Rank
+from incremental_assets.core.concurrency.combining import Combining, Round
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.config.settings import LOG
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
@@ -190,6 +192,7 @@ class LoggedSource:
 
     def __init__(self, inner: SparkSource, log: Source, copy: Landed) -> None:
         self._inner, self._log, self._copy = inner, log, copy
+        self._reads = Combining[Copy, None](self._read_for, Rank.SNAPSHOT)
 
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
         """The changes behind the plan's position, or the whole table under a snapshot that the log is joined with."""
@@ -255,10 +258,7 @@ class LoggedSource:
     def _changed(self, plan: SyncPlan) -> Iterator[Read]:
         check_names(plan.spec)
         reading = of_log(plan)
-        # What was written to a partition before it left comes before the comparison that is owed: also what is not on disk yet.
-        read_on = self._log.read_to_now if reading.untold else self._log.read_on
-        read_on = self._log.read_elsewhere if reading.moves else read_on
-        read_on(plan.spec, reading.number, reading.begin or 0)
+        self._read(Copy(plan.spec, reading.number, reading.begin or 0), reading)
         found, join = gathered(self._log.shelf, plan), reading.join
         join = None if join is None or found.end >= join.written else join
         if found.changes is None:
@@ -281,6 +281,24 @@ class LoggedSource:
                 goes_on=found.goes_on,
                 strays=strays,
             )
+
+    def _read(self, copy: Copy, reading: LogReading) -> None:
+        if reading.moves:
+            self._log.read_elsewhere(copy)
+        elif reading.untold:
+            # What was written to a partition before it left comes before the comparison that is owed: also what is not on disk yet.
+            self._log.read_to_now(copy)
+        else:
+            self._reads.ask([copy])
+
+    def _read_for(self, copies: Round[Copy, None]) -> None:
+        """Once for all tables that come to it at the same time, as a read is for all that are followed."""
+        unknown = self._log.read_on([copy for copy, _ in copies])
+        for copy, answer in copies:
+            if copy.number in unknown:
+                answer.set_exception(unknown[copy.number])
+            else:
+                answer.set_result(None)
 
     def _check_two_sessions(self, plan: SyncPlan) -> None:
         if self._log.address.budget.is_single:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from incremental_assets.adapters.logs.alone import TURN_SECONDS, alone
 from incremental_assets.adapters.logs.disk import written_to
 from incremental_assets.adapters.logs.following import Following, Record, record, record_in
 from incremental_assets.adapters.logs.joining import Snapshot
-from incremental_assets.adapters.logs.log_of_source import KEEP, Joined
+from incremental_assets.adapters.logs.log_of_source import KEEP, Copy, Joined
 from incremental_assets.adapters.logs.mysql.events import Unreadable
 from incremental_assets.adapters.logs.mysql.fitness import check_settings, check_standing, check_table, has_taken_over
 from incremental_assets.adapters.logs.mysql.look import Described, Look, described, look
@@ -132,19 +132,19 @@ class SourceLog:
         """Whatever is read of the log was visible before."""
         return _ALL_SHOWN
 
-    def read_to_now(self, spec: TableSpec, number: int, landed: int) -> Standing:
+    def read_to_now(self, copy: Copy) -> None:
         """As `read_on`, and up to all that any snapshot before has shown."""
         with self._asked() as connection:
             file, offset = look(connection).visible
         until = time.monotonic() + self.patience
         while True:
-            standing = self.read_on(spec, number, landed)
+            standing = self._read_alone(copy)
             if Place(Place.of(standing.position).turn, file, offset).position <= standing.position:
-                return standing
-            this_process.refuse(spec.id)
+                return
+            this_process.refuse(copy.spec.id)
             if time.monotonic() > until:
                 raise SourceUnreachable(
-                    f"{spec.id}: transactions that the binlog has are not visible in the source, as one that waits for a replica; try again"
+                    f"{copy.spec.id}: transactions that the binlog has are not visible in the source, as one that waits for a replica; try again"
                 )
             time.sleep(_POLL_SECONDS)
 
@@ -161,24 +161,30 @@ class SourceLog:
         with self._asked() as connection:
             return standing_of(look(connection), self.folder)
 
-    def read_on(self, spec: TableSpec, number: int, landed: int) -> Standing:
-        """Decode what the log has into segments, for all tables that are followed; this one has landed up to there. Raises as `reading.read_on` does."""
-        return self._read_for(spec, number, landed)
+    def read_on(self, copies: Sequence[Copy]) -> Mapping[int, LakeRefused]:
+        """Decode what the log has into segments, for all tables that are followed. Raises as `reading.read_on` does."""
+        with alone(self.folder, TURN_SECONDS):
+            known, unknown = kept.landed(self.folder, copies)
+            if len(unknown) < len(copies):
+                self._read_for(known)
+            return unknown
 
-    def read_elsewhere(self, spec: TableSpec, number: int, landed: int) -> Standing:
+    def read_elsewhere(self, copy: Copy) -> None:
         """As `read_on`, on the server that has taken the place of the one before."""
-        return self._read_for(spec, number, landed, moves=True)
+        self._read_alone(copy, moves=True)
 
     def check_whole(self) -> None:
         """Raises LakeRefused where the last segment that was there is no more."""
         kept.recorded(self.folder)
 
-    def _read_for(self, spec: TableSpec, number: int, landed: int, *, moves: bool = False) -> Standing:
+    def _read_alone(self, copy: Copy, *, moves: bool = False) -> Standing:
         with alone(self.folder, TURN_SECONDS):
-            known = kept.landed(self.folder, spec, number, landed)
-            found = self._read_on(known, moves=moves)
-            self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
-            return found
+            return self._read_for(kept.landed_alone(self.folder, copy), moves=moves)
+
+    def _read_for(self, known: Record, *, moves: bool = False) -> Standing:
+        found = self._read_on(known, moves=moves)
+        self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
+        return found
 
     def _gone_on(self, connection: Connection, found: Look) -> Record:
         """Which tables are followed, from where the log was left, or anew where that cannot be gone on from."""

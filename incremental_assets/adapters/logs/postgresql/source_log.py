@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from incremental_assets.adapters.logs.alone import TURN_SECONDS, alone
 from incremental_assets.adapters.logs.changes import Offsets
 from incremental_assets.adapters.logs.following import Following, Record
 from incremental_assets.adapters.logs.joining import Snapshot
-from incremental_assets.adapters.logs.log_of_source import KEEP, Joined
+from incremental_assets.adapters.logs.log_of_source import KEEP, Copy, Joined
 from incremental_assets.adapters.logs.postgresql.fitness import (
     check_left,
     check_log,
@@ -160,11 +160,11 @@ class SourceLog:
         with self._asked() as asked:
             return self._shown(asked)
 
-    def read_to_now(self, spec: TableSpec, oid: int, landed: int) -> Range:
+    def read_to_now(self, copy: Copy) -> None:
         """As `read_on`, and up to all that any snapshot before has shown."""
         with self._asked() as asked:
             self._wait_until_durable(asked, self._shown(asked))
-        return self.read_on(spec, oid, landed)
+        self.read_elsewhere(copy)
 
     def empty(self, parts: Sequence[int]) -> frozenset[int]:
         """Those of these partitions, by their numbers, that have no row, nor had one since they were last emptied."""
@@ -184,13 +184,13 @@ class SourceLog:
         """Where the log stands."""
         return standing_of(self.address, self.terms, self.folder)
 
-    def read_on(self, spec: TableSpec, oid: int, landed: int) -> Range:
-        """Decode what the slot holds into segments, for all tables that are followed; this one has landed up to there. Raises as `reading.read_on` does."""
+    def read_on(self, copies: Sequence[Copy]) -> Mapping[int, LakeRefused]:
+        """Decode what the slot holds into segments, for all tables that are followed. Raises as `reading.read_on` does."""
         with alone(self.folder, TURN_SECONDS), self._asked() as asked:
-            known = kept.landed(self.folder, spec, oid, landed)
-            found = self._read_on(asked, known)
-            self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
-            return found
+            known, unknown = kept.landed(self.folder, copies)
+            if len(unknown) < len(copies):
+                self._read_for(asked, known)
+            return unknown
 
     def read_ahead(self) -> str:
         """A part at a time, as whoever looks has no long time."""
@@ -208,9 +208,10 @@ class SourceLog:
             )
         return ""
 
-    def read_elsewhere(self, spec: TableSpec, oid: int, landed: int) -> Range:
+    def read_elsewhere(self, copy: Copy) -> None:
         """As `read_on`, which refuses another server: transactions have no numbers by which its log would know them."""
-        return self.read_on(spec, oid, landed)
+        with alone(self.folder, TURN_SECONDS), self._asked() as asked:
+            self._read_for(asked, kept.landed_alone(self.folder, copy))
 
     def _shown(self, asked: Asked) -> Snapshot:
         ((visible, written),) = asked.execute(TAKEN)
@@ -243,6 +244,10 @@ class SourceLog:
     def check_whole(self) -> None:
         """Raises LakeRefused where the last segment that was there is no more."""
         kept.recorded(self.folder)
+
+    def _read_for(self, asked: Asked, known: Record) -> None:
+        self._read_on(asked, known)
+        self.shelf.prune(known.passed, KEEP, datetime.now(UTC))
 
     def _read_on(self, asked: Asked, known: Record, most: int | None = None) -> Range:
         with kept.following(self.folder, known) as scratch:
