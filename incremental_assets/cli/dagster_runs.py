@@ -25,7 +25,7 @@ from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.preview.pending import Pending
 from incremental_assets.defs.announced import Announced, CatchUp, catch_up
-from incremental_assets.defs.assets import sync_assets
+from incremental_assets.defs.assets import NOTHING_EARLIER, Earlier, sync_assets
 from incremental_assets.defs.build import views
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.jobs import sync_jobs
@@ -63,14 +63,14 @@ class Launch:
 class DagsterRuns:
     """Runs of one source's tables on the instance, one after the other, with one set of definitions."""
 
-    def __init__(self, runtime: Runtime, source: str) -> None:
+    def __init__(self, runtime: Runtime, source: str, earlier: Earlier = NOTHING_EARLIER) -> None:
         shapes: dict[str, tuple[TableShape, ...]] = {source: runtime.checkpoints.catalogue(source) or ()}
         self.view: View = next(view for view in views(runtime.configuration, shapes) if view.name == source)
         self._runtime, self._reports = runtime, Reports()
         self._busy: dict[TableId, SourceBusy] = {}
         # Without the checks: a selection of assets would bring theirs into the run, and they read whole tables.
         self._definitions = Definitions(
-            assets=[*self.view.external(), *sync_assets(self.view)],
+            assets=[*self.view.external(), *sync_assets(self.view, earlier)],
             jobs=[*sync_jobs(self.view).values(), repair_job(self.view)],
             resources={RESOURCE: runtime},
             executor=in_process_executor,

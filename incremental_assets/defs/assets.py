@@ -5,9 +5,11 @@ tag reads their windows again.
 """
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from dagster import (
     AssetExecutionContext,
@@ -57,6 +59,9 @@ from incremental_assets.defs.tables import Known, View
 from incremental_assets.defs.tags import FIRST_TAG, MODE_TAG, NOW_TAG, SHRINK_TAG
 from incremental_assets.defs.verdicts import report_light_checks
 
+Earlier = Mapping[TableId, SyncReport]
+NOTHING_EARLIER: Earlier = MappingProxyType({})
+
 _MET = (Status.LANDED, Status.FAILED, Status.REFUSED)
 """The sync has observed the table, so its columns may have changed."""
 
@@ -73,12 +78,12 @@ class _Told:
     """The same of what is left of the budgets of their objectives."""
 
 
-def sync_assets(view: View) -> list[AssetsDefinition]:
-    """Every table of the source, in as few ops as there are partition schemes."""
-    return [_op(view, scheme, tables) for scheme, tables in view.by_scheme().items()]
+def sync_assets(view: View, earlier: Earlier = NOTHING_EARLIER) -> list[AssetsDefinition]:
+    """Every table of the source, in as few ops as there are partition schemes. `earlier`: what has landed of a table and Dagster has not heard of; the next run of it tells."""
+    return [_op(view, scheme, tables, earlier) for scheme, tables in view.by_scheme().items()]
 
 
-def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition:
+def _op(view: View, scheme: Scheme, tables: Sequence[Known], before: Earlier) -> AssetsDefinition:
     # Outputs and inputs are named here, since Dagster's own naming refuses keys with a quote or a space in them.
     names = {known.id: plain(known.id.schema, known.id.name) for known in tables}
     histories = {plain(known.id.schema, known.id.history.name): known for known in tables if known.keeps_history}
@@ -115,7 +120,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
             ports = runtime.ports(view.name)
             specs, landed = {spec.id: spec for spec in chosen}, dict[TableId, TableSpec]()
             earlier = EarlierLandings.begun(context, scheme, chosen, ports)
-            with listening(_reports(context, view, scheme, chosen, ports)) as reports:
+            with listening(_with(before, _reports(context, view, scheme, chosen, ports))) as reports:
                 for report in reports:
                     spec = specs[report.table]
                     if report.status is Status.LANDED:
@@ -192,6 +197,19 @@ def _reports(
     return follows.reports(
         specs, lambda some: as_they_land(some, lambda _: request, ports, view.config.parallel.tables)
     )
+
+
+def _with(earlier: Earlier, reports: Generator[SyncReport]) -> Generator[SyncReport]:
+    """The reports, each with what landed before it; of one that is not good, that comes first."""
+    with closing(reports):
+        for report in reports:
+            before = earlier.get(report.table)
+            if before is None:
+                yield report
+            elif report.status in (Status.LANDED, Status.IDLE):
+                yield report.since(before)
+            else:
+                yield from (before, report)
 
 
 def _results(

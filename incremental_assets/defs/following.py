@@ -17,6 +17,7 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
@@ -51,20 +52,27 @@ class Following:
     quiet: QuietTime | None = None
 
     def reports(self, specs: Sequence[TableSpec], sync: Syncing) -> Generator[SyncReport]:
-        """Those of the sync that was asked for, then those of what has moved since. After one that is not good, the sensor decides what comes next."""
+        """Those of the sync that was asked for, then one for each table of what has moved since. After one that is not good, the sensor decides what comes next.
+
+        What Dagster stores of a report costs several times what a small sync does, so that it hears of the later ones at the end.
+        """
         good, interval = True, max(self.every, SHORTEST).total_seconds()
         for report in sync(specs):
             good = good and report.status in _GOOD
             yield report
-        begun, left = time.monotonic(), self._seconds()
+        begun, left, later = time.monotonic(), self._seconds(), dict[TableId, SyncReport]()
         while good and time.monotonic() - begun + interval < left:
             time.sleep(interval)
             moved = self._moved(specs)
             if moved is None:
-                return
+                break
             for report in sync(moved) if moved else ():
                 good = good and report.status in _GOOD
-                yield report
+                if report.status is Status.LANDED:
+                    later[report.table] = report.since(later[report.table]) if report.table in later else report
+                elif report.status is not Status.IDLE:
+                    yield report
+        yield from later.values()
 
     def _seconds(self) -> float:
         """How long the run still follows; another machine's clock may be wrong."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dagster import AssetKey, DagsterInstance
 
 from incremental_assets.cli.commands import follow
 from incremental_assets.core.errors import SourceUnreachable
@@ -119,6 +120,57 @@ def test_each_source_is_looked_at_in_its_own_time(followed: Followed, outside: O
     monday(outside.world.database)
     _, clock = followed(*[nothing] * 5)
     assert clock.slept == [20.0, 20.0, 10.0, 10.0, 20.0]
+
+
+@dataclass
+class Shown:
+    """What Dagster has of `orders`: its runs, and of each materialization the rows that it says were inserted, oldest first."""
+
+    runs: int
+    inserted: list[int]
+
+    @classmethod
+    def now(cls) -> Shown:
+        with DagsterInstance.get() as instance:
+            records = instance.fetch_materializations(AssetKey(["shop", "public", "orders"]), limit=100).records
+            entries = [record.asset_materialization.metadata for record in records if record.asset_materialization]
+            rows = [int(entry["rows_inserted"].value) for entry in reversed(entries) if "rows_inserted" in entry]
+            return cls(instance.get_runs_count(), rows)
+
+
+def test_what_lands_each_second_is_one_run_in_ten_for_dagster_which_tells_of_all_of_it(
+    followed: Followed, outside: Outside, config: Path
+) -> None:
+    config.write_text(CONFIG.replace("    dialect: postgresql\n", "    dialect: postgresql\n    every: 1s\n"))
+    database, shown = outside.world.database, list[Shown]()
+    monday(database)
+
+    def ordered() -> None:
+        shown.append(Shown.now())
+        database.tick(1)
+        order(database, "alan", database.stamp())
+
+    said, _ = followed(nothing, *[ordered] * 9, nothing, lambda: shown.append(Shown.now()))
+    assert [rows["public.orders"][1] for rows in landed(said)[1:]] == [1] * 9
+    assert {each.runs for each in shown[:9]} == {shown[0].runs}
+    assert shown[-1].runs == shown[0].runs + 1
+    assert shown[-1].inserted[-1] == 9
+
+
+def test_what_has_landed_is_told_though_nothing_comes_after_it(
+    followed: Followed, outside: Outside, config: Path
+) -> None:
+    config.write_text(CONFIG.replace("    dialect: postgresql\n", "    dialect: postgresql\n    every: 1s\n"))
+    database, shown = outside.world.database, list[Shown]()
+    monday(database)
+
+    def ordered() -> None:
+        database.tick(1)
+        order(database, "alan", database.stamp())
+
+    said, _ = followed(ordered, ordered, *[nothing] * 10, lambda: shown.append(Shown.now()))
+    assert len(landed(said)) == 3
+    assert shown[0].inserted[-1] == 2
 
 
 def test_people_read_a_table_for_each_sync_that_moved_rows(followed: Followed, synced: Outside) -> None:

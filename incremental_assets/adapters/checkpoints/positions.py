@@ -61,8 +61,7 @@ def positions_of(connection: Connection, tables: Iterable[TableId]) -> dict[Tabl
 
 def all_positions(connection: Connection) -> dict[TableId, Checkpoint]:
     """The position of every table that has an event: every writer of one held a lease, and so left a heartbeat."""
-    asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
-    return dict(_positions(connection, _marks(asked.subquery("asked"))))
+    return dict(_positions(connection, _marks_of_all()))
 
 
 def ended_at(connection: Connection, table: TableId, run_id: str) -> int | None:
@@ -148,6 +147,12 @@ def _marks_of_one() -> Select[Any]:
     labels = ("source", "schema_name", "table_name")
     asked = select(*(value.label(label) for value, label in zip(text, labels, strict=True)))
     return _marks(asked.subquery("asked"))
+
+
+@cache
+def _marks_of_all() -> Select[Any]:
+    """`_marks` of every table that has a heartbeat."""
+    return _marks(select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name).subquery("asked"))
 
 
 def _marks(asked: Subquery) -> Select[Any]:

@@ -14,6 +14,7 @@ from incremental_assets.cli import reports
 from incremental_assets.cli.answer import Answer
 from incremental_assets.cli.commands.sync import sync_all, with_left_behind
 from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.pace import Pace
 from incremental_assets.cli.progress import progress_display
 from incremental_assets.cli.selection import Selection, selected, selected_of, with_problems
 from incremental_assets.core.model.table_id import TableId
@@ -45,6 +46,7 @@ class _Following:
     """When each source is looked at next, by the clock of this process."""
     _waiting: dict[TableId, tuple[int, float]] = field(default_factory=dict)
     """Tables that failed: how often one after the other, and until when they are left alone."""
+    _pace: Pace = field(default_factory=lambda: Pace(time.monotonic))
     _told: dict[TableId, tuple[object, ...]] = field(default_factory=dict)
 
     def first(self) -> Answer:
@@ -78,7 +80,7 @@ class _Following:
     def _synced(self, found: Selection, begun: float) -> tuple[str, Sequence[SyncReport]]:
         run_id = str(uuid.uuid4())
         with progress_display() as display, self.runtime.observer.joined_by(display):
-            done = sync_all(self.runtime, found, Request(run_id), display)
+            done = sync_all(self.runtime, found, Request(run_id), display, self._pace)
         for report in done:
             self._wait(report, begun)
         return run_id, with_left_behind(self.runtime, found, done)

@@ -15,6 +15,7 @@ from incremental_assets.cli import reports
 from incremental_assets.cli.answer import Answer
 from incremental_assets.cli.audited import audited
 from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.pace import Pace
 from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.cli.streams import left_to_dagster
@@ -110,8 +111,10 @@ def _keeps_versions(spec: TableSpec, positions: Mapping[TableId, Checkpoint]) ->
     return spec.traits.keeps_versions or (state is not None and traits_of(state.terms.strategy).keeps_versions)
 
 
-def sync_all(runtime: Runtime, found: Selection, request: Request, display: ProgressDisplay) -> tuple[SyncReport, ...]:
-    """Every table that was selected, source by source; the reports are in the order of the tables."""
+def sync_all(
+    runtime: Runtime, found: Selection, request: Request, display: ProgressDisplay, pace: Pace | None = None
+) -> tuple[SyncReport, ...]:
+    """Every table that was selected, source by source; the reports are in the order of the tables. `pace`: how often Dagster hears of it; each time without one."""
     done = _paused(runtime, found, request)
     order = found.tables
     found = found.among({*order} - done.keys())
@@ -121,7 +124,8 @@ def sync_all(runtime: Runtime, found: Selection, request: Request, display: Prog
     done |= failed
     for source in runtime.configuration.sources:
         if found.of(source.name):
-            done |= {report.table: report for report in _sync_source(runtime, source.name, found, request, display)}
+            display.begin(spec.id for spec in found.of(source.name))
+            done |= {report.table: report for report in _sync_source(runtime, source.name, found, request, pace)}
     return tuple(done[table] for table in order)
 
 
@@ -140,12 +144,11 @@ def _paused(runtime: Runtime, found: Selection, request: Request) -> dict[TableI
 
 
 def _sync_source(
-    runtime: Runtime, source: str, found: Selection, request: Request, display: ProgressDisplay
+    runtime: Runtime, source: str, found: Selection, request: Request, pace: Pace | None
 ) -> Sequence[SyncReport]:
     specs, ports = found.of(source), runtime.ports(source)
     config = runtime.configuration.source(source)
     parallel = config.parallel.tables
-    display.begin(spec.id for spec in specs)
     try:
         seen = look(specs, found.positions, request, ports)
         moving = located(seen.moving, ports.probe, lambda table: terms_of(config, table).partitions)
@@ -161,7 +164,15 @@ def _sync_source(
     left = [spec for spec in specs if spec.id not in ended]
     # The look is good for them too: they are not asked about one by one again.
     done += sync_many(left, lambda _: request, replace(ports, probe=seen.probe), parallel)
-    if moving:
+    grids = {spec.id: terms_of(config, spec.id).partitions for spec in specs}
+    if pace and moving and pace.waits(source, moving, grids):
+        landed = sync_many(
+            [each.spec for each in moving], lambda _: request, replace(ports, probe=seen.probe), parallel
+        )
+        pace.landed(source, moving, landed)
+        return [*done, *landed]
+    owed = pace.owed(source, moving) if pace else []
+    if moving or owed:
         pandas_later()
         runtime.expect_full_reads(each.spec.id for each in moving if capture_of(each.spec).is_whole)
         with left_to_dagster():
@@ -169,9 +180,11 @@ def _sync_source(
             # Dagster costs a second to import: only when rows move, and while the session begins.
             from incremental_assets.cli.dagster_runs import DagsterRuns
 
-            runs = DagsterRuns(runtime, source)
-            done += runs.sync(moving, request)
+            runs = DagsterRuns(runtime, source, pace.untold(source) if pace else {})
+            done += runs.sync([*moving, *owed], request)[: len(moving)]
             runs.show(specs)
+            if pace:
+                pace.told(source, moving, grids)
     return done
 
 

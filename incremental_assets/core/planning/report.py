@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
@@ -55,6 +55,9 @@ class RowCounts:
     unchanged: int = 0
     late: int = 0
     quarantined: int = 0
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,31 @@ class SyncReport:
             warnings=(*self.warnings, reason),
         )
 
+    def since(self, earlier: Self) -> Self:
+        """This and what an earlier sync has landed, as one: rows and seconds added up, all warnings, and the weaker promise. What found nothing adds nothing."""
+        if self.status is Status.IDLE:
+            return earlier.instead_of(self)
+        weaker = max(earlier, self, key=_weakness)
+        phases = dict(earlier.phases)
+        phases |= {name: phases.get(name, 0.0) + seconds for name, seconds in self.phases}
+        return replace(
+            self,
+            guarantee=weaker.guarantee,
+            guarantee_reason=weaker.guarantee_reason,
+            within=weaker.within,
+            window=Window(earlier.window.lower, self.window.upper) if earlier.window and self.window else self.window,
+            previous_watermark=earlier.previous_watermark,
+            rows=earlier.rows + self.rows,
+            history=earlier.history + self.history
+            if earlier.history and self.history
+            else self.history or earlier.history,
+            by_spark=self.by_spark or earlier.by_spark,
+            schema_changes=(*earlier.schema_changes, *self.schema_changes),
+            seconds=earlier.seconds + self.seconds,
+            phases=tuple(phases.items()),
+            warnings=tuple(dict.fromkeys((*earlier.warnings, *self.warnings))),
+        )
+
     def instead_of(self, idle: Self) -> Self:
         """What a dead run had committed, reported by the run that found it and had nothing else to do."""
         return replace(
@@ -195,3 +223,7 @@ class SyncReport:
             phases=idle.phases,
             warnings=idle.warnings,
         )
+
+
+def _weakness(report: SyncReport) -> int:
+    return -1 if report.guarantee is None else list(Guarantee).index(report.guarantee)
