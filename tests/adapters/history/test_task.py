@@ -38,6 +38,8 @@ class Pair:
     keeps_validity: bool = True
     flags: bool = False
     rule: dict[object, list[Version]] = field(default_factory=dict)
+    since: dict[object, datetime] = field(default_factory=dict)
+    """When a row was marked as gone."""
 
     def __post_init__(self) -> None:
         for name in ("copy", "history"):
@@ -69,7 +71,39 @@ class Pair:
             self.rule[row[0]] = followed(self.rule.get(row[0], ()), seen, self.copy.seq, self.clock)
         return done
 
-    def unit(self, before: LogState | None = None) -> HistoryUnit:
+    def compare(self) -> Followed:
+        """What the task makes of the copy as it is, of which the history has missed some batches."""
+        self.history.seq = self.copy.seq
+        done = apply(self.unit(whole=True))
+        self.history.commit(self.history.version + 1, done)
+        there = {
+            row[0]: Seen(dict(zip(NAMES, row, strict=True)), self.since.get(row[0], row[4]), gone)
+            for row, gone in self.rows()
+        }
+        for key in {*self.rule, *there}:
+            seen = there.get(key, Seen(None))
+            self.rule[key] = followed(self.rule.get(key, ()), seen, self.copy.seq, self.clock)
+        return done
+
+    def rows(self) -> list[tuple[tuple[Any, ...], bool]]:
+        """The copy's, and whether each is marked as gone."""
+        told = self.copy.read_flagged() if self.flags else [(row, False) for row in self.copy.read()]
+        return [(tuple(map(in_utc, row[: len(NAMES)])), gone) for row, gone in told]
+
+    def miss(self, rows: list[tuple[Any, ...]], gone: list[int]) -> None:
+        """A batch that the history does not follow."""
+        leaving = [(key, None, None, None, None) for key in gone]
+        how = Replacing((0,), compares=True, leaves=bool(leaving))
+        if self.flags and leaving:
+            how = replace(how, flagged_at=micros(self.clock + timedelta(minutes=30)))
+        for key in gone:
+            # One that is marked already keeps its moment.
+            self.since.setdefault(key, self.clock + timedelta(minutes=30))
+        for row in rows:
+            self.since.pop(row[0], None)
+        self.copy.land(how, rows, leaving)
+
+    def unit(self, before: LogState | None = None, *, whole: bool = False) -> HistoryUnit:
         """`before`: the copy before rows went."""
         touched, new = moved(before.files, self.copy.state.files) if before else moved({}, {})
         columns, own = self.copy.columns, self.history.columns[len(NAMES) :]
@@ -87,6 +121,7 @@ class Pair:
                 (4,),
                 touched,
                 new,
+                whole,
                 GONE if self.flags else None,
             ),
             columns=columns,
@@ -108,6 +143,10 @@ class Pair:
             assert told.get("_is_current", version.is_current) is version.is_current
             found.setdefault(told["id"], []).append(version)
         return {key: sorted(each, key=lambda version: (version.seq, version.begins)) for key, each in found.items()}
+
+
+def in_utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def read(table: Table, columns: tuple[Stored, ...]) -> list[dict[str, Any]]:
@@ -151,6 +190,48 @@ def test_any_course_of_batches_leaves_the_versions_of_the_rule(tmp_path: Path, s
             gone,
             whole=dice.random() < 0.2,
         )
+    found = pair.versions()
+    if pair.keeps_validity:
+        assert text(found) == text(pair.rule)
+        assert not any(overlaps(versions) for versions in found.values())
+    else:
+        told = [
+            {key: [(each.row, each.seq, each.gone) for each in of] for key, of in side.items()}
+            for side in (found, pair.rule)
+        ]
+        assert repr(sorted(told[0].items())) == repr(sorted(told[1].items()))
+
+
+def rows_of(dice: random.Random, keys: list[int]) -> list[tuple[Any, ...]]:
+    """With few values, so that some stay as they were."""
+    return [
+        (
+            key,
+            dice.choice(["a", "b", None]),
+            dice.choice([None, 0.0, -0.0, float("nan")]),
+            None,
+            dice.choice([None, CLOCK + timedelta(minutes=dice.randint(-60, 700))]),
+        )
+        for key in keys
+    ]
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.acceptance) for seed in range(4, 24))]
+)
+def test_a_history_that_has_missed_batches_has_the_versions_of_the_rule_once_the_copy_is_compared(
+    tmp_path: Path, seed: int
+) -> None:
+    dice = random.Random(seed)
+    pair = Pair(tmp_path, keeps_validity=seed % 3 != 0, flags=seed % 2 == 1)
+    pair.land(rows_of(dice, list(range(6))))
+    for _ in range(4):
+        for _ in range(dice.randint(1, 3)):
+            keys = dice.sample(range(12), dice.randint(1, 8))
+            cut = dice.randint(0, len(keys) // 2)
+            pair.miss(rows_of(dice, keys[cut:]), keys[:cut])
+        pair.compare()
+        assert pair.compare() == Followed() or not pair.keeps_validity
     found = pair.versions()
     if pair.keeps_validity:
         assert text(found) == text(pair.rule)

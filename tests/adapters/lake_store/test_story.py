@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.core.model.paths import table_path
-from incremental_assets.core.model.table_id import TableId
+from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.demo.postgres import EmbeddedPostgres
@@ -126,14 +126,36 @@ def test_rows_that_landed_get_the_values_of_a_new_column_and_their_history_a_ver
 
 
 @pytest.mark.acceptance
-def test_after_a_full_refresh_a_history_begins_anew(stand: StoreStand) -> None:
+def test_after_a_full_refresh_a_history_has_what_has_changed_since(stand: StoreStand) -> None:
     stand.land("orders")
-    whole = stand.sync("orders", mode=Mode.FULL_REFRESH)["orders"]
-    assert "__history: only Spark could make this commit (the whole copy is compared)" in str(whole.error)
+    stand.execute(
+        "ALTER TABLE orders DISABLE TRIGGER USER",
+        "UPDATE orders SET note = 'drifted' WHERE id < 4",
+        "DELETE FROM orders WHERE id > 490",
+    )
+    whole = stand.land("orders", mode=Mode.FULL_REFRESH)["orders"]
+    assert whole.history is not None
+    assert (whole.history.added, whole.history.deleted, whole.history.ended) == (3, 10, 13)
     stand.assert_equal("orders")
-    stand.store.delete_prefix(table_path(stand.shop.in_store, TableId("shop", "public", "orders__history")))
+    now = stand.history("orders", "id", "note", "_is_current", "_sync_deleted")
+    assert [each for each in now if each[1] == "drifted"] == [(n, "drifted", True, False) for n in (1, 2, 3)]
+    assert len([each for each in now if each[3]]) == 10
+    assert len([each for each in now if each[2]]) == 490
+    assert stand.sync("orders")["orders"].history is None
+
+
+@pytest.mark.acceptance
+def test_a_copy_that_was_taken_back_has_its_history_taken_back_too(stand: StoreStand) -> None:
+    first = stand.land("orders")["orders"].run_id
+    before = stand.history("orders", "id", "note", "_is_current")
+    stand.execute(*CHANGES)
     stand.land("orders")
-    assert len(stand.history("orders")) == 500
+    with stand.runtime() as runtime:
+        roll_back(stand.spec("orders"), first, str(uuid.uuid4()), runtime.ports("shop"))
+    assert stand.history("orders", "id", "note", "_is_current") == before
+    stand.land("orders")
+    stand.assert_equal("orders")
+    assert len([each for each in stand.history("orders", "_is_current") if each[0]]) == 491
 
 
 @pytest.mark.acceptance

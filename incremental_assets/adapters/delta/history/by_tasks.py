@@ -1,6 +1,6 @@
 """One step as one commit of our own, where the tables and the step allow it; else Spark follows it.
 
-One task follows a batch; several share the files of a copy with whose rows a history begins.
+One task follows a batch, or compares a copy whole; several share the files of a copy with whose rows a history begins.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.history.table import Tables
 from incremental_assets.adapters.delta.history.unit import Batch, Changes, Followed, HistoryUnit, OwnColumns
@@ -17,7 +18,12 @@ from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
-from incremental_assets.adapters.delta.tasks.eligible import refused_by_table, refused_to_mark, refused_to_read
+from incremental_assets.adapters.delta.tasks.eligible import (
+    MOST_BYTES,
+    refused_by_table,
+    refused_to_mark,
+    refused_to_read,
+)
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.delta.tasks.files.skipping import Reach, file_may_hold, ordinal
 from incremental_assets.adapters.delta.tasks.files.unit import Stored
@@ -44,11 +50,12 @@ def follow(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: Com
     _refused(_refused_by(tables, step))
     copy, history = log_cache.at(tables.copy_path, step.version), log_cache.at(tables.path, before.version)
     _refused(refused_by_table(history) or refused_to_mark(history))
-    begins = step.landed_at is None
-    if begins:
-        _refused("the whole copy is compared" if history.files else refused_to_read(copy))
-    else:
-        _refused(_refused_by_match(tables) or refused_by_table(copy))
+    begins, whole = step.landed_at is None and not history.files, step.landed_at is None and bool(history.files)
+    if whole and plane.spark_commits(tables.path):
+        _refused(_refused_as_large(copy, history))
+    _refused(refused_to_read(copy) if step.landed_at is None else refused_by_table(copy))
+    if not begins:
+        _refused(_refused_by_match(tables))
     unit = _unit(tables, step, note.run_id, copy, history)
     done = _begun(tasks, unit) if begins else tasks.run(_LOG_TASK if unit.batch.changes else _TASK, unit)
     ends = tables.spec.history is History.SCD2 and not begins
@@ -108,6 +115,12 @@ def _refused_by(tables: Tables, step: Step) -> str:
     return ""
 
 
+def _refused_as_large(copy: LogState, history: LogState) -> str:
+    """Why all rows of a copy are compared with their versions by Spark, which shares them out among its tasks; where it may not commit, one task does what fits into it. Pure."""
+    size = sum(int(add["size"]) for state in (copy, history) for add in state.files.values())
+    return f"the whole copy is compared, of {size} bytes with its versions" if size > MOST_BYTES else ""
+
+
 def _refused_by_match(tables: Tables) -> str:
     """Why rows of the copy are matched with their versions by Spark. Pure."""
     kinds = {each.name.lower(): sql_type(each.type) for each in tables.columns}
@@ -134,6 +147,7 @@ def _unit(tables: Tables, step: Step, run_id: str, copy: LogState, history: LogS
         told=tuple(names.index(name.lower()) for name in _told(tables.spec)),
         touched=touched,
         new=new,
+        whole=step.landed_at is None and bool(history.files),
         gone=there.stored(DELETED_AT, "timestamp") if marks_deletes(tables.copy.columns()) else None,
         changes=changes,
     )

@@ -1,4 +1,4 @@
-"""Runs in a task: finds the versions that a batch adds and ends, by the rule of `versions.py`, and writes the files of one commit of them."""
+"""Runs in a task: finds the versions that a batch adds and ends, or a copy that is compared whole, by the rule of `versions.py`, and writes the files of one commit of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from incremental_assets.adapters.delta.history.version_rows import (
 )
 from incremental_assets.adapters.delta.tasks.files import deletion_vector
 from incremental_assets.adapters.delta.tasks.files.row_numbers import numbers_of
-from incremental_assets.adapters.delta.tasks.files.skipping import Reach
+from incremental_assets.adapters.delta.tasks.files.skipping import Reach, has_nulls
 from incremental_assets.adapters.delta.tasks.files.staged_rows import Flags
 from incremental_assets.adapters.delta.tasks.files.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.tasks.query import asked, numbered
@@ -35,7 +35,7 @@ def apply(unit: HistoryUnit) -> Followed:
     read = pa.concat_tables([_marked_since(nothing(unit.columns), ()), *bounded(_seen(unit))])
     seen, since = read.drop_columns([SINCE]), read[SINCE]
     is_marked = since.is_valid().to_numpy()
-    gone = _gone(unit)
+    gone = _without_a_row(unit, seen) if unit.batch.whole else _gone(unit)
     keys = [pa.chunked_array([*seen[place].chunks, *ours.chunks]) for place, ours in zip(unit.key, gone, strict=True)]
     if not len(keys[0]):
         return Followed()
@@ -64,8 +64,7 @@ def apply(unit: HistoryUnit) -> Followed:
 def _gone(unit: HistoryUnit) -> list[pa.ChunkedArray]:
     """Keys of rows that the copy no longer has, each once: those of rows that are dead since, less those that came or were written along."""
     batch, key = unit.batch, [unit.batch.columns[place] for place in unit.key]
-    names = [f"k{place}" for place in range(len(key))]
-    nothing = pa.schema([(name, required_type(each.type)) for name, each in zip(names, key, strict=True)]).empty_table()
+    names, nothing = _no_keys(unit)
 
     def keys_of(add: Mapping[str, Any], but: Mapping[str, Any] | None) -> Iterator[pa.Table]:
         stays = deletion_vector.read(batch.table, (but or {}).get("deletionVector"))
@@ -83,25 +82,58 @@ def _gone(unit: HistoryUnit) -> list[pa.ChunkedArray]:
     if not dead:
         return list(nothing.columns)
     came = [found for add in batch.new for found in bounded(keys_of(add, None))]
-    same = " AND ".join(f"dead.{name} IS NOT DISTINCT FROM came.{name}" for name in names)
-    both = pa.concat_tables([nothing, *dead])
+    return _but(names, pa.concat_tables([nothing, *dead]), pa.concat_tables([nothing, *came]))
+
+
+def _without_a_row(unit: HistoryUnit, seen: pa.Table) -> list[pa.ChunkedArray]:
+    """Keys of which the history has a version that has not ended, or any where versions do not end, and the copy no row; each once."""
+    names, nothing = _no_keys(unit)
+    ends, key = unit.own.valid_to, [unit.columns[place] for place in unit.key]
+
+    def known() -> Iterator[pa.Table]:
+        for add in unit.files:
+            if ends and not has_nulls(add.get("stats"), ends.name):
+                continue
+            with row_groups(unit.table, add, ()) as groups:
+                for group in groups:
+                    live = group.alive
+                    if ends:
+                        live &= group.columns([ends])[0].is_null().to_numpy()
+                    yield pa.Table.from_arrays(group.columns(key), names=names).filter(pa.array(live))
+
+    there = pa.Table.from_arrays([seen[place] for place in unit.key], names=names)
+    return _but(names, pa.concat_tables([nothing, *bounded(known())]), there)
+
+
+def _no_keys(unit: HistoryUnit) -> tuple[list[str], pa.Table]:
+    """The names of ours under which keys are compared, and a table of none."""
+    kinds = [required_type(unit.columns[place].type) for place in unit.key]
+    names = [f"k{place}" for place in range(len(kinds))]
+    return names, pa.schema(list(zip(names, kinds, strict=True))).empty_table()
+
+
+def _but(names: Sequence[str], keys: pa.Table, others: pa.Table) -> list[pa.ChunkedArray]:
+    """The keys that are none of the others, each once."""
+    same = " AND ".join(f"keys.{name} IS NOT DISTINCT FROM others.{name}" for name in names)
     found = asked(
-        f"SELECT min(n) AS n FROM dead ANTI JOIN came ON {same} GROUP BY {', '.join(names)} ORDER BY 1",  # noqa: S608 - our own names
-        dead=numbered(both.columns),
-        came=numbered(pa.concat_tables([nothing, *came]).columns),
+        f"SELECT min(n) AS n FROM keys ANTI JOIN others ON {same} GROUP BY {', '.join(names)} ORDER BY 1",  # noqa: S608 - our own names
+        keys=numbered(keys.columns),
+        others=numbered(others.columns),
     )
-    return list(both.take(pa.array(found["n"], pa.int64())).columns)
+    return list(keys.take(pa.array(found["n"], pa.int64())).columns)
 
 
 def _seen(unit: HistoryUnit) -> Iterator[pa.Table]:
-    """The batch's rows in the copy, with the moment since which one is marked as gone."""
+    """The batch's rows in the copy, or all of them, with the moment since which one is marked as gone."""
     batch = unit.batch
-    within = (Reach(batch.seq_column.name, "bigint", batch.seq, batch.seq),)
+    within = () if batch.whole else (Reach(batch.seq_column.name, "bigint", batch.seq, batch.seq),)
     for add in batch.files:
         with row_groups(batch.table, add, within) as groups:
             for group in groups:
                 *values, seq = group.columns([*batch.columns, batch.seq_column])
-                mine = group.alive & pc.fill_null(pc.equal(seq, batch.seq), False).to_numpy()  # noqa: FBT003 - Arrow's own order
+                mine = group.alive
+                if not batch.whole:
+                    mine &= pc.fill_null(pc.equal(seq, batch.seq), False).to_numpy()  # noqa: FBT003 - Arrow's own order
                 gone = group.columns([batch.gone]) if batch.gone else ()
                 yield _marked_since(named(values, unit), gone).filter(pa.array(mine))
 

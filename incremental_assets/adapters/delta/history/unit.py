@@ -34,7 +34,7 @@ class Batch:
 
     `files`: those that hold rows of its sequence, or some of the copy's. `told`: places of the columns that tell when a row was changed, the first that is not NULL before
     the others. `touched`: each file that holds less rows since, as it was and as it is (None: it is gone); `new`: files that came.
-    Both only where rows went without one in their place. `gone`: the column in which the copy says of a row that it is gone; None where it cannot.
+    Both only where rows went without one in their place. `whole`: `files` are all of the copy's, whose rows are compared with the newest version of every key. `gone`: the column in which the copy says of a row that it is gone; None where it cannot.
     """
 
     table: str
@@ -45,6 +45,7 @@ class Batch:
     told: tuple[int, ...]
     touched: tuple[tuple[Mapping[str, Any], Mapping[str, Any] | None], ...] = ()
     new: tuple[Mapping[str, Any], ...] = ()
+    whole: bool = False
     gone: Stored | None = None
     changes: Changes | None = None
     """In place of its rows in the copy, which has the last of them alone."""
