@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from incremental_assets.cli.commands import capture, doctor, plan, status
@@ -122,3 +124,27 @@ def test_commands_say_where_the_log_stands_and_what_it_asks_of_the_source(open_b
         shop.execute(f"GRANT REPLICATION SLAVE ON *.* TO {user}")
     shop.land()
     shop.assert_equal()
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("charset", ["latin1", "utf8"])
+def test_a_session_of_any_charset_empties_a_table_of_any_name(open_binlog: OpenBinlog, charset: str) -> None:
+    shop = open_binlog("orders (id int PRIMARY KEY)", "größen (id int PRIMARY KEY, v int)")
+    shop.execute("INSERT INTO größen VALUES (1, 1), (2, 2)")
+    shop.land("größen")
+    with closing(shop.writing()) as connection:
+        cursor = connection.cursor()
+        cursor.execute(f"SET NAMES {charset}")
+        connection.encoding = charset
+        cursor.execute("TRUNCATE TABLE größen")
+        cursor.execute("INSERT INTO größen VALUES (3, 3)")
+        connection.commit()
+    assert shop.land("größen").rows.deleted == 2
+    assert shop.stand.check("größen") == 0
+    with closing(shop.writing()) as connection:
+        cursor = connection.cursor()
+        cursor.execute(f"SET NAMES {charset}")
+        connection.encoding = charset
+        cursor.execute("ALTER TABLE größen MODIFY v bigint")
+        cursor.execute("ALTER TABLE größen MODIFY v int")
+    assert "a statement has altered, renamed, dropped or made it (ALTER TABLE)" in shop.refused("größen")

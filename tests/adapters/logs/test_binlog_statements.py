@@ -11,6 +11,7 @@ from incremental_assets.adapters.logs.mysql.events import Events, Unreadable, ma
 from incremental_assets.adapters.logs.mysql.gtids import Domains, Intervals
 from incremental_assets.adapters.logs.mysql.layout import Shape
 from incremental_assets.adapters.logs.mysql.place import Place, file_name, place_of
+from incremental_assets.adapters.logs.mysql.query import Statement, statement_of
 from incremental_assets.adapters.logs.mysql.statements import Does, Name, Told, first_words, told
 from incremental_assets.adapters.logs.segments.writing import Changes, Committed
 from incremental_assets.core.errors import SourceExchanged, SourceRefused, StageBroken
@@ -32,11 +33,21 @@ FOLLOWED: tuple[Name, ...] = (ORDERS, ITEMS)
         ("TRUNCATE orders", Does.EMPTIES, [ORDERS]),
         ("truncate table `shop`.`ITEMS`", Does.EMPTIES, [ITEMS]),
         ("TRUNCATE other.orders", Does.EMPTIES, []),
+        ("TRUNCATE TABLE `table`", Does.EMPTIES, []),
+        ("/*!50000 TRUNCATE */ TABLE orders WAIT 5", Does.EMPTIES, [ORDERS]),
         ("ALTER TABLE orders ADD COLUMN x int", Does.ALTERS, [ORDERS]),
         ("ALTER TABLE orders ADD INDEX i (total)", Does.NOTHING, []),
         ("ALTER TABLE shop.orders DROP KEY `i`", Does.NOTHING, []),
         ("ALTER TABLE orders ADD INDEX i (total), ADD COLUMN x int", Does.ALTERS, [ORDERS]),
         ("ALTER TABLE orders ADD INDEX i (total, status)", Does.NOTHING, []),
+        ("ALTER TABLE orders ADD INDEX i (total, status), ALGORITHM=INPLACE, LOCK = NONE", Does.NOTHING, []),
+        ("ALTER TABLE orders DROP INDEX i, ADD UNIQUE KEY j (total), COMMENT 'a, b'", Does.NOTHING, []),
+        ("ALTER TABLE orders ALTER status SET DEFAULT 'a, (b', ALTER COLUMN `t` DROP DEFAULT", Does.NOTHING, []),
+        ("ALTER TABLE orders ALTER COLUMN status SET INVISIBLE", Does.ALTERS, [ORDERS]),
+        ("ALTER TABLE orders ALGORITHM=COPY, MODIFY total int", Does.ALTERS, [ORDERS]),
+        ("ALTER TABLE other ADD CONSTRAINT FOREIGN KEY (o) REFERENCES orders (id)", Does.NOTHING, []),
+        ("ALTER TABLE orders ADD FOREIGN KEY (i) REFERENCES Items (id) ON DELETE CASCADE", Does.ALTERS, [ORDERS]),
+        ("ALTER TABLE other CONVERT PARTITION p TO TABLE orders", Does.ALTERS, [ORDERS]),
         ("ALTER TABLE orders TRUNCATE PARTITION p", Does.ALTERS, [ORDERS]),
         ("ALTER TABLE other EXCHANGE PARTITION p WITH TABLE orders", Does.ALTERS, [ORDERS]),
         ("ALTER TABLE other RENAME TO orders", Does.ALTERS, [ORDERS]),
@@ -54,7 +65,8 @@ FOLLOWED: tuple[Name, ...] = (ORDERS, ITEMS)
         ("DROP SCHEMA IF EXISTS `other`", Does.NOTHING, []),
         ("CREATE DATABASE shop", Does.NOTHING, []),
         ("CREATE OR REPLACE TABLE orders (id int)", Does.ALTERS, [ORDERS]),
-        ("CREATE TABLE IF NOT EXISTS shop.orders (id int)", Does.ALTERS, [ORDERS]),
+        ("CREATE TABLE IF NOT EXISTS shop.orders (id int)", Does.NOTHING, []),
+        ("CREATE TABLE `if` (id int)", Does.NOTHING, []),
         ("CREATE TABLE other LIKE orders", Does.NOTHING, []),
         ("CREATE TABLE other (o int REFERENCES orders (id))", Does.NOTHING, []),
         ("CREATE TEMPORARY TABLE orders (id int)", Does.WRITES, [ORDERS]),
@@ -221,3 +233,29 @@ def decoded(rows: int) -> list[tuple[list[Changes], Committed]]:
     followed = {7: Followed(7, ("id",))}
     decoder = Decoder(followed, {ORDERS: 7}, {}, {7: Shape({}, {}, ())}, True, Domains(), begin, end)
     return list(decoder.decode(Events(begin, checked=False).read(packets)))
+
+
+def body(text: bytes, collation: int | None, schema: bytes = b"shop") -> bytes:
+    """An event of a statement, by a session of that charset."""
+    charset = b"" if collation is None else b"\x04" + collation.to_bytes(2, "little") + bytes(4)
+    told = b"\x00" + bytes(4) + b"\x01" + bytes(8) + b"\x06\x03std" + charset + b"\x05\x03UTC"
+    return bytes(8) + bytes((len(schema),)) + bytes(2) + len(told).to_bytes(2, "little") + told + schema + b"\0" + text
+
+
+@pytest.mark.parametrize(
+    ("text", "collation", "read", "is_legible"),
+    [
+        ("TRUNCATE größe".encode(), 45, "TRUNCATE größe", True),
+        ("TRUNCATE größe".encode("latin1"), 8, "TRUNCATE größe", True),
+        ("TRUNCATE größe".encode(), None, "TRUNCATE größe", True),
+        ("TRUNCATE таблица".encode("cp1251"), 51, "TRUNCATE таблица", True),
+        ("TRUNCATE größe".encode("latin1"), 45, "TRUNCATE gr\ufffd\ufffde", False),
+        ("TRUNCATE größe".encode("latin1"), 99, "TRUNCATE gr\ufffd\ufffde", False),
+        (b"TRUNCATE orders", 99, "TRUNCATE orders", True),
+    ],
+)
+def test_a_statement_is_read_in_the_charset_of_its_session(
+    text: bytes, collation: int | None, read: str, *, is_legible: bool
+) -> None:
+    charsets = {8: "latin1", 45: "utf8mb4", 51: "cp1251", 99: "dec8"}
+    assert statement_of(body(text, collation), charsets) == Statement("shop", read, is_legible)

@@ -15,6 +15,7 @@ from incremental_assets.adapters.logs.mysql.gtids import Gtids
 from incremental_assets.adapters.logs.mysql.layout import Reading, Shape, emptied, reading_of
 from incremental_assets.adapters.logs.mysql.octets import Octets
 from incremental_assets.adapters.logs.mysql.place import Place
+from incremental_assets.adapters.logs.mysql.query import statement_of
 from incremental_assets.adapters.logs.mysql.rows import Mark, Rows, Sent
 from incremental_assets.adapters.logs.mysql.statements import Does, Name, Told, first_words, told
 from incremental_assets.adapters.logs.mysql.table_map import TableMap, parse
@@ -36,6 +37,7 @@ _WHY = {
     Does.ROLLS_BACK: f"a transaction was taken back in part after tables of another engine had been written ({{}}), and the log has both; {_AGAIN}",
     Does.ENDS_XA: f"a transaction was committed that had been prepared before ({{}}), and the log has its rows at another place; commit by ONE PHASE, and {_AGAIN}",
 }
+_ILLEGIBLE = f"a statement of a session in another charset may have altered or emptied it, and its text cannot be read here; see that sessions SET NAMES utf8mb4, and {_AGAIN}"
 _IMAGE = (
     f"a session has written rows without all of their columns; see that no session sets binlog_row_image, and {_AGAIN}"
 )
@@ -191,16 +193,19 @@ class Decoder:
                 rows.gone(row, mark)
 
     def _query(self, event: Event) -> None:
-        schema, text = _statement(event.body)
-        group = self._in_group()
+        statement, group = statement_of(event.body, self.collations), self._in_group()
+        text = statement.text
         if (not group.begun and text.strip().lower() in ("begin", "start transaction")) or text.upper().startswith(
             ("XA START", "XA BEGIN")
         ):
             group.begun = True
             return
-        found = told(text, schema, self.names)
+        found = told(text, statement.schema, self.names)
         if not group.is_passed:
             self._told(found, text, group)
+            if not statement.is_legible:
+                # It may name any table whose name has such characters.
+                self._fail([number for name, number in self.names.items() if not "".join(name).isascii()], _ILLEGIBLE)
         if (
             not group.begun
             or found.does in (Does.COMMITS, Does.ENDS_XA)
@@ -283,15 +288,3 @@ def _row(data: bytes, at: int, reading: Reading) -> tuple[Sent, int]:
             value, at = read(data, at)
             values.append(value)
     return (values if len(reading.wanted) == len(values) else [values[place] for place in reading.wanted]), at
-
-
-def _statement(body: bytes) -> tuple[str, str]:
-    """The schema in which it was run, and its text."""
-    octets = Octets(body)
-    octets.skip(8)
-    size = octets.number(1)
-    octets.skip(2)
-    octets.skip(octets.number(2))
-    schema = octets.bytes(size).decode("utf-8", "replace")
-    octets.skip(1)
-    return schema, octets.bytes(octets.left).decode("utf-8", "replace")

@@ -27,6 +27,11 @@ _LATIN1 |= {place: chr(place) for place in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}
 """The server's latin1 is the one of Windows, with what that leaves out."""
 
 
+def latin1(octets: bytes) -> str:
+    """A text of that charset."""
+    return "".join(map(_LATIN1.__getitem__, octets))
+
+
 def reader_of(column: Mapped, charset: str) -> Read | None:
     """None for a type that is not read here, or a charset."""
     kind = column.type
@@ -76,7 +81,7 @@ def _text_of(charset: str) -> Callable[[bytes], bytes] | None:
     if charset in _UTF8:
         return bytes
     if charset == "latin1":
-        return lambda value: "".join(map(_LATIN1.__getitem__, value)).encode()
+        return lambda value: latin1(value).encode()
     codec = CODECS.get(charset)
     # Half a surrogate stays one, as the server sends it: it is found where values are made.
     return (

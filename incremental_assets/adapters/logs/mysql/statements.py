@@ -79,8 +79,12 @@ _MODIFIERS = frozenset(
     )
 )
 _HARMLESS = re.compile(
-    r"(add|drop) (unique |fulltext |spatial )?(index|key) |rename (index|key) |comment |auto_increment |(disable|enable) keys"
+    r"(add|drop) (unique |fulltext |spatial )?(index|key) |rename (index|key) |comment |auto_increment |(disable|enable) keys|"
+    r"alter (column )?\S+ (set|drop) default |(algorithm|lock) "
 )
+"""What ALTER TABLE does that leaves rows as they are, one thing of several."""
+_WITH_OTHERS = frozenset(("rename", "exchange", "convert"))
+"""What ALTER TABLE does by which it may be about a table that it names behind the first one; a foreign key names one, too, and leaves it as it is."""
 
 
 class Does(Enum):
@@ -127,7 +131,7 @@ def told(text: str, schema: str, followed: Collection[Name]) -> Told:
         is_run = first == "analyze" and {"table", "tables"}.isdisjoint(words[1:3])
         return Told(Does.WRITES, every) if is_run else Told(Does.NOTHING)
     if first == "truncate":
-        return Told(Does.EMPTIES, _named(tokens, schema, followed))
+        return Told(Does.EMPTIES, _first(tokens[1 + (second == "table") :], schema, followed))
     if first in ("create", "alter", "drop", "rename"):
         return _defining(first, tokens, words, schema, every)
     return Told(Does.WRITES, every)
@@ -155,12 +159,18 @@ def _defining(first: str, tokens: list[str], words: list[str], schema: str, foll
         return Told(Does.WRITES, followed)
     behind = tokens[words.index(kind) + 1 :]
     if first == "create":
-        # Behind its name another one may be that it is made like, or refers to.
-        return _alters(_first(behind, schema, followed))
-    # With IGNORE a unique index deletes the rows that do not fit, and no log has them.
-    is_strict = "ignore" not in words[: words.index(kind)]
-    if first == "alter" and is_strict and _HARMLESS.match(" ".join(_word(each) for each in _behind_name(behind)) + " "):
-        return Told(Does.NOTHING)
+        # What is there already stays as it is. Behind its name another one may be that it is made like, or refers to.
+        is_there = [_word(each) for each in behind[:3]] == ["if", "not", "exists"]
+        return Told(Does.NOTHING) if is_there else _alters(_first(behind, schema, followed))
+    if first == "alter":
+        # With IGNORE a unique index deletes the rows that do not fit, and no log has them.
+        is_strict = "ignore" not in words[: words.index(kind)]
+        if is_strict and all(
+            _HARMLESS.match(f"{' '.join(map(_word, each))} ") for each in _parts(_behind_name(behind))
+        ):
+            return Told(Does.NOTHING)
+        if _WITH_OTHERS.isdisjoint(words):
+            return _alters(_first(behind, schema, followed))
     return _alters(_named(behind, schema, followed))
 
 
@@ -174,15 +184,21 @@ def _first(tokens: list[str], schema: str, followed: Collection[Name]) -> frozen
 
 
 def _behind_name(tokens: list[str]) -> list[str]:
-    """What an ALTER TABLE does, where it is one thing; several have commas between them."""
+    """What an ALTER TABLE does."""
     at = next((place for place, each in enumerate(tokens) if _word(each) not in _MODIFIERS), 0)
-    at += 3 if tokens[at + 1 : at + 2] == ["."] else 1
-    rest, depth = tokens[at:], 0
-    for each in rest:
+    return tokens[at + (3 if tokens[at + 1 : at + 2] == ["."] else 1) :]
+
+
+def _parts(tokens: list[str]) -> list[list[str]]:
+    """The things that it does, between which there are commas."""
+    found, depth = list[list[str]]([[]]), 0
+    for each in tokens:
         depth += (each == "(") - (each == ")")
         if each == "," and depth == 0:
-            return []
-    return rest
+            found.append([])
+        else:
+            found[-1].append(each)
+    return found
 
 
 def _named(tokens: list[str], schema: str, followed: Collection[Name]) -> frozenset[Name]:
