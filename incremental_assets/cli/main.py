@@ -219,6 +219,19 @@ def dashboards(name: str, **_: Any) -> Answer:
 
 @commands.command()
 @everywhere
+@click.argument("page", required=False)
+def docs(page: str | None, **_: Any) -> Answer:
+    """Show a page of the documentation, or list all of them.
+
+    The pages of this very version, in Markdown, as they come with the package: those that messages name, the runbooks, the reference.
+    """
+    from incremental_assets.cli.commands import docs as command
+
+    return command.run(page)
+
+
+@commands.command()
+@everywhere
 @select
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Rows shown.")
 def audit(config: Path | None, select: tuple[str, ...], limit: int, **_: Any) -> Answer:

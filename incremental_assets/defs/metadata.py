@@ -49,16 +49,16 @@ _MEASURED = {
     Check.OVERLAP: ("keys_overlapping", ""),
 }
 """What a check counts, and its limit; a schema is the same or not, and nothing to plot."""
-_PAGES = {
-    Check.FRESHNESS: "docs/troubleshooting.md",
-    Check.DUPLICATES: "docs/how-to/recover.md",
-    Check.RECONCILIATION: "docs/how-to/recover.md",
-    Check.SCHEMA: "docs/how-to/change-a-schema.md",
-    Check.CONTRACT: "docs/how-to/quarantine.md",
-    Check.CURRENT: "docs/how-to/history.md",
-    Check.OVERLAP: "docs/how-to/history.md",
+PAGES = {
+    Check.FRESHNESS: "troubleshooting",
+    Check.DUPLICATES: "how-to/recover",
+    Check.RECONCILIATION: "how-to/recover",
+    Check.SCHEMA: "how-to/change-a-schema",
+    Check.CONTRACT: "how-to/quarantine",
+    Check.CURRENT: "how-to/history",
+    Check.OVERLAP: "how-to/history",
 }
-"""Of a check that has not passed."""
+"""Where there is more on a check that has not passed."""
 
 _TOTALS = frozenset(
     {
@@ -288,7 +288,9 @@ def of_verdict(verdict: Verdict) -> Metadata:
     """
     measured, limit = _MEASURED.get(verdict.check, ("", ""))
     entries: dict[str, Any] = {
-        "what_to_do": MetadataValue.text(f"{verdict.cure}. More in {_PAGES[verdict.check]}.") if verdict.cure else None,
+        "what_to_do": MetadataValue.text(f"{verdict.cure}. More: `incremental-assets docs {PAGES[verdict.check]}`.")
+        if verdict.cure
+        else None,
         measured: verdict.measured,
         limit: verdict.threshold,
         "window": str(verdict.window) if verdict.window else None,

@@ -77,12 +77,12 @@ def lean(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
 def test_the_wheel_holds_all_that_the_package_needs_and_nothing_else(built: Path) -> None:
     with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    tracked = subprocess.run(
-        ["git", "ls-files", "incremental_assets", "resources"], cwd=ROOT, capture_output=True, check=True, text=True
-    )
-    # In the wheel the link is the folder that it leads to: beside our package it adds nothing that could be another's.
-    expected = set(tracked.stdout.split()) - {"incremental_assets/resources"}
-    assert names == {f"incremental_assets/{name}" if name.startswith("resources/") else name for name in expected}
+    asked = ["git", "ls-files", "incremental_assets", "resources", "docs/*.md"]
+    tracked = subprocess.run(asked, cwd=ROOT, capture_output=True, check=True, text=True)
+    # In the wheel a link is the folder that it leads to: beside our package it adds nothing that could be another's.
+    expected = set(tracked.stdout.split()) - {"incremental_assets/resources", "incremental_assets/docs"}
+    linked = ("resources/", "docs/")
+    assert names == {f"incremental_assets/{name}" if name.startswith(linked) else name for name in expected}
 
 
 def test_the_sdist_holds_the_package_and_no_tests(built: Path) -> None:
@@ -93,6 +93,10 @@ def test_the_sdist_holds_the_package_and_no_tests(built: Path) -> None:
     assert inside
     assert all(member.isreg() for member in inside)
     assert not parts & {"tests", "bench", "docs"}
+
+
+def test_a_page_that_a_message_names_can_be_read_where_there_is_no_checkout(lean: Installed) -> None:
+    assert lean.run("incremental-assets", "docs", "how-to/recover").stdout.startswith("# Recover\n")
 
 
 def test_without_extras_the_environment_is_sound_and_each_missing_one_is_named(lean: Installed) -> None:

@@ -31,6 +31,7 @@ from incremental_assets.core.config.settings import Configuration, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
 from incremental_assets.core.model.as_copied import in_source
+from incremental_assets.core.model.cures import DEPLOYMENT
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Checkpoint, EventKind
@@ -235,7 +236,7 @@ def _in_store(lake: str) -> Iterator[Finding]:
             "lake",
             "locks",
             "a store has no locks: this program puts a version only where none is, and a writer that does not, such as Spark in S3, could put another in its place",
-            "let no other program write to this lake, and have the bucket demand the condition of every writer: docs/deployment.md has the policy",
+            f"let no other program write to this lake, and have the bucket demand the condition of every writer: {DEPLOYMENT} has the policy",
         )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from incremental_assets.adapters.spark.executors import Executor
 from incremental_assets.cli.findings.finding import Finding, Health, warn
+from incremental_assets.core.model.cures import DEPLOYMENT
 from incremental_assets.core.words import agreeing, counted
 
 _SUBJECT = "cluster"
 _MOST_SECONDS_OFF = 5.0
-PYTHON = "have their machines run this version of Python with incremental-assets, or have PYSPARK_PYTHON name where they do: docs/deployment.md, On a Spark cluster"
+PYTHON = f"have their machines run this version of Python with incremental-assets, or have PYSPARK_PYTHON name where they do: {DEPLOYMENT}, On a Spark cluster"
 
 
 def of_executors(found: Sequence[Executor], version: str, lake: str) -> Iterator[Finding]:

@@ -22,6 +22,9 @@ LOAD_AGAIN = "`incremental-assets sync --select TABLE --full-refresh`"
 GO_ON_ELSEWHERE = "`incremental-assets reset --select TABLE --accept-source --yes`"
 """Go on with the server that has taken the place of another; TABLE is left to the reader."""
 
+DEPLOYMENT = "`incremental-assets docs deployment`"
+"""The page that has the bucket's policy, and what a cluster needs."""
+
 NO_TEXTS = "{!r} holds numbers, not texts of moments"
 """Of a cursor of times, for its column."""
 NO_TEXTS_CURE = (
