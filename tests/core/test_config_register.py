@@ -91,6 +91,26 @@ def test_what_is_no_name_or_one_for_several_tables_is_refused(
     assert (found.text, cure in found.cure) == (text, True), found
 
 
+def test_a_source_of_any_kind_may_have_it(tmp_path: Path) -> None:
+    text = (
+        FILE.split("sources:", maxsplit=1)[0]
+        + """\
+sources:
+  drops:
+    dialect: files
+    folder: ./drops
+    register: {glue: {database: lake}}
+    files:
+      drops.orders: {path: "orders/*.parquet", format: parquet}
+    tables:
+    - {table: drops.orders, strategy: append}
+"""
+    )
+    (tmp_path / "sources.yaml").write_text(text)
+    (table,) = load(tmp_path / "sources.yaml", now=NOW).source("drops").tables
+    assert [str(each.of(table.id("drops"))) for each in table.register] == ["AWS Glue as lake.drops_orders"]
+
+
 def test_glue_is_for_a_lake_in_s3(tmp_path: Path) -> None:
     text = (
         FILE.replace("s3://bucket/lake", "./lake")

@@ -28,6 +28,7 @@ from incremental_assets.core.syncing.sync_many import attempt
 from tests.core.test_idle import unmoved
 from tests.fakes import World
 from tests.fakes.registrar import FakeRegistrar
+from tests.fakes.world import Killed
 from tests.scenario import ORDERS, order, orders, shop
 
 IN_GLUE = Registration(Catalogue.GLUE, NameTemplate("lake"), region="eu-central-1")
@@ -209,6 +210,16 @@ def test_a_checkpoint_database_that_does_not_answer_at_that_moment_changes_no_re
     monkeypatch.setattr(ports.checkpoints, "record_registration", silent, raising=False)
     report = attempt(KNOWN, Request("run"), ports)
     assert (report.status, report.warnings) == (Status.LANDED, ())
+    assert list(registrar(world).tables) == ["lake.public_orders"]
+
+
+def test_a_run_that_dies_behind_its_commit_leaves_the_copy_to_be_made_known_by_the_next(world: World) -> None:
+    process = world.process()
+    process.at["after landed"] = process.kill
+    with pytest.raises(Killed):
+        attempt(KNOWN, world.request(Mode.SYNC), world.ports(process))
+    assert registrar(world).asked == []
+    assert (len(world.rows(ORDERS)), sync(world).status) == (1, Status.IDLE)
     assert list(registrar(world).tables) == ["lake.public_orders"]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Options = Callable[[], Mapping[str, str]]
 """How AWS is reached, beside what the environment says: `region`, `access_key_id`, `secret_access_key`. Asked each time, as keys are rotated."""
 
-_PATIENCE = {"connect_timeout": 5, "read_timeout": 20, "retries": {"mode": "standard", "total_max_attempts": 2}}
+_PATIENCE = {"connect_timeout": 5, "read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
 """Seconds: a sync waits for it, and the next one tries again."""
 _ATTEMPTS = 3
 """How often a table is read again that somebody else has changed meanwhile."""

@@ -187,6 +187,16 @@ def test_an_endpoint_that_does_not_answer_is_told_within_seconds(
             glue.put(Place(Catalogue.GLUE, "lake", "t"), ORDERS, COPY)
 
 
+def test_one_that_takes_the_question_and_says_nothing_is_left(
+    glue: Glue, aws: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", {**module._PATIENCE, "read_timeout": 0.2})
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(CatalogueUnreachable, match=r"it did not answer .Read timeout"):
+            glue.check(Place(Catalogue.GLUE, "lake", "t"))
+
+
 def test_without_a_region_or_keys_the_sentence_says_what_to_write(
     glue: Glue, aws: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
