@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, HistoryRows
 from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
+from incremental_assets.core.model.registration import Registration
 from incremental_assets.core.model.retention import Pruned
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
@@ -129,6 +130,11 @@ def of_history_table(
         "dagster/uri": uri,
     }
     return known | (_columns_of_versions(table, _copied(shape.columns, names), own) if shape else {})
+
+
+def of_catalogues(table: TableId, register: Sequence[Registration]) -> Metadata:
+    """The name by which engines find a copy, or a history: in the first of the data catalogues to which it is made known."""
+    return {"dagster/table_name": register[0].of(table).name} if register else {}
 
 
 def of_source(table: TableId, dialect: str, shape: TableShape | None) -> Metadata:

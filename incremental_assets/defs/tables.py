@@ -123,7 +123,11 @@ class View:
         return AssetSpec(
             asset_key(known.id),
             description=_description(known),
-            metadata={**known_of, **self._place_of(known)},
+            metadata={
+                **known_of,
+                **metadata.of_catalogues(known.id, known.terms.register),
+                **self._place_of(known),
+            },
             group_name=self.name,
             owners=known.terms.owners,
             tags=known.terms.tags,
@@ -144,7 +148,7 @@ class View:
         return AssetSpec(
             asset_key(table),
             description=f"Versions of the rows of `{known.id.schema}.{known.id.name}` (`history: {kind}`), {seen}.",
-            metadata={**known_of, **self._place_of(known)},
+            metadata={**known_of, **metadata.of_catalogues(table, known.terms.register), **self._place_of(known)},
             group_name=self.name,
             owners=known.terms.owners,
             tags=known.terms.tags,

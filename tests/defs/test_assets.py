@@ -343,6 +343,15 @@ def test_assets_lie_downstream_of_the_tables_in_the_database_and_say_what_they_a
     assert reference.line_number == 11
 
 
+def test_a_copy_that_is_made_known_to_catalogues_has_its_name_in_the_first_and_so_has_its_history(
+    tmp_path: Path, instance: DagsterInstance
+) -> None:
+    terms = TERMS + "      history: scd2\n      register: {spark: {database: main.lake}}\n"
+    graph = opened(tmp_path, instance, terms).definitions.resolve_asset_graph()
+    names = [graph.get(key(each)).metadata["dagster/table_name"] for each in (ORDERS, ORDERS.history)]
+    assert names == ["main.lake.public_orders", "main.lake.public_orders__history"]
+
+
 @pytest.mark.parametrize(("every", "says"), [("week", True), ("month", False)])
 def test_a_table_in_weeks_says_on_which_day_they_begin(
     tmp_path: Path, instance: DagsterInstance, *, every: str, says: bool
