@@ -191,12 +191,12 @@ class Desk:
         """What another writer does; `{t}` is the target."""
         self.spark.sql(statement.replace("{t}", f"delta.`{self.path(spec)}`")).collect()
 
-    def other_hand(self, operation: str, spec: TableSpec) -> None:
-        """A commit that only says what it did, which is all that an inspection goes by."""
+    def other_hand(self, operation: str, spec: TableSpec, *actions: dict[str, Any]) -> None:
+        """A commit that says what it did, and what it does besides."""
         log = Path(self.path(spec)) / "_delta_log"
         version = 1 + max(int(path.stem) for path in log.glob("*.json"))
         info = {"timestamp": 1, "operation": operation, "operationParameters": {}, "engineInfo": "by hand"}
-        (log / f"{version:020d}.json").write_text(json.dumps({"commitInfo": info}))
+        (log / f"{version:020d}.json").write_text("\n".join(map(json.dumps, [{"commitInfo": info}, *actions])))
 
     def path(self, spec: TableSpec) -> str:
         """Where the target lies."""

@@ -80,6 +80,19 @@ def test_maintenance_is_harmless(desk: Desk) -> None:
     assert desk.land(ORDERS, [(0, "b", 9)]).rows == RowCounts(read=1, updated=1)
 
 
+def test_maintenance_that_takes_rows_away_is_none_whatever_it_calls_itself(desk: Desk) -> None:
+    for number in range(2):
+        desk.land(EVENTS, [(number, "a", number)])
+    state = log_cache.at(desk.path(EVENTS), 2)
+    file = next(iter(state.files.values()))
+    gone = {"path": file["path"], "deletionTimestamp": 1, "dataChange": False, "size": file["size"]}
+    desk.other_hand("OPTIMIZE", EVENTS, {"remove": gone})
+    for since in (None, 2):
+        found = desk.lake.inspect(EVENTS, since)
+        assert found is not None
+        assert found.foreign == "OPTIMIZE in version 3 by by hand"
+
+
 def test_a_hand_that_reaches_in_between_inspection_and_commit_stops_the_commit(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 10)])
     lake = desk.lake

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from incremental_assets.adapters.delta.log import delta_rs, log_cache
+from incremental_assets.adapters.delta.log import conserved, delta_rs, log_cache
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -42,6 +42,9 @@ class LoggedTable(Protocol):
 
     def rows(self) -> int:
         """The rows, without those that deletion vectors mark."""
+
+    def loses_rows(self, version: int) -> bool:
+        """Whether a commit is known to have left another number of rows than there were."""
 
 
 class ReplayedTable:
@@ -89,6 +92,10 @@ class ReplayedTable:
         vectors = (each.get("deletionVector") or {} for each in self._seen.state.files.values())
         return held - sum(int(vector.get("cardinality", 0)) for vector in vectors)
 
+    def loses_rows(self, version: int) -> bool:
+        """By the statistics of its files; see `conserved.py`."""
+        return conserved.loses_rows(self._path, version)
+
 
 class DeltaRsTable:
     """A table as delta-rs opens it: one whose log our own replay cannot read."""
@@ -122,6 +129,10 @@ class DeltaRsTable:
             seen = len(entries)
             if limit is not None and seen < limit:
                 return
+
+    def loses_rows(self, version: int) -> bool:  # noqa: ARG002
+        """Its log is not read here."""
+        return False
 
     def sizes(self) -> Sequence[int]:
         """Bytes of each file."""

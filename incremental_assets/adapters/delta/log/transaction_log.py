@@ -170,7 +170,8 @@ class TableLog:
         found = [
             commit
             for commit in self.commits(after)
-            if commit.changed_rows and (commit.note is None or commit.note.app_id != self.app_id)
+            if (commit.note is None or commit.note.app_id != self.app_id)
+            and (commit.changed_rows or self._table.loses_rows(commit.version))
         ]
         return found[-1] if found else None
 

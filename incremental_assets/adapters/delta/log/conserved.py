@@ -1,0 +1,32 @@
+"""Whether maintenance by another writer has left as many rows as there were: what it calls itself does not show that."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+from incremental_assets.adapters.delta.log.commit_text import actions_of
+from incremental_assets.adapters.delta.log.log_cache import past
+from incremental_assets.adapters.delta.log.log_state import LogState, commit_path
+from incremental_assets.adapters.lake_store.opened import store_of
+from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
+
+
+def loses_rows(path: str, version: int) -> bool:
+    """Whether the table has another number of rows after this commit than before it; False where nobody knows: a file has no statistics, or the log before it is cleaned."""
+    store = store_of(path)
+    if store is None:
+        return False
+    with suppress(NotByTasks, FileNotFoundError):
+        actions = actions_of(store, commit_path(path, version))
+        if any("add" in each or "remove" in each for each in actions):
+            before, after = _rows(past(path, version - 1)), _rows(past(path, version))
+            return before is not None and after is not None and before != after
+    return False
+
+
+def _rows(state: LogState) -> int | None:
+    """Without those that deletion vectors mark; None where a file does not tell."""
+    held = [json.loads(each.get("stats") or "{}").get("numRecords") for each in state.files.values()]
+    marked = sum(int((each.get("deletionVector") or {}).get("cardinality", 0)) for each in state.files.values())
+    return None if None in held else sum(held) - marked
