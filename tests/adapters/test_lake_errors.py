@@ -39,6 +39,24 @@ def test_what_may_not_be_written_is_told(words: str) -> None:
     assert isinstance(explain(f"java.io.IOException: {words}", ORDERS, "/lake", BATCH), LakeRefused)
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            '[DELTA_UNSUPPORTED_FEATURES_FOR_WRITE] It requires features that are unsupported by Delta Lake "4.4.0": fooWriter, barWriter.',
+            "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE: fooWriter, barWriter",
+        ),
+        ("[DELTA_METADATA_MISMATCH] A metadata mismatch was detected when writing", "DELTA_METADATA_MISMATCH"),
+    ],
+)
+def test_a_copy_that_delta_takes_no_more_is_told_with_its_condition_and_a_cure(words: str, told: str) -> None:
+    assert str(explain(f"(org.apache.spark.sql.delta.DeltaException) {words}", ORDERS, "/lake", "")) == (
+        f"shop.public.orders: Delta refuses the copy at /lake/shop/public/orders ({told}), as another writer has altered its features, properties or "
+        "columns; undo that, or move /lake/shop/public/orders away and read everything again with "
+        "`incremental-assets sync --select shop.public.orders --full-refresh --yes`"
+    )
+
+
 def test_a_spark_without_a_connector_for_the_store_is_told() -> None:
     words = "java.lang.RuntimeException: java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
     assert str(explain(words, ORDERS, "s3a://bucket/lake", "")) == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -34,6 +35,12 @@ _FORBIDDEN = {
     "CONSTRAINT": "given it a rule for its rows (CHECK or NOT NULL), which a row of the source breaks: drop that rule, and write it as a `contract`",
 }
 """What another writer may have set. Spark's own words can hold the values of a row."""
+_ALTERED = re.compile(
+    r"\[(DELTA_(?:UNSUPPORTED_FEATURES_FOR_\w+|FEATURES_PROTOCOL_METADATA_MISMATCH|MISSING_COMMIT_TIMESTAMP|MATERIALIZED_ROW_TRACKING_COLUMN_NAME_MISSING"
+    r"|METADATA_MISMATCH|INVALID_PARTITIONING_SCHEMA|PARTITION_COLUMN_NOT_FOUND))\]"
+)
+"""What Delta refuses where another writer has altered the protocol, the properties or the columns of a table, a column that each sync writes among them."""
+_FEATURES = re.compile(r'unsupported by Delta Lake "[^"]*": ([\w\-]+(?:, [\w\-]+)*)')
 _GONE = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException", "No such file or directory")
 
 
@@ -70,11 +77,8 @@ def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAss
             return LakeRefused(
                 f"{table}: the lake at {lake} could not be written: {cure}; the next sync goes on from what has landed"
             )
-    for named, done in _FORBIDDEN.items():
-        if _DELTA in text and named in text:
-            return TargetChanged(
-                f"{table}: nothing was written to the copy at {table_path(lake, table)}, as another writer has {done}"
-            )
+    if refused := _refused(text, table, table_path(lake, table)):
+        return refused
     if not any(gone in text for gone in _GONE):
         return None
     # A batch is removed by its own run, or by the one that takes over from it.
@@ -87,6 +91,21 @@ def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAss
             f"{table}: there can be no lake at {lake}, as no folder can be made there; choose another folder"
         )
     return _missing(unquote(text), table, lake)
+
+
+def _refused(text: str, table: TableId, path: str) -> IncrementalAssetsError | None:
+    """The error for a table to which Delta itself does not write; None where the text says nothing of it."""
+    for named, done in _FORBIDDEN.items():
+        if _DELTA in text and named in text:
+            return TargetChanged(f"{table}: nothing was written to the copy at {path}, as another writer has {done}")
+    altered, features = _ALTERED.search(text), _FEATURES.search(text)
+    if altered is None:
+        return None
+    named = f"{altered[1]}: {features[1]}" if features else altered[1]
+    return TargetChanged(
+        f"{table}: Delta refuses the copy at {path} ({named}), as another writer has altered its features, properties or columns; "
+        f"undo that, or move {path} away and read everything again with {full_refresh_of(table)}"
+    )
 
 
 def _missing(text: str, table: TableId, lake: str) -> IncrementalAssetsError | None:
