@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 from tests.cli.conftest import Call, Outside, Said
 
 
@@ -44,3 +48,20 @@ def test_what_only_looks_or_was_not_confirmed_is_no_deed(call: Call, synced: Out
 def test_a_reason_for_a_plain_sync_is_kept_by_nobody_and_so_refused(call: Call, synced: Outside) -> None:
     said = call("sync", "--reason", "because")
     assert (said.code, "`--reason` is kept of what `--full-refresh` replaces" in said.err) == (2, True)
+
+
+def test_a_row_that_somebody_has_edited_is_named_and_the_command_fails(
+    call: Call, synced: Outside, config: Path
+) -> None:
+    assert call("pause", "shop", "--reason", "it is moved").code == 0
+    assert call("resume", "shop").code == 0
+    assert call("audit", "--json").document["chain"]["altered"] == []
+
+    with closing(sqlite3.connect(config.parent / "checkpoints.db")) as database, database:
+        database.execute("UPDATE deeds SET reason = 'nothing' WHERE act = 'pause'")
+
+    said = call("audit")
+    assert said.code == 1
+    assert "pause of shop, is not as it was written, or one before it is gone" in " ".join(said.out.split())
+    (altered,) = call("audit", "--json").document["chain"]["altered"]
+    assert (altered["act"], altered["reason"]) == ("pause", "nothing")

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+from sqlalchemy import text
+
+from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.model.deed import Act
 from tests.ports.stories import DOTTED, ORDERS, TWIN, reset, sync
@@ -34,3 +41,59 @@ def test_a_pause_and_its_end_are_deeds_and_a_resume_of_what_is_not_paused_is_non
         ("pause", "shop", "ana@host", "moved"),
         ("resume", "shop", "bob@host", ""),
     ]
+
+
+def tell(checkpoints: SqlCheckpoints, *reasons: str) -> None:
+    for reason in reasons:
+        checkpoints.record_deeds(Act.RESET, [ORDERS], "ana@host", reason, "run")
+
+
+def told(checkpoints: SqlCheckpoints) -> tuple[int, list[str]]:
+    """How many rows there are, and the reasons of those that are not as they were written."""
+    found = checkpoints.deed_chain()
+    return found.rows, [each.reason for each in found.altered]
+
+
+def edit(url: str, statement: str) -> None:
+    with closing(Database(url)) as database, database.transaction(writes=True) as connection:
+        connection.execute(text(statement))
+
+
+def test_rows_are_chained_whoever_writes_them(checkpoints: SqlCheckpoints) -> None:
+    assert told(checkpoints) == (0, [])
+    tell(checkpoints, "one", "two")
+    head = checkpoints.deed_chain().head
+    checkpoints.pause("shop", "bob@host", "moved")
+    assert told(checkpoints) == (3, [])
+    assert checkpoints.deed_chain().head not in ("", head)
+
+
+@pytest.mark.parametrize(
+    ("statement", "seen"),
+    [
+        ("UPDATE deeds SET reason = 'ticket 1' WHERE reason = 'two'", (4, ["ticket 1"])),
+        ("UPDATE deeds SET done_by = 'eve@host' WHERE reason = 'one'", (4, ["one"])),
+        ("UPDATE deeds SET chain = '' WHERE reason = 'three'", (4, ["three", "four"])),
+        ("DELETE FROM deeds WHERE reason = 'two'", (3, ["three"])),
+        ("DELETE FROM deeds WHERE reason = 'one'", (3, ["two"])),
+    ],
+)
+def test_a_row_that_was_edited_or_taken_away_shows(
+    checkpoints: SqlCheckpoints, url: str, statement: str, seen: tuple[int, list[str]]
+) -> None:
+    tell(checkpoints, "one", "two", "three", "four")
+    edit(url, statement)
+    assert told(checkpoints) == seen
+
+
+def test_rows_of_a_release_that_had_no_chain_are_not_suspected(checkpoints: SqlCheckpoints, url: str) -> None:
+    tell(checkpoints, "one", "two")
+    edit(url, "UPDATE deeds SET chain = ''")
+    tell(checkpoints, "three")
+    assert told(checkpoints) == (3, [])
+
+
+def test_rows_that_several_write_at_once_are_one_chain(checkpoints: SqlCheckpoints) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: tell(checkpoints, str(number)), range(40)))
+    assert told(checkpoints) == (40, [])

@@ -1,16 +1,19 @@
-"""The rows of `deeds`: what people have asked for beside syncs. Appended, never edited."""
+"""The rows of `deeds`: what people have asked for beside syncs. Appended, never edited, and chained, so that an edit shows."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable
+from datetime import UTC
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, literal, select, text
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.pauses import names_of
 from incremental_assets.adapters.checkpoints.tables import checkpoints, deeds, same_table
-from incremental_assets.core.model.deed import Act, Deed
+from incremental_assets.core.model.deed import Act, Deed, DeedChain
 from incremental_assets.core.model.table_id import TableId
 
 
@@ -19,9 +22,16 @@ def record(
 ) -> None:
     """One row for each table, or source by its name. `who`: by whom, why, and the run that does it."""
     by, reason, run_id = who
+    if database.is_postgresql:
+        # One after the other, as in SQLite: each carries a hash of the one before.
+        connection.execute(text("LOCK TABLE deeds IN SHARE ROW EXCLUSIVE MODE"))
+    before = connection.execute(select(deeds.c.chain).order_by(deeds.c.deed_id.desc()).limit(1)).scalar() or ""
     for each in of:
         row = {**names_of(each), "at": database.now(), "act": str(act)}
-        connection.execute(deeds.insert().values(**row, done_by=by, reason=reason, run_id=run_id))
+        insert = deeds.insert().values(**row, done_by=by, reason=reason, run_id=run_id).returning(deeds)
+        written = connection.execute(insert).one()
+        before = _chained(before, written)
+        connection.execute(deeds.update().where(deeds.c.deed_id == written.deed_id).values(chain=before))
 
 
 def latest(connection: Connection, most: int) -> tuple[Deed, ...]:
@@ -33,6 +43,25 @@ def latest(connection: Connection, most: int) -> tuple[Deed, ...]:
     came_to = select(c.event).where(c.event_id == last.scalar_subquery()).correlate(deeds).scalar_subquery()
     rows = connection.execute(select(deeds, came_to.label("came_to")).order_by(of.deed_id.desc()).limit(most)).all()
     return tuple(map(_deed, reversed(rows)))
+
+
+def chain(connection: Connection) -> DeedChain:
+    """Whether each row is as it was written, behind the row that was there before it."""
+    before, begun, rows, altered = "", False, 0, list[Deed]()
+    for row in connection.execute(select(deeds, literal("").label("came_to")).order_by(deeds.c.deed_id)):
+        rows += 1
+        # Rows of releases that had no chain come first, and nothing is known of them.
+        begun = begun or row.chain != ""
+        if begun and row.chain != _chained(before, row):
+            altered.append(_deed(row))
+        before = row.chain
+    return DeedChain(rows, before, tuple(altered))
+
+
+def _chained(before: str, row: Any) -> str:
+    at = row.at.astimezone(UTC).isoformat(timespec="milliseconds")
+    texts = [before, at, row.act, row.source, row.schema_name, row.table_name, row.done_by, row.reason, row.run_id]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
 def _deed(row: Any) -> Deed:

@@ -17,8 +17,8 @@ from sqlalchemy import Connection, Executable, select
 
 from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
 from incremental_assets.adapters.checkpoints.database import Database
+from incremental_assets.adapters.checkpoints.deeds import chain, record
 from incremental_assets.adapters.checkpoints.deeds import latest as latest_deeds
-from incremental_assets.adapters.checkpoints.deeds import record
 from incremental_assets.adapters.checkpoints.events import (
     Recorded,
     append,
@@ -51,7 +51,7 @@ from incremental_assets.adapters.checkpoints.standings import all_standings, hol
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, table_of, verifications
 from incremental_assets.adapters.checkpoints.verifications import after_landing, known_of, remember, verified_of
 from incremental_assets.core.errors import Busy
-from incremental_assets.core.model.deed import Act, Deed
+from incremental_assets.core.model.deed import Act, Deed, DeedChain
 from incremental_assets.core.model.incident import Incident, News
 from incremental_assets.core.model.installation import Installation
 from incremental_assets.core.model.kept import Kept
@@ -239,6 +239,13 @@ class SqlCheckpoints:
             return ()
         with self._database.transaction() as connection:
             return latest_deeds(connection, most)
+
+    def deed_chain(self) -> DeedChain:
+        """Whether they are as they were written."""
+        if not self._database.exists:
+            return DeedChain()
+        with self._database.transaction() as connection:
+            return chain(connection)
 
     def history(self, table: TableId, limit: int = 100) -> tuple[Recorded, ...]:
         """The last events of a table, oldest first."""

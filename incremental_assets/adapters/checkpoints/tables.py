@@ -176,6 +176,8 @@ deeds = Table(
     Column("done_by", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("run_id", Text, nullable=False),
+    # A hash of the row and of this of the one before; empty where it was written by a release that had none.
+    Column("chain", Text, nullable=False, server_default=""),
 )
 
 objectives = Table(

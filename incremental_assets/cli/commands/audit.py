@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from incremental_assets.cli.answer import Answer, Cell, Grid, Note
+from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note
 from incremental_assets.cli.globs import matches
 from incremental_assets.cli.opening import configured, opened
-from incremental_assets.core.model.deed import Deed
+from incremental_assets.core.model.deed import Deed, DeedChain
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.words import counted
 
+_ALTERED = (
+    "the row of {at:%Y-%m-%d %H:%M:%S}Z, {act} of {of}, is not as it was written, or one before it is gone: compare it with a backup of the "
+    "checkpoint database; an erasure alters the reasons that named the person"
+)
 _MOST = 100_000
 """Rows among which those of some tables are looked for."""
 
@@ -21,11 +25,23 @@ def run(config: Path | None, patterns: Sequence[str], limit: int) -> Answer:
     """Run the command: the last ones, the newest first."""
     with opened(configured(config), writes=False) as runtime:
         found = runtime.checkpoints.deeds(_MOST if patterns else limit)
+        chain = runtime.checkpoints.deed_chain()
     chosen = [each for each in reversed(found) if _is_meant(each, patterns)][:limit]
     grid = Grid(
         ("when", "who", "did", "of", "why", "run", "came to"), tuple(map(_row, chosen)), spare=("run", "why", "came to")
     )
-    return Answer({"audit": [_entry(each) for each in chosen]}, (grid, Note(counted(len(chosen), "row"), "dim")))
+    document = {"audit": [_entry(each) for each in chosen], "chain": _chain(chain)}
+    notes = [Note(_ALTERED.format(at=each.at, act=each.act, of=each.of), "bad") for each in chain.altered]
+    notes.append(Note(f"{counted(len(chosen), 'row')} of {chain.rows}{_until(chain)}", "dim"))
+    return Answer(document, (grid, *notes), FAILED if chain.altered else DONE)
+
+
+def _until(chain: DeedChain) -> str:
+    return f"; their chain ends in {chain.head[:16]}" if chain.head else ""
+
+
+def _chain(chain: DeedChain) -> dict[str, Any]:
+    return {"rows": chain.rows, "head": chain.head or None, "altered": [_entry(each) for each in chain.altered]}
 
 
 def _is_meant(deed: Deed, patterns: Sequence[str]) -> bool:

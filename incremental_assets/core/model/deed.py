@@ -41,3 +41,12 @@ class Deed:
     def of(self) -> str:
         """Its name, for people."""
         return self.source if self.table is None else str(self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class DeedChain:
+    """All deeds, each with a hash of itself and of the one before. `head`: the last hash; `altered`: those that are not as they were written, or whose forerunner is gone."""
+
+    rows: int = 0
+    head: str = ""
+    altered: tuple[Deed, ...] = ()
