@@ -12,7 +12,7 @@ from typing import Any
 
 from incremental_assets.adapters.topics.record import Poison
 
-COVERED = "PostgreSQL and MySQL"
+COVERED = "PostgreSQL, MySQL and MariaDB"
 """Whose connectors' envelopes are ordered."""
 _FILE = re.compile(r".*\.(\d+)", re.ASCII)
 _WITHIN_FILE = 40
@@ -50,7 +50,7 @@ def _postgresql(source: Mapping[str, Any]) -> Place:
     return Place(_natural(source["lsn"]), _at(source))
 
 
-def _mysql(source: Mapping[str, Any]) -> Place:
+def _binlog(source: Mapping[str, Any]) -> Place:
     found = _FILE.fullmatch(source["file"])
     if found is None:
         raise ValueError(source["file"])
@@ -70,4 +70,8 @@ def _natural(value: Any) -> int:
     return value
 
 
-_CONNECTORS: Mapping[str, Callable[[Mapping[str, Any]], Place]] = {"postgresql": _postgresql, "mysql": _mysql}
+_CONNECTORS: Mapping[str, Callable[[Mapping[str, Any]], Place]] = {
+    "postgresql": _postgresql,
+    "mysql": _binlog,
+    "mariadb": _binlog,
+}

@@ -10,8 +10,10 @@ import pytest
 
 from incremental_assets.adapters.spark.own_names import OPERATION, RAW, REJECT_COLUMN
 from incremental_assets.adapters.topics.changes import Change, Decoding
+from incremental_assets.adapters.topics.folding import folded
 from incremental_assets.adapters.topics.rows import rows_of
 from incremental_assets.adapters.topics.shapes import described
+from incremental_assets.core.captures.topic.position import Log
 from incremental_assets.core.config.kafka_settings import Format
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.strategies import Strategy
@@ -229,4 +231,63 @@ def test_a_row_that_cannot_land_leaves_the_copy_and_shows_where_it_came_from() -
         "customer": "c2",
         "_topic_partition": "0",
         "_topic_offset": "5",
+    }
+
+
+def test_mariadbs_records_have_their_values_and_come_to_the_table() -> None:
+    columns = {
+        "id": "bigint",
+        "customer": "string",
+        "amount": "decimal(12,2) as base64",
+        "ts": "timestamp",
+        "dt": "timestamp_ntz as microseconds",
+        "d": "date as days",
+        "tm": "string as microseconds",
+        "bi": "binary as base64",
+    }
+    spec = table(topic(**columns))
+    changes = decoded(spec, [each for each in replayed("mariadb_schemaless").partitions[0] if each])
+    assert [change.op for change in changes] == [
+        *("r", "r", "r", "c", "u", "u", "u"),
+        *("d", "tombstone", "c", "d", "tombstone", "u", "t", "c"),
+    ]
+    assert row(spec, changes[3]) == {
+        "id": 10,
+        "customer": "c10",
+        "amount": Decimal("10.10"),
+        "ts": 1710037800123456,
+        "dt": 1710037800654321,
+        "d": 19782,
+        "tm": "23:59:59.999",
+        "bi": b"\x00\xffA",
+    }
+    before, after = (folded(changes[:end], Log(), by_place=True) for end in (13, 15))
+    assert {key: chain[-1].values[1:2] for key, chain in before.rows.items()} == {
+        (1,): ["late"],
+        (2,): [],
+        (3,): [],
+        (10,): ["c10"],
+        (100,): ["c3"],
+    }
+    assert {key: chain[-1].values[1] for key, chain in after.rows.items()} == {(77,): "after"}
+
+
+def test_what_was_open_when_postgresqls_connector_read_its_snapshot_comes_behind_it_from_before_it_in_the_log() -> None:
+    spec = table(topic(id="bigint", customer="string"))
+    changes = decoded(spec, [each for each in replayed("pg_open_at_snapshot").partitions[0] if each])
+    assert [(change.op, change.key, change.order) for change in changes] == [
+        ("r", (2,), 24251232),
+        ("r", (3,), 24251232),
+        ("r", (1,), 24251232),
+        ("u", (2,), 24250848),
+        ("d", (3,), 24250928),
+        ("tombstone", (3,), -1),
+        ("c", (4,), 24251432),
+    ]
+    found = folded(changes, Log(), by_place=True)
+    assert {key: chain[-1].values[1:] for key, chain in found.rows.items()} == {
+        (1,): ["seen"],
+        (2,): ["late"],
+        (3,): [],
+        (4,): ["after"],
     }
