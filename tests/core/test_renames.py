@@ -7,8 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.config.masks import with_masks
+from incremental_assets.core.config.where import parse_where
 from incremental_assets.core.errors import CommitMissing, SchemaChanged
+from incremental_assets.core.model.as_copied import as_copied
 from incremental_assets.core.model.history import FaultyKeys, History
+from incremental_assets.core.model.mask import Mask
+from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
@@ -70,6 +75,59 @@ def test_a_key_that_is_renamed_by_case_alone_is_followed_and_asks_for_nothing(sp
     world.sync(now)
     assert_equal(world)
     assert world.sync(now).status is Status.IDLE
+
+
+def chosen_and_masked(spec: TableSpec, where: str, masked: str) -> TableSpec:
+    return with_masks(replace(spec, where=parse_where(where)), ((masked, Mask.REDACT),))
+
+
+@pytest.mark.parametrize(
+    ("now", "renames"),
+    [
+        (
+            chosen_and_masked(
+                called(NUMBERED, status="Status", customer="CUSTOMER"), "\"Status\" <> 'status'", "CUSTOMER"
+            ),
+            {Rename("status", "Status"), Rename("customer", "CUSTOMER")},
+        ),
+        (
+            chosen_and_masked(called(UPSERT, status="Status", customer="CUSTOMER"), "Status <> 'status'", "CUSTOMER"),
+            {Rename("status", "Status"), Rename("customer", "CUSTOMER")},
+        ),
+        (
+            chosen_and_masked(called(NUMBERED, status="state of it"), "\"state of it\" <> 'status'", "customer"),
+            {Rename("status", "state of it")},
+        ),
+        (
+            as_copied(
+                chosen_and_masked(
+                    called(NUMBERED, status="STATUS", customer="Customer"), "STATUS <> 'status'", "Customer"
+                ),
+                ColumnNames.SNAKE_CASE,
+            ),
+            set(),
+        ),
+    ],
+    ids=["by case, and a number", "by case", "by a number", "by case, and not in the copy"],
+)
+def test_the_columns_of_a_condition_and_of_masks_are_followed_and_ask_for_nothing(
+    now: TableSpec, renames: set[Rename]
+) -> None:
+    before = chosen_and_masked(NUMBERED if now.columns[0].identity else UPSERT, "status <> 'status'", "customer")
+    named = replace(before.terms, column_names=now.terms.column_names)
+    state = as_renamed(now, replace(landed(before), terms=named))
+    assert set(renames_of(now, replace(landed(before), terms=named))) == renames
+    assert state is not None
+    assert state.terms == now.terms
+
+
+@pytest.mark.parametrize("where", ["status <> 'Status'", "Status = 'status'", "customer <> 'status'", "id <> 1"])
+def test_another_condition_is_no_rename(where: str) -> None:
+    before = chosen_and_masked(NUMBERED, "status <> 'status'", "customer")
+    now = chosen_and_masked(called(NUMBERED, status="Status"), where.replace("status <>", "Status <>"), "customer")
+    state = as_renamed(now, landed(before))
+    assert state is not None
+    assert state.terms.where == "status <> 'status'"
 
 
 def test_another_column_under_the_keys_name_in_other_letters_is_no_rename() -> None:

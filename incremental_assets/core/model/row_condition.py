@@ -6,8 +6,8 @@ a row fulfils it changes only when the row does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 
@@ -98,6 +98,17 @@ def compared(condition: RowCondition) -> Iterator[tuple[str, tuple[Constant, ...
 def columns_of(condition: RowCondition | None) -> tuple[str, ...]:
     """The columns that it names, each once."""
     return () if condition is None else tuple(dict.fromkeys(column for column, _, _ in compared(condition)))
+
+
+def with_names(condition: RowCondition, names: Mapping[str, str]) -> RowCondition:
+    """The same of columns that have other names."""
+    match condition:
+        case Negated(inner):
+            return Negated(with_names(inner, names))
+        case Joined(by, parts):
+            return Joined(by, tuple(with_names(each, names) for each in parts))
+        case _:
+            return replace(condition, column=names.get(condition.column, condition.column))
 
 
 def _name(column: str) -> str:

@@ -14,7 +14,7 @@ from incremental_assets.core.model.naming import ColumnNames
 from incremental_assets.core.model.rename import Rename, name_after
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.model.terms import Terms
+from incremental_assets.core.planning.renamed_terms import named_by_terms, renamed_terms
 
 
 def renames_of(spec: TableSpec, state: State | None) -> tuple[Rename, ...]:
@@ -65,9 +65,11 @@ def _named_anew(spec: TableSpec, state: State) -> Iterator[Rename]:
 
 
 def _recased(spec: TableSpec, state: State) -> Iterator[Rename]:
-    """Key and cursor under names that differ from those that landed by case alone: no copy can hold two such columns, so that they are the same."""
+    """Key, cursor and the columns of a condition and of masks under names that differ from those that landed by case alone: no copy can hold two such columns, so that they are the same."""
     here, terms, landed = {column.name.lower(): column for column in spec.columns}, state.terms, dict(state.columns)
-    for name in (*terms.key, terms.cursor.rpartition(":")[0], terms.fallback or ""):
+    by_case = {name.lower(): name for name in landed}
+    named = (by_case.get(name.lower(), name) for name in named_by_terms(spec))
+    for name in (*terms.key, terms.cursor.rpartition(":")[0], terms.fallback or "", *named):
         now, was = here.get(name.lower()), landed.get(name, "")
         if now is not None and now.name != name and (not was or now.identity in ("", was)):
             yield Rename(name, now.name)
@@ -129,12 +131,12 @@ def _left_so(spec: TableSpec, before: str, after: str) -> str:
     )
 
 
-def renamed(state: State, renames: tuple[Rename, ...]) -> State:
+def renamed(spec: TableSpec, state: State, renames: tuple[Rename, ...]) -> State:
     """The state once columns of the copy have their new names."""
     unfilled = state.unfilled
     return replace(
         state,
-        terms=_renamed_terms(state.terms, renames),
+        terms=renamed_terms(spec, state.terms, renames),
         columns=tuple((name_after(renames, name), identity) for name, identity in state.columns),
         absent=_all_after(renames, state.absent),
         unfilled=unfilled and replace(unfilled, columns=_all_after(renames, unfilled.columns)),
@@ -143,18 +145,7 @@ def renamed(state: State, renames: tuple[Rename, ...]) -> State:
 
 def as_renamed(spec: TableSpec, state: State | None) -> State | None:
     """The state once every rename has been carried out."""
-    return state and renamed(state, renames_of(spec, state))
-
-
-def _renamed_terms(terms: Terms, renames: tuple[Rename, ...]) -> Terms:
-    """Key and cursor are the columns that they were."""
-    cursor, separator, kind = terms.cursor.rpartition(":")
-    return replace(
-        terms,
-        key=_all_after(renames, terms.key),
-        cursor=f"{name_after(renames, cursor)}{separator}{kind}",
-        fallback=terms.fallback and name_after(renames, terms.fallback),
-    )
+    return state and renamed(spec, state, renames_of(spec, state))
 
 
 def _all_after(renames: tuple[Rename, ...], names: tuple[str, ...]) -> tuple[str, ...]:

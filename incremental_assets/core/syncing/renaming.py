@@ -32,7 +32,7 @@ def rename_columns(spec: TableSpec, request: Request, lease: Lease, ports: Ports
         return None
     names = CommitIds(target.app_id, 1 + max(position.last_seq, target.seq), uuid.uuid4().hex)
     changes = tuple(each.change(rule_of(spec)) for each in renames)
-    state = replace(renamed(before, renames), seq=names.seq, batch_id=names.batch_id, changed=changes)
+    state = replace(renamed(spec, before, renames), seq=names.seq, batch_id=names.batch_id, changed=changes)
     event = Event(spec.id, EventKind.INTENT, request.run_id, names.seq, names.batch_id, names.app_id)
     lease.record(event)
     # From here on its commit may be on its way.
