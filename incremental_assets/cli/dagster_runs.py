@@ -47,7 +47,7 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 BACKFILL_TAG = "incremental_assets/backfill"
-"""Table and window as requested, by which a second call knows what the first one has landed."""
+"""Table and window as requested and the grid, by which a second call knows what the first one has landed: a day and a month may have one key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class DagsterRuns:
     def read_again(self, spec: TableSpec, keys: Sequence[str], request: Request, backfill: str) -> SyncReport:
         """One run on contiguous partitions of one table; `backfill` names what it is a part of."""
         scheme = self._scheme(spec.id)
-        tags = {BACKFILL_TAG: backfill, **dict(zip(RANGE_TAGS, (keys[0], keys[-1]), strict=True))}
+        tags = {BACKFILL_TAG: _named(backfill, scheme), **dict(zip(RANGE_TAGS, (keys[0], keys[-1]), strict=True))}
         with dagster_instance() as instance:
             # A run that is under way asks Dagster for its own keys until its end.
             if self._is_held([spec.id], instance):
@@ -137,12 +137,14 @@ class DagsterRuns:
         standing = self._runtime.checkpoints.standing_backfills(table)
         with dagster_instance() as instance:
             records = instance.get_run_records(
-                RunsFilter(tags={BACKFILL_TAG: backfill}, statuses=[DagsterRunStatus.SUCCESS])
+                RunsFilter(
+                    tags={BACKFILL_TAG: _named(backfill, self._scheme(table))}, statuses=[DagsterRunStatus.SUCCESS]
+                )
             )
         runs = [record.dagster_run for record in records if record.dagster_run.run_id in standing]
         ranges = [tuple(run.tags[tag] for tag in RANGE_TAGS) for run in runs]
         place = {key: number for number, key in enumerate(keys)}
-        # A grid that has changed since has other keys, which say nothing about these.
+        # Of a number's grid that has changed since, the keys say nothing about these.
         whole = [(place[first], place[last]) for first, last in ranges if first in place and last in place]
         return frozenset(key for key, number in place.items() if any(first <= number <= last for first, last in whole))
 
@@ -190,6 +192,10 @@ class DagsterRuns:
         if error:
             return SyncReport.failed(spec, request, SetupError(error))
         return replace(SyncReport.of(spec, request, Status.IDLE), reason="nothing changed")
+
+
+def _named(backfill: str, scheme: Scheme) -> str:
+    return f"{backfill} by {scheme.name}"
 
 
 def _of(table: TableId, error: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -95,3 +96,22 @@ def test_a_backfill_whose_rows_a_reset_took_back_is_read_again(call: Call, synce
         "idle",
         "landed",
     ]
+
+
+def test_what_was_read_by_days_says_nothing_of_months_that_are_called_like_them(
+    call: Call, synced: Outside, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: timedelta) -> None:
+        raise KeyboardInterrupt
+
+    words = ("backfill", "--select", "public.orders", "--from", "2023-11-01", "--to", "2024-02-01", "--json")
+    monkeypatch.setattr("incremental_assets.cli.commands.backfill.rest", interrupted)
+    months = config.read_text()
+    config.write_text(months.replace("every: month", "every: day"))
+    # From the first of November to the first of December.
+    assert call(*words, "--windows-per-run", "31", "--pause", "1s").code == 130
+    config.write_text(months)
+    read = call(*words)
+
+    windows = [(entry["window"]["lower"][:10], entry["window"]["upper"][:10]) for entry in read.document["tables"]]
+    assert windows == [("2023-11-01", "2024-02-01")]
