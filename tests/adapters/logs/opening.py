@@ -64,11 +64,12 @@ def binlog_server(kind: type[EmbeddedMariaDB], folder: Path, **more: str) -> Ite
 
 
 @contextmanager
-def log_database(server: EmbeddedPostgres) -> Iterator[str]:
-    """The name of a new one."""
+def log_database(server: EmbeddedPostgres, encoding: str = "UTF8") -> Iterator[str]:
+    """The name of a new one, which keeps its texts in this encoding."""
     name = f"log_{next(_numbers)}"
     with psycopg.connect(server.dsn(), autocommit=True) as admin:
-        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        by = f"ENCODING {encoding} LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        admin.execute(sql.SQL(f"CREATE DATABASE {{}} {by}").format(sql.Identifier(name)))  # type: ignore[arg-type]
     yield name
     with psycopg.connect(server.dsn(), autocommit=True) as admin:
         admin.execute(

@@ -24,6 +24,7 @@ from incremental_assets.adapters.logs.postgresql.peek import peek
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Spool
 from incremental_assets.adapters.logs.postgresql.transactions import Transactions
+from incremental_assets.adapters.logs.postgresql.wire import Wire
 from incremental_assets.adapters.logs.segments.writing import Changes
 from incremental_assets.core.captures.log.lsn import lsn_of
 from incremental_assets.demo.postgres import EmbeddedPostgres
@@ -58,7 +59,8 @@ class LogStand:
                 connection.execute(statement.encode())
 
     def value(self, statement: str) -> Any:
-        with psycopg.connect(self.postgres.dsn(self.database), autocommit=True) as connection:
+        dsn = self.postgres.dsn(self.database)
+        with psycopg.connect(dsn, autocommit=True, client_encoding="utf8") as connection:
             row = connection.execute(statement.encode()).fetchone()
         return None if row is None else row[0]
 
@@ -117,7 +119,9 @@ class LogStand:
         """That which has gone through all that the slot holds."""
         with self.asked() as asked, Spool(Path(tempfile.gettempdir())) as spool:
             peek(asked, self.slot, self.flushed(), spool, binary=binary)
-            decoder = Decoder(Transactions(position), followed, kinds_of(asked, types_in(spool, followed)))
+            wire = Wire.of(asked.encoding)
+            kinds = kinds_of(asked, types_in(spool, followed, wire))
+            decoder = Decoder(Transactions(position), followed, kinds, wire)
             for block in spool.blocks():
                 changes = decoder.decode(block).changes
                 if found is not None:

@@ -73,14 +73,14 @@ def _given_up_first(patch: Patch) -> None:
 
 def _asked_before_alone(patch: Patch) -> None:
     """Whether the slot is ahead is not asked again for the same position."""
-    check, asked = reading.check_log, set[int | None]()
+    check, asked = reading.check_standing, set[int]()
 
-    def once(found: Any, slot: Any, position: int | None, server: Any) -> None:
-        if position not in asked:
-            asked.add(position)
-            check(found, slot, position, server)
+    def once(found: Any, slot: Any, before: Any) -> None:
+        if before.position not in asked:
+            asked.add(before.position)
+            check(found, slot, before)
 
-    patch.setattr(reading, "check_log", once)
+    patch.setattr(reading, "check_standing", once)
 
 
 def _numbered_before(patch: Patch) -> None:
@@ -163,7 +163,7 @@ VARIANTS: dict[str, tuple[Callable[[Patch], object], Played]] = {
         ),
     ),
     "nobody asks whether the slot is ahead": (
-        lambda patch: patch.setattr(reading, "check_log", lambda *_: None),
+        lambda patch: patch.setattr(reading, "check_standing", lambda *_: None),
         lambda stand, folder: test_reading_stopped.test_a_slot_that_somebody_else_has_read_stops_by_name(
             _reader(stand, folder)
         ),

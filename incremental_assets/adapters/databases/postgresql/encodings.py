@@ -28,6 +28,15 @@ _WITHOUT_CHARACTER = {
 }
 """The bytes of each that PostgreSQL converts to nothing. An encoding of several bytes is checked when a text is written."""
 
+_CODECS = {
+    ANY_BYTES: "utf-8",
+    "WIN874": "cp874",
+    "LATIN3": "iso8859_3",
+    **{f"ISO_8859_{number}": f"iso8859_{number}" for number in (6, 7, 8)},
+    **{f"WIN{number}": f"cp{number}" for number in (1250, 1251, 1252, 1253, 1254, 1255, 1257, 1258)},
+}
+"""What Python calls those of these encodings, which it reads byte by byte as PostgreSQL does."""
+
 _MORE = "[\\u0080-\\u00BF]"
 _UTF8 = (
     "^(?:[\\u0001-\\u007F]"
@@ -44,6 +53,11 @@ def may_be_other(encoding: str, source_type: str) -> bool:
     """Whether a text of this type may be no UTF-8 in a database of this encoding."""
     in_question = encoding == ANY_BYTES or encoding in _WITHOUT_CHARACTER
     return in_question and _ASCII_ALONE.fullmatch(source_type) is None
+
+
+def codec_of(encoding: str) -> str:
+    """By which Python reads the texts of such a database; empty for one whose texts the server converts, each of them."""
+    return _CODECS.get(encoding, "")
 
 
 def not_utf8(encoding: str, text: str) -> str:

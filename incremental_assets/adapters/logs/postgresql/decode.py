@@ -25,6 +25,7 @@ from incremental_assets.adapters.logs.postgresql.transactions import (
     Stamps,
     Transactions,
 )
+from incremental_assets.adapters.logs.postgresql.wire import UTF8, Wire
 from incremental_assets.adapters.logs.segments.writing import Changes, Committed
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
 from incremental_assets.core.captures.log.lsn import lsn_text
@@ -46,6 +47,7 @@ class Decoder:
     transactions: Transactions
     followed: Mapping[int, Followed]
     kinds: Mapping[TypeId, Kind]
+    wire: Wire = UTF8
     left_out: int = 0
     """Changes of published tables that are not followed."""
     rejected: int = 0
@@ -79,7 +81,7 @@ class Decoder:
     def _event(self, block: Block, at: int, kinds: npt.NDArray[np.uint8], stamps: Stamps) -> Iterator[Changes]:
         message = _bytes(block, at)
         if kinds[at] == RELATION:
-            relation = Relation.parse(message)
+            relation = Relation.parse(message, self.wire)
             self._layouts[relation.oid] = self._known(relation)
         elif stamps.is_new[at]:
             for place in range(6, len(message), 4):
@@ -138,13 +140,13 @@ class Decoder:
             )
 
 
-def types_in(spool: Spool, followed: Mapping[int, Followed]) -> set[TypeId]:
+def types_in(spool: Spool, followed: Mapping[int, Followed], wire: Wire = UTF8) -> set[TypeId]:
     """The types of all columns that the relations of a range name."""
     return {
         (each.type, each.modifier)
         for block in spool.blocks()
         for at in np.flatnonzero(block.data[block.starts] == RELATION)
-        for relation in [Relation.parse(_bytes(block, int(at)))]
+        for relation in [Relation.parse(_bytes(block, int(at)), wire)]
         if relation.oid in followed
         for each in relation.attributes
         if each.name not in followed[relation.oid].left_out

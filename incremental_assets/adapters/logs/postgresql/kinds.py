@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.encodings import legible, may_be_other, shown
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
 from incremental_assets.adapters.logs.postgresql.relation import Attribute, Kind, Layout, Relation
 from incremental_assets.core.errors import SchemaChanged
@@ -35,7 +36,7 @@ _BINARY_BY_BEGINNING = re.compile(r"(character varying|character|timestamp)(\(\d
 
 # A cast to text that is a function need not give what the type's output gives, which is what the log sends. Of the server's own only `inet` has one
 # that differs, by the length of the mask, which is put to it here.
-_KINDS = """
+_KINDS = f"""
 WITH RECURSIVE wanted AS (
     SELECT w.type AS asked, w.modifier AS with, w.type, w.modifier FROM unnest($1::oid[], $2::int[]) AS w (type, modifier)
 ), resolved AS (
@@ -44,7 +45,7 @@ WITH RECURSIVE wanted AS (
     SELECT r.asked, r.with, t.typbasetype, CASE WHEN r.modifier = -1 THEN t.typtypmod ELSE r.modifier END
     FROM resolved AS r JOIN pg_type AS t ON t.oid = r.type WHERE t.typtype = 'd'
 )
-SELECT r.asked::bigint, r.with, format_type(t.oid, r.modifier), t.typtype::text, t.typname::text,
+SELECT r.asked::bigint, r.with, {legible("format_type(t.oid, r.modifier)")}, t.typtype::text, {shown("t.typname")}::text,
        EXISTS (SELECT FROM pg_cast AS c WHERE c.castsource = t.oid AND c.casttarget = 'text'::regtype AND c.castmethod = 'f' AND t.oid >= 16384)
 FROM resolved AS r JOIN pg_type AS t ON t.oid = r.type WHERE t.typtype <> 'd'
 """
@@ -64,7 +65,7 @@ def kinds_of(asked: Asked, types: Collection[TypeId]) -> dict[TypeId, Kind]:
     if not wanted:
         return {}
     answer = asked.execute(_KINDS, ([oid for oid, _ in wanted], [modifier for _, modifier in wanted]))
-    return {(oid, modifier): _kind(*facts) for oid, modifier, *facts in answer}
+    return {(oid, modifier): _kind(asked.encoding, *facts) for oid, modifier, *facts in answer}
 
 
 def layout_of(relation: Relation, left_out: Collection[str], kinds: Mapping[TypeId, Kind]) -> Layout:
@@ -80,10 +81,11 @@ def is_binary(text: str, kind: str, name: str) -> bool:
     return text in _BINARY or _BINARY_BY_BEGINNING.fullmatch(text) is not None or kind == "e" or name == "citext"
 
 
-def _kind(text: str, kind: str, name: str, has_own_text: bool) -> Kind:  # noqa: FBT001 (a column of the answer)
+def _kind(encoding: str, text: str, kind: str, name: str, has_own_text: bool) -> Kind:  # noqa: FBT001 (a column of the answer)
     spark, fidelity = spark_type(SourceType(text, kind, name))
     refused = _XML if text == "xml" else f"its type {text} {_OWN_TEXT}" if has_own_text and name != "citext" else ""
-    return Kind(text, spark, fidelity, is_binary(text, kind, name), refused)
+    other = encoding if spark == "string" and may_be_other(encoding, text) else ""
+    return Kind(text, spark, fidelity, is_binary(text, kind, name), other, refused)
 
 
 def _known(relation: Relation, each: Attribute, kinds: Mapping[TypeId, Kind]) -> Kind:

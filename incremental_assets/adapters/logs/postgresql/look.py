@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.encodings import legible, shown
 from incremental_assets.adapters.logs.postgresql.relation import Identity
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.segments.manifest import Server
@@ -59,15 +60,15 @@ CASE WHEN c.relkind = 'p' THEN (
     ) SELECT jsonb_object_agg(f.name, f.shown)::text FROM (SELECT min(l.name) AS name, l.shown FROM l WHERE l.shown IS NOT NULL GROUP BY l.shown) AS f
 ) END"""
 _MEMBERS = """
-SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relreplident::text, concat_ws(' ', r.oid, r.xmin, {schema}, {root}),
+SELECT c.oid::bigint, {namespace}::text, {relation}::text, c.relreplident::text, concat_ws(' ', r.oid, r.xmin, {schema}, {root}),
        coalesce(to_jsonb(r) ->> 'prqual' IS NOT NULL, false), coalesce(to_jsonb(r) ->> 'prattrs' IS NOT NULL, false),
-       ARRAY(SELECT a.attname::text FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+       ARRAY(SELECT {attribute}::text FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
              WHERE i.indrelid = c.oid AND CASE c.relreplident WHEN 'i' THEN i.indisreplident ELSE i.indisprimary AND c.relreplident = 'd' END
              ORDER BY a.attnum),
-       ARRAY(SELECT a.attname::text FROM pg_attribute AS a
+       ARRAY(SELECT {attribute}::text FROM pg_attribute AS a
              WHERE a.attrelid = c.oid AND NOT a.attisdropped AND (a.attgenerated = 'v' OR a.attgenerated = 's' AND to_jsonb(p) ->> 'pubgencols' IS DISTINCT FROM 's')
              ORDER BY a.attnum),
-       ARRAY(SELECT a.attname::text FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+       ARRAY(SELECT {attribute}::text FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
              WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate ORDER BY a.attnum),
        r.oid IS NOT NULL, {columns}, c.relkind <> 'p' AND EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhparent = c.oid), {parts}, pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 FROM pg_publication AS p JOIN pg_publication_tables AS t ON t.pubname = p.pubname
@@ -77,11 +78,11 @@ WHERE p.pubname = $1
 ORDER BY c.oid
 """
 # The oldest of what the server may still have to decode: it cannot remove the log from there on.
-_HOLDERS = """
+_HOLDERS = f"""
 SELECT h.kind, h.what, h.since FROM (
-    SELECT 'transaction' AS kind, format('session %s of %s', a.pid, a.usename) AS what, a.xact_start AS since, age(a.backend_xid) AS age
+    SELECT 'transaction' AS kind, format('session %s of %s', a.pid, {shown("a.usename")}) AS what, a.xact_start AS since, age(a.backend_xid) AS age
     FROM pg_stat_activity AS a WHERE a.backend_xid IS NOT NULL
-    UNION ALL SELECT 'prepared transaction', p.gid, p.prepared, age(p.transaction) FROM pg_prepared_xacts AS p
+    UNION ALL SELECT 'prepared transaction', {legible("p.gid")}, p.prepared, age(p.transaction) FROM pg_prepared_xacts AS p
 ) AS h ORDER BY h.age DESC LIMIT 3
 """
 
@@ -241,6 +242,9 @@ def _publication(asked: Asked, slot: Slot, facts: Mapping[str, Any], joined: str
         columns=_COLUMNS,
         parts=_OF_PARTS,
         joins=_BY_SCHEMA if by_schema else _BY_TABLE,
+        namespace=shown("n.nspname"),
+        relation=shown("c.relname"),
+        attribute=legible("a.attname::text"),
     )
     rows = asked.execute(statement, (slot.publication,)).fetchall()
     members = tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.encodings import shown
 from incremental_assets.adapters.databases.postgresql.sql import identifier, literal
 from incremental_assets.adapters.logs.postgresql.fitness import PLUGIN, via_root
 from incremental_assets.adapters.logs.postgresql.look import Look
@@ -12,9 +13,9 @@ from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.core.model.table import TableSpec
 
 # The view shows partitions where their changes are their own, and not the table that was named.
-_NAMED = """
-SELECT t.schemaname::text, t.tablename::text FROM pg_publication_tables AS t WHERE t.pubname = $1
-UNION SELECT n.nspname, c.relname
+_NAMED = f"""
+SELECT {shown("t.schemaname")}::text, {shown("t.tablename")}::text FROM pg_publication_tables AS t WHERE t.pubname = $1
+UNION SELECT {shown("n.nspname")}::text, {shown("c.relname")}::text
 FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid JOIN pg_class AS c ON c.oid = r.prrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE p.pubname = $1
 """

@@ -13,6 +13,7 @@ from incremental_assets.adapters.logs.postgresql.octets import numbers
 from incremental_assets.adapters.logs.postgresql.session import without_limit
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Block, Spool
+from incremental_assets.adapters.logs.postgresql.wire import Wire
 from incremental_assets.core.captures.log.lsn import lsn_text
 from incremental_assets.core.errors import StageBroken
 
@@ -34,9 +35,13 @@ def peek(asked: Asked, slot: Slot, upto: int, spool: Spool, *, binary: bool) -> 
         f"{formats})) TO STDOUT (FORMAT binary)"
     )
     # The first row comes when the last one is decoded.
-    with without_limit(asked), psycopg.RawCursor(asked.connection) as cursor, cursor.copy(sql):
-        spool.before = _BEFORE_BYTES
-        spool.add_all(_rows(received(asked.connection)))
+    wire = Wire.of(asked.encoding)
+    with without_limit(asked), psycopg.RawCursor(asked.connection) as cursor:
+        if unconverted := wire.unconverted("LOCAL"):
+            asked.execute(unconverted)
+        with cursor.copy(sql.encode(wire.codec)):
+            spool.before = _BEFORE_BYTES
+            spool.add_all(_rows(received(asked.connection)))
     for block in spool.blocks():
         _check(block)
 

@@ -23,6 +23,7 @@ from incremental_assets.adapters.logs.postgresql.spool import Spool
 from incremental_assets.adapters.logs.postgresql.transactions import Transactions
 from incremental_assets.adapters.logs.postgresql.transport import Transport
 from incremental_assets.adapters.logs.postgresql.values import NotBinary
+from incremental_assets.adapters.logs.postgresql.wire import Wire
 from incremental_assets.adapters.logs.segments.manifest import Manifest, Membership, Standing
 from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.adapters.logs.segments.writing import Segment
@@ -117,11 +118,12 @@ def _range(asked: Asked, log: Log, ahead: _Ahead, moment: Moment, *, binary: boo
         log.transport(asked, log.slot, upto, spool, binary=binary)
         # Between the look and the read another one may have taken from the slot what was not read here.
         check_standing(look(asked, log.slot), log.slot, before)
-        kinds = kinds_of(asked, types_in(spool, ahead.followed))
+        wire = Wire.of(asked.encoding)
+        kinds = kinds_of(asked, types_in(spool, ahead.followed, wire))
         fits = all(kind.binary for kind in kinds.values())
         if binary and not fits:
             raise NotBinary
-        decoder = Decoder(Transactions(before.position), ahead.followed, kinds)
+        decoder = Decoder(Transactions(before.position), ahead.followed, kinds, wire)
         _decode(spool, decoder, segment, moment)
         moment("write")
         transactions, pieces = segment.files()

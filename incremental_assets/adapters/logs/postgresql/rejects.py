@@ -16,6 +16,7 @@ from incremental_assets.adapters.logs.postgresql.relation import Kind, Layout
 from incremental_assets.adapters.logs.postgresql.spool import Octets
 from incremental_assets.adapters.logs.postgresql.text_values import text_values
 from incremental_assets.adapters.logs.postgresql.tuples import BINARY, Places
+from incremental_assets.adapters.logs.postgresql.unconverted import shown
 from incremental_assets.adapters.logs.postgresql.values import NotBinary
 from incremental_assets.core.model.column import Column
 
@@ -64,7 +65,8 @@ def _texts(data: Octets, places: Places, kind: Kind) -> list[str | None]:
     if (places.kinds == BINARY).any():
         raise NotBinary
     sent = places.sent
-    found = iter(text_values(data, places.take(np.flatnonzero(sent)), kind.source_type, "string")[0].to_pylist())
+    values, _ = text_values(data, places.take(np.flatnonzero(sent)), kind.source_type, "string")
+    found = iter(shown(values, kind.encoding))
     texts = [next(found) if is_sent else None for is_sent in sent]
     return [_WHOLE.get(text or "", text) for text in texts] if kind.spark_type == "boolean" else texts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from incremental_assets.adapters.logs.postgresql.wire import UTF8, Wire
 from incremental_assets.core.model.column import Column, Fidelity
 
 _PART_OF_IDENTITY = 1
@@ -41,16 +42,16 @@ class Relation:
     attributes: tuple[Attribute, ...]
 
     @classmethod
-    def parse(cls, message: bytes) -> Relation:
+    def parse(cls, message: bytes, wire: Wire = UTF8) -> Relation:
         """From a message `R`, its first letter included."""
         oid = int.from_bytes(message[1:5])
-        schema, at = _text(message, 5)
-        name, at = _text(message, at)
+        schema, at = _text(message, 5, wire)
+        name, at = _text(message, at, wire)
         identity, count, at = Identity(chr(message[at])), int.from_bytes(message[at + 1 : at + 3]), at + 3
         attributes = []
         for _ in range(count):
             flags = message[at]
-            column, at = _text(message, at + 1)
+            column, at = _text(message, at + 1, wire)
             modifier = int.from_bytes(message[at + 4 : at + 8], signed=True)
             attributes.append(
                 Attribute(column, int.from_bytes(message[at : at + 4]), modifier, bool(flags & _PART_OF_IDENTITY))
@@ -68,6 +69,8 @@ class Kind:
     spark_type: str
     fidelity: Fidelity
     binary: bool
+    encoding: str = ""
+    """The database's, where a text of the type may be no UTF-8 and comes as it is stored; empty where none can."""
     refused: str = ""
     """Why a value of it in the log may not be what a snapshot shows, with the cure; empty where it is."""
 
@@ -99,9 +102,12 @@ class Layout:
     def columns(self) -> tuple[Column, ...]:
         """As a snapshot's catalogue has them, by name and type."""
         pairs = zip(self.names, self.kinds, strict=True)
-        return tuple(Column(name, kind.source_type, kind.spark_type, kind.fidelity) for name, kind in pairs)
+        return tuple(
+            Column(name, kind.source_type, kind.spark_type, kind.fidelity, encoding=kind.encoding)
+            for name, kind in pairs
+        )
 
 
-def _text(message: bytes, at: int) -> tuple[str, int]:
+def _text(message: bytes, at: int, wire: Wire) -> tuple[str, int]:
     end = message.index(0, at)
-    return message[at:end].decode("utf-8", "backslashreplace"), end + 1
+    return wire.text(message[at:end]), end + 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import Asked
+from incremental_assets.adapters.databases.postgresql.encodings import shown
 from incremental_assets.adapters.logs.kept import followed, last_commit, standing_and_why_not
 from incremental_assets.adapters.logs.postgresql.fitness import check_left
 from incremental_assets.adapters.logs.postgresql.look import holders, look
@@ -16,8 +17,8 @@ from incremental_assets.adapters.logs.segments.shelf import Shelf
 from incremental_assets.core.captures.log.standing import LogStanding, Reader
 from incremental_assets.core.config.database_settings import LogTerms
 
-_NAMES = """
-SELECT c.oid::bigint, n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+_NAMES = f"""
+SELECT c.oid::bigint, {shown("n.nspname")}, {shown("c.relname")} FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.oid::bigint = ANY ($1::bigint[])
 """
 

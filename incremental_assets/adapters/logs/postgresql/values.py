@@ -11,6 +11,7 @@ from incremental_assets.adapters.logs.postgresql.relation import Kind
 from incremental_assets.adapters.logs.postgresql.spool import Octets
 from incremental_assets.adapters.logs.postgresql.text_values import text_values
 from incremental_assets.adapters.logs.postgresql.tuples import BINARY, Places
+from incremental_assets.adapters.logs.postgresql.unconverted import converted
 from incremental_assets.adapters.spark.arrow_types import required_type
 
 
@@ -42,8 +43,12 @@ def values_of(data: Octets, places: Places, kind: Kind) -> Found:
 
 def _read(data: Octets, places: Places, kind: Kind, *, is_binary: bool) -> tuple[pa.Array, Bools | None]:
     if is_binary:
-        return binary_values(data, places, kind.source_type, kind.spark_type)
+        return _as_text(binary_values(data, places, kind.source_type, kind.spark_type), kind)
     if (places.kinds == BINARY).any():
         # A column's type has one format as long as it is the same: both mean that they are two.
         raise NotBinary
-    return text_values(data, places, kind.source_type, kind.spark_type)
+    return _as_text(text_values(data, places, kind.source_type, kind.spark_type), kind)
+
+
+def _as_text(found: Found, kind: Kind) -> Found:
+    return converted(found[0], kind.encoding) if kind.encoding else found

@@ -27,6 +27,7 @@ from incremental_assets.adapters.logs.postgresql.peek import quoted
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Spool
 from incremental_assets.adapters.logs.postgresql.transactions import BEGIN, COMMIT
+from incremental_assets.adapters.logs.postgresql.wire import Wire
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.errors import SourceRefused, StageBroken
 
@@ -60,29 +61,31 @@ class Walsender:
                 "write `parallel: {connections: 2}` or more"
             )
         with budget.readers(1):
-            self._read(slot, upto, spool, binary=binary)
+            self._read(slot, upto, spool, Wire.of(asked.encoding), binary=binary)
             _freed(asked, slot)
 
-    def _read(self, slot: Slot, upto: int, spool: Spool, *, binary: bool) -> None:
+    def _read(self, slot: Slot, upto: int, spool: Spool, wire: Wire, *, binary: bool) -> None:
         spool.before = _BEFORE_BYTES
         connection = psycopg.connect(**driver_arguments(self.address), replication="database", autocommit=True)  # type: ignore[arg-type]
         try:
             if connection.execute(pin_session().encode()).fetchone() != (True,):
                 raise SourceRefused(f"{place_of(self.address)}: {NOT_IN_FORCE}")
-            _start(connection.pgconn, slot, binary=binary)
+            if unconverted := wire.unconverted("SESSION"):
+                connection.execute(unconverted.encode())
+            _start(connection.pgconn, slot, wire, binary=binary)
             spool.add_all(_messages(connection.pgconn, upto, self.address.socket_timeout.total_seconds()))
             _leave(connection.pgconn)
         finally:
             connection.close()
 
 
-def _start(wire: PGconn, slot: Slot, *, binary: bool) -> None:
+def _start(connection: PGconn, slot: Slot, wire: Wire, *, binary: bool) -> None:
     formats = ", binary 'true'" if binary else ""
     options = f"proto_version '1', publication_names {literal(quoted(slot.publication))}{formats}"
-    wire.send_query(f"START_REPLICATION SLOT {identifier(slot.name)} LOGICAL 0/0 ({options})".encode())
-    result = wire.get_result()
+    connection.send_query(f"START_REPLICATION SLOT {identifier(slot.name)} LOGICAL 0/0 ({options})".encode(wire.codec))
+    result = connection.get_result()
     if result is None or result.status != pq.ExecStatus.COPY_BOTH:
-        raise _error(wire, result)
+        raise _error(connection, result)
 
 
 def _messages(wire: PGconn, upto: int, patience: float) -> Iterator[memoryview]:
