@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.concurrency.background import in_background
+from incremental_assets.core.config.effective import effective
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.quarantine import NONE_UNFIT, NOTHING_HELD, held_in_store
@@ -226,6 +227,9 @@ class Runtime:
         shapes = self.probe(source).catalogue()
         # A sensor looks every minute; new estimates of rows and bytes do not count as a change.
         lasting = tuple(replace(shape, rows=0, bytes=0, pages=0, updates=None) for shape in shapes)
+        if self._writes and source not in self._remembered:
+            now = effective(self.configuration.source(source))
+            self.checkpoints.remember_configuration(source, now, self.checkpoints.installation().person)
         if self._writes and self._remembered.get(source) != lasting:
             self.checkpoints.remember_catalogue(source, self._known(source, shapes))
             self._remembered[source] = lasting

@@ -19,8 +19,7 @@ def audited(runtime: Runtime, act: Act, tables: Iterable[TableId], run_id: str, 
 
 def user(runtime: Runtime) -> str:
     """Whoever runs this command, on which machine."""
-    here = runtime.checkpoints.installation()
-    return f"{here.user}@{here.host}"
+    return runtime.checkpoints.installation().person
 
 
 def told(reason: str) -> str:

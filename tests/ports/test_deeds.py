@@ -97,3 +97,13 @@ def test_rows_that_several_write_at_once_are_one_chain(checkpoints: SqlCheckpoin
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: tell(checkpoints, str(number)), range(40)))
     assert told(checkpoints) == (40, [])
+
+
+def test_another_configuration_is_a_deed_of_whoever_uses_it_first(checkpoints: SqlCheckpoints) -> None:
+    for every, by in (("30s", "ana@host"), ("30s", "bob@host"), ("1m", "bob@host"), ("1m", "ana@host")):
+        checkpoints.remember_configuration("shop", {"every": every}, by)
+    checkpoints.remember_configuration("store", {"every": "5m"}, "ana@host")
+
+    assert [(str(each.act), each.of, each.by, each.reason) for each in checkpoints.deeds(10)] == [
+        ("configure", "shop", "bob@host", "every is 1m, was 30s")
+    ]

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, func, literal, select, text
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.pauses import names_of
-from incremental_assets.adapters.checkpoints.tables import checkpoints, deeds, same_table
+from incremental_assets.adapters.checkpoints.tables import checkpoints, configurations, deeds, same_table
+from incremental_assets.core.config.effective import Effective
 from incremental_assets.core.model.deed import Act, Deed, DeedChain
 from incremental_assets.core.model.table_id import TableId
 
@@ -43,6 +44,13 @@ def latest(connection: Connection, most: int) -> tuple[Deed, ...]:
     came_to = select(c.event).where(c.event_id == last.scalar_subquery()).correlate(deeds).scalar_subquery()
     rows = connection.execute(select(deeds, came_to.label("came_to")).order_by(of.deed_id.desc()).limit(most)).all()
     return tuple(map(_deed, reversed(rows)))
+
+
+def configured(connection: Connection, source: str) -> Effective | None:
+    """What the configuration of a source came to when it was used last; None where it never was."""
+    asked = select(configurations.c.effective).where(configurations.c.source == source)
+    found = connection.execute(asked).scalar()
+    return None if found is None else dict(json.loads(found))
 
 
 def chain(connection: Connection) -> DeedChain:

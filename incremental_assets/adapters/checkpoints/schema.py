@@ -26,7 +26,7 @@ _alembic = threading.Lock()
 """Alembic hands its connection to the scripts through globals of the process."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
-SHIPPED = Schema(15, _MIGRATIONS, (_MIGRATIONS / "versions",))
+SHIPPED = Schema(16, _MIGRATIONS, (_MIGRATIONS / "versions",))
 
 
 def version_of(connection: Connection) -> int:

@@ -7,6 +7,7 @@ recorded; syncs, failures and resets stay, as long as `retention: {ledger: …}`
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from sqlalchemy import Connection, Executable, select
 
 from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
 from incremental_assets.adapters.checkpoints.database import Database
-from incremental_assets.adapters.checkpoints.deeds import chain, record
+from incremental_assets.adapters.checkpoints.deeds import chain, configured, record
 from incremental_assets.adapters.checkpoints.deeds import latest as latest_deeds
 from incremental_assets.adapters.checkpoints.events import (
     Recorded,
@@ -48,8 +49,15 @@ from incremental_assets.adapters.checkpoints.registrations import all_registrati
 from incremental_assets.adapters.checkpoints.retention import prune_events
 from incremental_assets.adapters.checkpoints.rows import event_of
 from incremental_assets.adapters.checkpoints.standings import all_standings, holder_of
-from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, table_of, verifications
+from incremental_assets.adapters.checkpoints.tables import (
+    catalogue,
+    configurations,
+    heartbeats,
+    table_of,
+    verifications,
+)
 from incremental_assets.adapters.checkpoints.verifications import after_landing, known_of, remember, verified_of
+from incremental_assets.core.config.effective import Effective, difference
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.deed import Act, Deed, DeedChain
 from incremental_assets.core.model.incident import Incident, News
@@ -317,6 +325,18 @@ class SqlCheckpoints:
         row = {"source": source, "shapes": dump_shapes(shapes), "seen_at": self._database.now()}
         with self._database.transaction(writes=True) as connection:
             connection.execute(self._database.upsert(catalogue, row))
+
+    def remember_configuration(self, source: str, now: Effective, by: str) -> None:
+        """Record what the configuration of a source comes to; where it was another one, as a deed of whoever uses it first."""
+        with self._database.transaction() as connection:
+            if configured(connection, source) == now:
+                return
+        with self._database.transaction(writes=True) as connection:
+            before = configured(connection, source)
+            row = {"source": source, "effective": json.dumps(now)}
+            connection.execute(self._database.upsert(configurations, row))
+            if before is not None and before != now:
+                record(connection, self._database, Act.CONFIGURE, [source], (by, difference(before, now), ""))
 
     def catalogue(self, source: str) -> tuple[TableShape, ...] | None:
         """The source's tables as they were last seen; None if they never were."""

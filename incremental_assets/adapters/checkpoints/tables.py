@@ -126,6 +126,14 @@ catalogue = Table(
     Column("seen_at", Instant, nullable=False),
 )
 
+configurations = Table(
+    "configurations",
+    metadata,
+    Column("source", Text, primary_key=True),
+    # Each value by its path, as JSON.
+    Column("effective", Text, nullable=False),
+)
+
 verifications = Table(
     "verifications",
     metadata,

@@ -21,6 +21,8 @@ class Act(StrEnum):
     REPLAY = "replay"
     FULL_REFRESH = "full refresh"
     ERASE = "erase"
+    CONFIGURE = "configure"
+    """Found at the first use of a file that says something else than before: whoever used it is named, who need not have written it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,11 @@ class Installation:
     def __str__(self) -> str:
         return f"{self.user} on {self.host}, with the checkpoint database {self.checkpoints}"
 
+    @property
+    def person(self) -> str:
+        """Who works with it, on which machine, as the audit names people."""
+        return f"{self.user}@{self.host}"
+
     def to_json(self) -> str:
         """One line."""
         return json.dumps(asdict(self))

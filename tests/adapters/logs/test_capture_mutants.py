@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from incremental_assets.adapters.delta import lake_history, live
+from incremental_assets.adapters.delta import copied_rows, live
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
 from incremental_assets.adapters.logs import (
     changed_keys,
@@ -105,12 +105,12 @@ def _every_change(shop: Open, *tables: str) -> LoggedShop:
 
 
 def _of_the_copy_of_now(patch: Patch) -> None:
-    copied = lake_history.copied_rows
+    copied = copied_rows.copied_rows
 
     def now(lake: str, spec: TableSpec, names: Sequence[str], keys: pa.Table | None, *, version: int) -> pa.Table:
         return copied(lake, spec, names, keys)
 
-    patch.setattr(lake_history, "copied_rows", now)
+    patch.setattr(copied_rows, "copied_rows", now)
 
 
 def _all_at_the_end(patch: Patch) -> None:
