@@ -57,6 +57,9 @@ class _Fold:
 
     def _add(self, change: Change) -> None:
         latest = self.log.latest
+        if is_read(change):
+            # Wherever it lies, a snapshot finds the log beyond all that was read of it.
+            check_order(change, self.log.highest, latest)
         self._learn(change)
         if change.op == MESSAGE:
             return

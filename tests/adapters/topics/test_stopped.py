@@ -104,6 +104,15 @@ def test_the_log_of_another_server_stops_the_table_by_name() -> None:
     stops(there, SourceExchanged, "goes on with the log of another server")
 
 
+def test_a_new_snapshot_of_another_servers_log_stops_the_table_by_name() -> None:
+    there = Shop()
+    for key in (1, 2):
+        there.topic.put({"id": key}, envelope("r", {"id": key, "status": "new"}, 100))
+    there.sync()
+    there.topic.put({"id": 1}, envelope("r", {"id": 1, "status": "back"}, 50, ts_ms=9 * 10**12))
+    stops(there, SourceExchanged, "goes on with the log of another server")
+
+
 def test_a_connector_that_is_not_covered_stops_the_table_by_name() -> None:
     there = opened()
     there.sync()
