@@ -19,6 +19,9 @@ from incremental_assets.core.captures.database.stamps import (
     stamps_sentence,
 )
 from incremental_assets.core.captures.documents import state_of
+from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.checks.remember import remember
+from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.guarantee import Guarantee
@@ -33,6 +36,7 @@ from incremental_assets.core.model.stamping import (
 )
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec, cursor_of
 from incremental_assets.core.model.table_shape import Arrival
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.report import Status
 from tests.core.plans import NOON, landed, marks, moment, nothing, placed, planned, seen
 from tests.core.stories import assert_equal, reset
@@ -300,6 +304,42 @@ def test_a_row_that_lags_longer_is_reported_and_no_run_promises_more_until_more_
     assert world.sync(longer).guarantee is Guarantee.SETTLED_WITHIN
     reset(world, longer)
     assert world.sync(DECLARED).guarantee is Guarantee.SETTLED_WITHIN, "after a reset it is as if it had never been"
+
+
+@pytest.mark.parametrize("how", ["repair", "backfill"])
+def test_a_row_that_no_sync_has_seen_in_time_lowers_what_is_promised_when_it_is_read_again(how: str) -> None:
+    world = World(shop())
+    late(world, "ada", 5)
+    world.pass_time(3600)
+    world.sync(DECLARED)
+    late(world, "grace", 600)
+    world.pass_time(60)
+    assert world.sync(DECLARED).promise == "settled within 30s"
+
+    if how == "repair":
+        reconciled = reconcile(DECLARED, None, world.ports())
+        remember(DECLARED, reconciled, world.checkpoints)
+        report = repair_table(DECLARED, None, "the-repair", world.ports()).report
+    else:
+        lower = CursorValue.of(CursorType.TIMESTAMP, world.database.clock - timedelta(seconds=1800))
+        upper = CursorValue.of(CursorType.TIMESTAMP, world.database.clock - timedelta(seconds=120))
+        report = world.backfill(DECLARED, Window(lower, upper))
+    assert report.rows.inserted == 1
+    assert report.promise == "best_effort"
+    assert "1 row landed that came later than 30s after 'updated_at' had been stamped" in report.guarantee_reason
+    again = world.sync(DECLARED)
+    assert (again.promise, "later than the 30s" in again.guarantee_reason) == ("best_effort", True)
+    assert_equal(world)
+
+
+def test_a_backfill_of_what_is_yet_to_settle_says_nothing_of_stamps() -> None:
+    world = World(shop())
+    late(world, "ada", 5)
+    world.pass_time(3600)
+    world.sync(DECLARED)
+    late(world, "grace", 5)
+    report = world.backfill(DECLARED, Window(None, None))
+    assert (report.rows.inserted, report.promise) == (1, "settled within 30s")
 
 
 def test_without_a_declaration_the_same_rows_land_as_far_as_they_are_seen_and_nothing_is_promised() -> None:

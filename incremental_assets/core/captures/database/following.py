@@ -45,7 +45,7 @@ class FollowingCapture(DatabaseCapture):
     def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
         """What a comparison after an alteration came to, and whether rows came later than the configuration declares."""
         report = replace(report, warnings=(*report.warnings, *of_comparison(plan, report.rows)))
-        broken = overdue(plan, report.rows.late)
+        broken = overdue(plan, report.rows)
         return (report.lowered(broken), exceeded(plan, state)) if broken else (report, state)
 
     def is_news(self, spec: TableSpec, seen: Observation, found: NothingToDo, state: State | None) -> bool:
