@@ -15,6 +15,7 @@ from dagster import AssetKey, DagsterInstance
 from incremental_assets.cli.commands import follow
 from incremental_assets.core.errors import SourceUnreachable
 from tests.cli.conftest import CONFIG, Call, Outside, Said
+from tests.fakes.database import SimulatedDatabase
 from tests.scenario import monday, order
 
 Action = Callable[[], None]
@@ -138,12 +139,18 @@ class Shown:
             return cls(instance.get_runs_count(), rows)
 
 
-def test_what_lands_each_second_is_one_run_in_ten_for_dagster_which_tells_of_all_of_it(
-    followed: Followed, outside: Outside, config: Path
-) -> None:
+@pytest.fixture
+def each_second(outside: Outside, config: Path) -> SimulatedDatabase:
+    """A source that is looked at each second."""
     config.write_text(CONFIG.replace("    dialect: postgresql\n", "    dialect: postgresql\n    every: 1s\n"))
-    database, shown = outside.world.database, list[Shown]()
-    monday(database)
+    monday(outside.world.database)
+    return outside.world.database
+
+
+def test_what_lands_each_second_is_one_run_in_ten_for_dagster_which_tells_of_all_of_it(
+    followed: Followed, each_second: SimulatedDatabase
+) -> None:
+    database, shown = each_second, list[Shown]()
 
     def ordered() -> None:
         shown.append(Shown.now())
@@ -158,11 +165,9 @@ def test_what_lands_each_second_is_one_run_in_ten_for_dagster_which_tells_of_all
 
 
 def test_what_has_landed_is_told_though_nothing_comes_after_it(
-    followed: Followed, outside: Outside, config: Path
+    followed: Followed, each_second: SimulatedDatabase
 ) -> None:
-    config.write_text(CONFIG.replace("    dialect: postgresql\n", "    dialect: postgresql\n    every: 1s\n"))
-    database, shown = outside.world.database, list[Shown]()
-    monday(database)
+    database, shown = each_second, list[Shown]()
 
     def ordered() -> None:
         database.tick(1)
