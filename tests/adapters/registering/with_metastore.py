@@ -1,14 +1,17 @@
-"""A process with a Hive metastore (Derby, embedded), which no other session of these tests has. It prints what it has seen as JSON.
+"""A process with a Hive metastore, which no other session of these tests has: `with_metastore.py own|connect|thrift FOLDER` prints what it has seen as JSON.
 
-python with_metastore.py own|connect FOLDER
+With `own` and `connect` Derby is embedded in the session; with `thrift` the metastore is Hive's server, whose classes come with Spark.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import sqlite3
+import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -54,7 +57,7 @@ def refused(ask: Callable[[], object]) -> str:
     return "nothing was refused"
 
 
-def own(folder: Path) -> dict[str, Any]:
+def own(folder: Path, settings: dict[str, str] | None = None) -> dict[str, Any]:
     """Syncs in a session whose settings somebody gives in Dagster: before the database is there, when it is, and after a column has come."""
     from incremental_assets.resources.runtime import Runtime
     from incremental_assets.resources.spark import SparkResource
@@ -63,7 +66,7 @@ def own(folder: Path) -> dict[str, Any]:
     with sqlite3.connect(folder / "shop.db") as source:
         source.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT)")
         source.execute("INSERT INTO orders VALUES (1, 'first')")
-    runtime = Runtime(load(folder / "sources.yaml"), SparkResource(conf=metastore(folder)))
+    runtime = Runtime(load(folder / "sources.yaml"), SparkResource(conf=settings or metastore(folder)))
 
     def sync(run: str) -> list[str]:
         (report,) = sync_many(runtime.specs("shop").specs, lambda _: Request(run), runtime.ports("shop"), 1)
@@ -82,6 +85,52 @@ def own(folder: Path) -> dict[str, Any]:
     ]
     runtime.close()
     return seen
+
+
+SITE = """\
+<configuration>
+<property><name>javax.jdo.option.ConnectionURL</name><value>jdbc:derby:;databaseName={folder}/metastore;create=true</value></property>
+<property><name>javax.jdo.option.ConnectionDriverName</name><value>org.apache.derby.jdbc.EmbeddedDriver</value></property>
+<property><name>datanucleus.schema.autoCreateAll</name><value>true</value></property>
+<property><name>hive.metastore.schema.verification</name><value>false</value></property>
+<property><name>hive.metastore.warehouse.dir</name><value>{folder}/warehouse</value></property>
+<property><name>hive.async.log.enabled</name><value>false</value></property>
+</configuration>
+"""
+PORT = 9083
+
+
+def thrift(folder: Path) -> dict[str, Any]:
+    """The same syncs, with a metastore that is another process. It listens at every address, so this is for a network of its own."""
+    import pyspark
+
+    from incremental_assets.adapters.spark.java import require_java
+
+    (folder / "conf").mkdir()
+    (folder / "conf" / "hive-site.xml").write_text(SITE.format(folder=folder))
+    classes = f"{folder}/conf:{Path(pyspark.__file__).parent}/jars/*"
+    server = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+    command = [f"{require_java().home}/bin/java", "-cp", classes, server, "-p", str(PORT)]
+    with (folder / "server.log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as running:
+        try:
+            answering(("127.0.0.1", PORT))
+            uri = f"thrift://127.0.0.1:{PORT}"
+            return own(folder, {"spark.sql.catalogImplementation": "hive", "spark.hadoop.hive.metastore.uris": uri})
+        finally:
+            running.kill()
+
+
+def answering(address: tuple[str, int]) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(address).close()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+        else:
+            return
 
 
 def connect(folder: Path) -> dict[str, Any]:
@@ -129,4 +178,4 @@ def connect(folder: Path) -> dict[str, Any]:
 
 if __name__ == "__main__":
     how, where = sys.argv[1:]
-    print(json.dumps({"own": own, "connect": connect}[how](Path(where))))  # noqa: T201 - to whoever has started it
+    print(json.dumps({"own": own, "connect": connect, "thrift": thrift}[how](Path(where))))  # noqa: T201 - to whoever has started it
