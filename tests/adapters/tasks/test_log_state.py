@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.log import log_cache, z85
@@ -67,6 +68,23 @@ def test_a_checkpoint_is_written_when_it_is_due_and_again_after_another_hand_had
     assert (log(table) / "_last_checkpoint").stat().st_mode & 0o777 == 0o640
     checkpoint_if_due(str(table.path), 5, 4, table.state.properties)
     assert table.state.checkpoint == 4
+
+
+def test_a_hint_at_a_checkpoint_that_was_removed_goes_with_the_next_commit_so_that_others_can_read_the_table(
+    table: Table,
+) -> None:
+    DeltaTable(table.path).create_checkpoint()
+    next(log(table).glob("*.checkpoint.parquet")).unlink()
+    with pytest.raises(DeltaError):
+        DeltaTable(table.path)
+    table.land(UPSERT, [(3, 3, "c")])
+    version = table.state.version
+    checkpoint_if_due(str(table.path), version, version, table.state.properties)
+    assert DeltaTable(table.path).version() == version
+    DeltaTable(table.path).create_checkpoint()
+    table.land(UPSERT, [(3, 3, "d")])
+    checkpoint_if_due(str(table.path), version + 1, version, table.state.properties)
+    assert json.loads((log(table) / "_last_checkpoint").read_text())["version"] == version, "a true one stays"
 
 
 @pytest.mark.parametrize(("cleans", "left"), [("true", [2]), ("false", [0, 1, 2])])

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.log import delta_rs
 from incremental_assets.adapters.delta.log.damage import damaged
-from incremental_assets.adapters.delta.log.listing import LAST, Listing
+from incremental_assets.adapters.delta.log.listing import LAST, Listing, listed, misleads
 from incremental_assets.adapters.delta.log.readable import readable, store_for
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.errors import TargetChanged
@@ -52,9 +52,12 @@ def checkpoint_if_due(path: str, version: int, last: int, properties: Mapping[st
     """Every so many versions, so that a reader has few to replay. The commit is there already, whatever becomes of this."""
     named = properties.get(_INTERVAL, "")
     every = int(named) if named.isdigit() and int(named) else _EVERY
-    if version - max(last, 0) < every:
+    store, is_due = store_for(path), version - max(last, 0) >= every
+    if is_due or not store.promises.paged:
+        # Each commit looks where that costs no request: until then nobody else can read the table.
+        _take_back_hint(path)
+    if not is_due:
         return
-    store = store_for(path)
     try:
         table = delta_rs.opened(path, version)
         table.create_checkpoint()
@@ -64,6 +67,16 @@ def checkpoint_if_due(path: str, version: int, last: int, properties: Mapping[st
             table.cleanup_metadata()
     except Exception:  # noqa: BLE001 - the next one will do
         _log.warning("%s: no checkpoint of version %s could be written", path, version, exc_info=True)
+
+
+def _take_back_hint(path: str) -> None:
+    """Remove the hint at a checkpoint that somebody has removed; a log without one is as good."""
+    try:
+        names = listed(path)
+        if misleads(names):
+            names.store.delete(f"{names.log}/{LAST}")
+    except Exception:  # noqa: BLE001 - the commit is there already, and the next one will do
+        _log.warning("%s: whether %s names a checkpoint that is there is not known", path, LAST, exc_info=True)
 
 
 def _actions(listing: Listing, number: int, name: str) -> Iterator[Action]:

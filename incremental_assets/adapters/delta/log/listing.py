@@ -72,6 +72,16 @@ def listed(path: str, begin: int = NO_VERSION) -> Listing:
     return found if not hint or found.checkpoint(found.last) >= hint else _listed(store, log, 0)
 
 
+def misleads(names: Listing) -> bool:
+    """Whether the file that names the last checkpoint names one that is not there: a reader that believes it refuses the table."""
+    if LAST not in names.names:
+        return False
+    try:
+        return int(json.loads(names.store.read(f"{names.log}/{LAST}"))["version"]) not in names.checkpoints
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return False
+
+
 def _hint(store: LakeStore, log: str) -> int:
     """The version of the last checkpoint, as its writer has noted it: a hint, and 0 where there is none."""
     try:
