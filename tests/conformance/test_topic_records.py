@@ -20,6 +20,18 @@ RECORDED = """\
     tables:
       - {{table: shop.orders}}
 """
+OPEN = """\
+    topics:
+      shop.orders: {{topic: {topic}, format: debezium, columns: {{id: bigint, customer: string}}, key: [id]}}
+    tables:
+      - {{table: shop.orders}}
+"""
+LARGE = """\
+    topics:
+      shop.orders: {{topic: {topic}, format: debezium, columns: {{{columns}}}, key: [id]}}
+    tables:
+      - {{table: shop.orders}}
+"""
 
 
 @of_topic(
@@ -101,6 +113,47 @@ def test_a_value_that_was_not_sent(topics: TopicStand) -> None:
     topics.put(topics.change("u", 3, "sent", "at last"))
     topics.land()
     topics.assert_copy((1, "paid", "long"), (2, "paid", "longer"), (3, "sent", "at last"))
+
+
+@of_topic(
+    "T80",
+    "transactions that are open while a connector reads its snapshot, and commit behind it with changes that lie before it in the log, as Debezium has recorded them of PostgreSQL",
+    holds="their changes land and nothing stops, wherever a sync ends; what the snapshot has read stays for the other rows",
+)
+@pytest.mark.parametrize("part", [1, 3, 7])
+def test_what_was_open_at_a_snapshot(topics: TopicStand, part: int) -> None:
+    records = [(as_bytes(key), as_bytes(value)) for key, value in recorded("pg_open_at_snapshot")]
+    topics.place.configure(OPEN.format(topic=topics.topic), HEAD.format(address=topics.server.address))
+    for begin in range(0, len(records), part):
+        topics.server.put(topics.topic, [(key, value, 0) for key, value in records[begin : begin + part]])
+        topics.land()
+    rows = {row["id"]: row["customer"] for row in topics.place.copy()}
+    assert rows == {1: "seen", 2: "late", 4: "after"}
+
+
+@of_topic(
+    "T80",
+    "an update leaves large values as they were, of sixteen types, as Debezium has recorded it of PostgreSQL: texts, octets, documents, and arrays of these, of numbers, days and UUIDs",
+    holds="each row keeps its value where the connector says so, in whichever spelling",
+)
+def test_large_values_of_each_type(topics: TopicStand) -> None:
+    ((key, value),) = recorded("pg_unsent")
+    told = [name for name, left in value["after"].items() if left is not None and name not in ("id", "n")]
+    columns = {name: "binary as base64" if name == "bytea" else "string as json" for name in told}
+    written = ", ".join(f"{name}: {coding}" for name, coding in {"id": "bigint", "n": "int", **columns}.items())
+    topics.place.configure(
+        LARGE.format(topic=topics.topic, columns=written), HEAD.format(address=topics.server.address)
+    )
+    first = {"id": 1, "n": 1} | {name: "AP9B" if name == "bytea" else ["large", name] for name in told}
+    source = {**value["source"], "lsn": value["source"]["lsn"] - 1}
+    topics.put((as_bytes(key) or b"", as_bytes({"op": "c", "before": None, "after": first, "source": source})))
+    topics.land()
+    topics.put((as_bytes(key), as_bytes(value)))
+    topics.land()
+    (row,) = topics.place.copy()
+    assert row == {"id": 1, "n": 2, "bytea": b"\x00\xffA"} | {
+        name: f'["large","{name}"]' for name in told if name != "bytea"
+    }
 
 
 @of_topic(
