@@ -31,7 +31,7 @@ from incremental_assets.core.model.pause import Pauses
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.preview.pending import Blocked, Pending, new_keys, partition_keys
+from incremental_assets.core.preview.pending import Blocked, Pending, is_of_no_row, new_keys, partition_keys
 from incremental_assets.core.preview.stopped import record_stopped
 from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs.announced import Announced, CatchUp, catch_up, fingerprint
@@ -227,6 +227,9 @@ def run_requests(
     for each in moved:
         table, scheme = each.spec.id, schemes[each.spec.id]
         known = instance.get_dynamic_partitions(scheme.dynamic) if scheme.dynamic else ()
+        if is_of_no_row(scheme.grid, each, known):
+            instance.delete_dynamic_partition(scheme.dynamic, known[0])
+            known = ()
         try:
             keys = partition_keys(scheme.grid, each, now, known)
             added = new_keys(scheme.grid, each, keys, known)

@@ -15,7 +15,7 @@ from incremental_assets.core.model.number_keys import IntegerGrid
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.preview.pending import Pending, located, new_keys, partition_keys
+from incremental_assets.core.preview.pending import Pending, is_of_no_row, located, new_keys, partition_keys
 from tests.fakes import FakeProbe, World
 from tests.scenario import countries, order, orders, shop
 
@@ -101,11 +101,41 @@ def test_integer_keys_go_up_to_the_highest_value() -> None:
     grid = IntegerGrid(10)
     assert partition_keys(grid, numbers(12, 35), CLOCK) == (key(10), key(20), key(30))
     assert partition_keys(grid, numbers(None, 15), CLOCK) == (key(0), key(10))
-    assert partition_keys(grid, numbers(None, None), CLOCK) == ()
     assert partition_keys(grid, numbers(12, 35), CLOCK, known=[key(20)]) == (key(20), key(30))
     assert partition_keys(grid, numbers(None, 35), CLOCK, known=[key(20)]) == (key(20), key(30))
     # The watermark may lie above the highest value by one.
     assert partition_keys(grid, numbers(40, 39), CLOCK) == (key(30),)
+
+
+def test_a_table_without_a_row_touches_the_last_key_or_the_first_that_there_will_be() -> None:
+    grid, empty = IntegerGrid(10), numbers(None, None)
+    starting = replace(empty, spec=replace(empty.spec, start=CursorValue.of(CursorType.INTEGER, 25)))
+    assert partition_keys(grid, empty, CLOCK) == new_keys(grid, empty, [key(0)], []) == (key(0),)
+    assert partition_keys(grid, starting, CLOCK) == (key(20),)
+    emptied = partition_keys(grid, empty, CLOCK, known=[key(0), key(10)])
+    assert (emptied, new_keys(grid, empty, emptied, [key(0), key(10)])) == ((key(10),), ())
+
+
+@pytest.mark.parametrize(
+    ("begins", "reached", "known", "goes"),
+    [
+        (700, None, [key(0)], True),
+        (7, None, [key(0)], False),
+        (700, 3, [key(0)], False),
+        (700, None, [key(0), key(10)], False),
+        (700, None, [], False),
+        (None, None, [key(0)], False),
+    ],
+    ids=["elsewhere", "there", "one had landed", "more keys", "no key", "not known"],
+)
+def test_the_key_of_a_table_without_a_row_goes_when_its_rows_begin_elsewhere(
+    begins: int | None, reached: int | None, known: list[str], *, goes: bool
+) -> None:
+    def value(number: int | None) -> CursorValue | None:
+        return None if number is None else CursorValue.of(CursorType.INTEGER, number)
+
+    found = replace(numbers(None, 705), begins=value(begins), reached=value(reached))
+    assert is_of_no_row(IntegerGrid(10), found, known) == goes
 
 
 def test_rows_that_a_run_read_beyond_the_keys_it_was_asked_for_are_announced_by_the_next_one() -> None:

@@ -37,6 +37,30 @@ def test_keys_of_integers_appear_as_the_table_grows_without_gaps(tmp_path: Path,
     assert [announced(run)[0] for run in later.run_requests or [] if isinstance(run, RunRequest)] == [keys[1]]
 
 
+def test_a_table_without_a_row_is_asked_for_and_its_grid_begins_with_the_first_one(
+    tmp_path: Path, instance: DagsterInstance
+) -> None:
+    studio = opened(
+        tmp_path,
+        instance,
+        "- {table: public.orders, cursor: {column: id, type: integer}, strategy: append, partitions: {size: 100}}",
+        "unlisted: ignore\n",
+    )
+    watch, name, empty = Watch(studio), "shop.public.orders by 100", f"{0:019d}-{100:019d}"
+    (request,) = watch.tick().dynamic_partitions_requests or []
+    assert request.partition_keys == [empty]
+    instance.add_dynamic_partitions(name, [empty])
+    assert studio.run(empty, mode="sync").success
+
+    studio.world.pass_time(10)
+    order(studio.world.database, "ada", "2024-01-05T00:00:00Z", number=7 * 10**17 + 5)
+    later = watch.tick()
+    (request,) = later.dynamic_partitions_requests or []
+    keys = [f"{7 * 10**17:019d}-{7 * 10**17 + 100:019d}"]
+    assert (request.partition_keys, instance.get_dynamic_partitions(name)) == (keys, [])
+    assert [announced(run)[0] for run in later.run_requests or [] if isinstance(run, RunRequest)] == keys
+
+
 def test_the_keys_of_a_size_that_was_changed_are_asked_for_beside_the_older_ones_of_their_grid(
     tmp_path: Path, instance: DagsterInstance
 ) -> None:

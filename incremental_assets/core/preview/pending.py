@@ -184,7 +184,7 @@ def _bulk(found: Pending, grid: Grid | None, rows: SourceRows) -> tuple[int, int
 
 
 def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequence[str] = ()) -> tuple[str, ...]:
-    """The keys that the table's next sync touches, ascending; empty if the grid has none yet.
+    """The keys that the table's next sync touches, ascending; empty if the grid has none yet. One without a row touches its last one, or the first that there will be.
 
     `now` is the orchestrator's clock: a source that is ahead must not name a key that does not exist yet. `known` are the keys of an
     integer grid so far.
@@ -197,7 +197,7 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
         return touched(grid, found.announced, until) or keys(grid, until)[-1:]
     highest = found.observation.highest
     if highest is None:
-        return ()
+        return tuple(known[-1:]) or _of_no_row(grid, found.spec)
     last, lower = int(highest.text), found.announced.lower
     if is_open(known):
         return among(grid, known, None if lower is None else min(int(lower.text), last), last)
@@ -206,6 +206,19 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
         open_ended = _with_open_ends(grid, found, known)
         return among(grid, open_ended, first, last) if open_ended else integer_keys(grid, first, last)
     return integer_keys(grid, first, last)
+
+
+def is_of_no_row(grid: Grid | None, found: Pending, known: Sequence[str]) -> bool:
+    """Whether the only key of a table was made for its run without a row, and its first rows lie elsewhere: the grid begins with them."""
+    if not isinstance(grid, IntegerGrid) or found.reached is not None or found.begins is None:
+        return False
+    keys = _of_no_row(grid, found.spec)
+    return tuple(known) == keys and not among(grid, keys, int(found.begins.text), int(found.begins.text))
+
+
+def _of_no_row(grid: IntegerGrid, spec: TableSpec) -> tuple[str, ...]:
+    begin = int(spec.start.text) if spec.start else 0
+    return integer_keys(grid, begin, begin)
 
 
 def _with_open_ends(grid: IntegerGrid, found: Pending, known: Sequence[str]) -> tuple[str, ...]:
