@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import botocore.session
@@ -54,6 +55,7 @@ class Glue:
 
     def put(self, place: Place, table: TableId, found: Described) -> None:
         """Make the copy known there, or bring what is known of it up to date; another table is left as it is."""
+        place = self._in_region(place)
         with explained(place):
             for left in reversed(range(_ATTEMPTS)):
                 try:
@@ -66,6 +68,7 @@ class Glue:
 
     def check(self, place: Place) -> None:
         """Whether it answers and has that database."""
+        place = self._in_region(place)
         with explained(place):
             self._client(place).get_database(Name=place.database)
 
@@ -82,9 +85,12 @@ class Glue:
             version = {"VersionId": there["VersionId"]} if there.get("VersionId") else {}
             client.update_table(DatabaseName=place.database, TableInput=wanted, **version)
 
+    def _in_region(self, place: Place) -> Place:
+        """The region of the lake's store, where the catalogue names none; empty where only the environment says it, which is then that of whoever follows a cure."""
+        return place if place.region else replace(place, region=self._options().get("region", ""))
+
     def _client(self, place: Place) -> Any:
-        given = dict(self._options())
-        given["region"] = place.region or given.get("region", "")
+        given = {**self._options(), "region": place.region}
         key = tuple(sorted(given.items()))
         with self._lock:
             if key not in self._clients:
@@ -125,10 +131,9 @@ def _refuse_others(there: Mapping[str, Any], place: Place, table: TableId, found
     elif location != location_of(found.location):
         what = f"which lies in {location or 'no place'} and not in {location_of(found.location)}"
     if what:
-        region = f" --region {place.region}" if place.region else ""
         raise RegistrationRefused(
             f"there is a table of this name {what}; write another `register: {{glue: …}}`, or remove that table: "
-            f"`aws glue delete-table --database-name {place.database} --name {place.table}{region}`"
+            f"`aws glue delete-table --database-name {place.database} --name {place.table}{_region(place)}`"
         )
 
 
@@ -157,7 +162,7 @@ def _explained(error: ClientError, place: Place) -> IncrementalAssetsError:
     first = next(iter(said.splitlines()), "") or code
     if code == "EntityNotFoundException":
         return RegistrationRefused(
-            f"it has no database {place.database}; make it: `aws glue create-database --database-input Name={place.database}`"
+            f"it has no database {place.database}; make it: `aws glue create-database --database-input Name={place.database}{_region(place)}`"
         )
     if code.startswith(_REJECTED):
         return CatalogueUnreachable(
@@ -166,6 +171,10 @@ def _explained(error: ClientError, place: Place) -> IncrementalAssetsError:
     if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400) >= 500 or "Throttl" in code:
         return CatalogueUnreachable(f"it answers with {code} ({first})")
     return RegistrationRefused(f"AWS refuses it with {code} ({first})")
+
+
+def _region(place: Place) -> str:
+    return f" --region {place.region}" if place.region else ""
 
 
 def _code(error: ClientError) -> str:

@@ -117,6 +117,14 @@ def test_a_database_that_is_not_there_is_named_with_the_command_that_makes_it(gl
             ask()
 
 
+def test_a_cure_names_the_region_of_the_lakes_store(aws: str) -> None:
+    glue = Glue(lambda: {"region": "eu-west-1"})
+    with pytest.raises(RegistrationRefused, match=r"Name=nowhere --region eu-west-1`"):
+        glue.check(Place(Catalogue.GLUE, "nowhere", "t"))
+    with pytest.raises(RegistrationRefused, match=r"Name=nowhere --region us-east-1`"):
+        glue.check(Place(Catalogue.GLUE, "nowhere", "t", "us-east-1"))
+
+
 def test_a_table_that_another_makes_at_the_same_moment_is_read_again(
     glue: Glue, glue_client: Any, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
