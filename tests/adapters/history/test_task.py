@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.delta.history.by_tasks import moved
+from incremental_assets.adapters.delta.history.by_tasks import _refused_as_large, moved
 from incremental_assets.adapters.delta.history.task import apply
 from incremental_assets.adapters.delta.history.unit import Batch, Followed, HistoryUnit, OwnColumns
 from incremental_assets.adapters.delta.log.log_state import LogState
@@ -242,6 +242,12 @@ def test_a_history_that_has_missed_batches_has_the_versions_of_the_rule_once_the
             for side in (found, pair.rule)
         ]
         assert repr(sorted(told[0].items())) == repr(sorted(told[1].items()))
+
+
+def test_a_large_copy_is_compared_by_spark_where_it_may_commit() -> None:
+    half = LogState(7, files={"a": {"size": 32 * 2**20}})
+    assert _refused_as_large(half, half) == ""
+    assert "the whole copy is compared" in _refused_as_large(half, replace(half, files={"b": {"size": 32 * 2**20 + 1}}))
 
 
 def test_versions_that_have_ended_keep_the_run_that_brought_them_and_files_of_such_alone_are_not_read(
