@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.captures.database.bound import Bound
+from incremental_assets.core.captures.database.doubts import of_last_number
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.database.settled_bound import settle
 from incremental_assets.core.checks.coverage import coverage_of
@@ -219,3 +220,30 @@ def test_a_row_with_the_last_number_there_is_hides_what_comes_and_no_run_is_sett
         is_last,
         is_last,
     )
+
+
+@pytest.mark.parametrize(
+    ("declared", "spark", "last"),
+    [
+        ("tinyint(4)", "smallint", 127),
+        ("tinyint(3) unsigned", "smallint", 255),
+        ("smallint(6)", "smallint", 32_767),
+        ("smallint(5) unsigned", "int", 65_535),
+        ("mediumint(9)", "int", 8_388_607),
+        ("mediumint(8) unsigned", "int", 16_777_215),
+        ("int(11)", "int", 2_147_483_647),
+        ("int(10) unsigned zerofill", "bigint", 4_294_967_295),
+        ("int unsigned", "bigint", 4_294_967_295),
+        ("bigint(20) unsigned", "decimal(20,0)", 2**64 - 1),
+    ],
+)
+def test_the_last_number_is_that_of_the_sources_type_however_wide_that_of_the_copy_is(
+    declared: str, spark: str, last: int
+) -> None:
+    spec = orders(Strategy.APPEND, cursor="id")
+    wide = tuple(
+        replace(each, source_type=declared, spark_type=spark) if each.name == "id" else each for each in spec.columns
+    )
+    spec = replace(spec, shape=replace(spec.shape, columns=wide))
+    assert "the last number of the type" in of_last_number(spec, number(last))
+    assert of_last_number(spec, number(last - 1)) == ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
-from incremental_assets.core.model.column import Sequence
+from incremental_assets.core.model.column import Column, Sequence
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor, TableSpec
@@ -20,7 +21,18 @@ _ARRIVALS = {
     Arrival.VIEW: "it is a view, and its rows may appear by a change in another table, with older stamps",
 }
 
-_LAST = {"smallint": str(2**15 - 1), "int": str(2**31 - 1), "bigint": str(2**63 - 1), "decimal(20,0)": str(2**64 - 1)}
+_LAST = {"smallint": 2**15 - 1, "int": 2**31 - 1, "bigint": 2**63 - 1}
+_LAST_DECLARED = {
+    "tinyint": 2**7 - 1,
+    "tinyint unsigned": 2**8 - 1,
+    "smallint unsigned": 2**16 - 1,
+    "mediumint": 2**23 - 1,
+    "mediumint unsigned": 2**24 - 1,
+    "int unsigned": 2**32 - 1,
+    "bigint unsigned": 2**64 - 1,
+}
+"""Of types of the source that a wider one of Spark holds."""
+_WIDTH = re.compile(r"\(\d+\)| zerofill")
 """The last number of each type that holds whole numbers, by its name in the copy."""
 
 
@@ -111,13 +123,17 @@ def of_last_number(spec: TableSpec, highest: CursorValue | None) -> str:
     cursor = spec.cursor
     if cursor is None or highest is None or cursor.by_transaction:
         return ""
-    types = {column.spark_type for column in spec.columns if column.name in stamped_columns(spec, cursor)}
-    if highest.text not in {_LAST[each] for each in types if each in _LAST}:
+    if highest.text not in {str(_last_of(each)) for each in spec.columns if each.name in stamped_columns(spec, cursor)}:
         return ""
     return (
         f"a row has {highest} as its {cursor.column!r}, the last number of the type: rows that come have lower ones, and are not looked for; "
         "leave that row out by a view, or take a cursor that every write raises"
     )
+
+
+def _last_of(column: Column) -> int | None:
+    declared = _WIDTH.sub("", column.source_type.lower())
+    return _LAST_DECLARED.get(declared, _LAST.get(column.spark_type))
 
 
 def of_fallen(spec: TableSpec, read: CursorValue | None, highest: CursorValue | None) -> str:
