@@ -178,6 +178,19 @@ def test_the_source_is_asked_for_the_bulk_only_where_one_grid_is_too_wide() -> N
     assert (far.bulk, near.bulk) == ((0, 9), None)
 
 
+def test_a_table_that_cannot_be_asked_for_its_bulk_stops_no_other_one() -> None:
+    class Surprised(FakeProbe):
+        def measure(
+            self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT
+        ) -> tuple[Measure, ...]:
+            raise KeyError(spec.shape.names)
+
+    world = World(shop())
+    order(world.database, "ada", "2024-01-05T00:00:00Z", number=1)
+    far, near = located([pending(None, HIGHEST), pending(None, 3)], Surprised(world.database), lambda _: TENS)
+    assert (far.bulk, near.begins) == (None, number(1))
+
+
 def test_of_a_row_that_is_counted_the_cursor_alone_is_read() -> None:
     class Watched(FakeProbe):
         read: frozenset[tuple[str, ...]] = frozenset()

@@ -180,7 +180,10 @@ def _bulk(found: Pending, grid: Grid | None, rows: SourceRows) -> tuple[int, int
         return bulk_of(grid, *ends, counts)
     except IncrementalAssetsError as error:
         _log.warning("%s", error)
-        return None
+    except Exception:  # noqa: BLE001 - logged whole
+        # The other tables go on, whatever this one met; of itself the look says that its partitions are too many.
+        _log.exception("%s: where most of its numbers lie could not be asked", found.spec.id)
+    return None
 
 
 def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequence[str] = ()) -> tuple[str, ...]:
