@@ -30,8 +30,17 @@ class NoJson(ValueError):
 
 def document(octets: bytes) -> Any:
     """What they say, its numbers with all of their digits. Raises NoJson."""
+    return _document(octets, _JSON)
+
+
+def document_of_anybody(octets: bytes) -> Any:
+    """The same of those who may write a name twice into an object, which not everybody reads in the same way. Raises NoJson."""
+    return _document(octets, _STRICT)
+
+
+def _document(octets: bytes, decoder: json.JSONDecoder) -> Any:
     try:
-        return _JSON.decode(octets.decode())
+        return decoder.decode(octets.decode())
     except NoJson:
         raise
     except DecimalException:
@@ -51,7 +60,8 @@ def _no_constant(name: str) -> Any:
     raise NoJson(f"is no JSON, which has no {name}")
 
 
-_JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_object)
+_JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
+_STRICT = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_object)
 _EPOCH = date(1970, 1, 1)
 _FIRST_DAY, _LAST_DAY = (date.min - _EPOCH).days, (date.max - _EPOCH).days
 _DAY = 86_400_000_000

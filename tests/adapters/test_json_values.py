@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.json_values import NoJson, Unfit, decoder, document, shown_json, widened
+from incremental_assets.adapters.json_values import (
+    NoJson,
+    Unfit,
+    decoder,
+    document,
+    document_of_anybody,
+    shown_json,
+    widened,
+)
 from incremental_assets.core.model.coding import Coding
 
 
@@ -181,6 +189,12 @@ def test_a_type_is_written_as_it_was_read() -> None:
     ],
 )
 def test_octets_that_are_no_document_have_their_reason(text: bytes, reason: str) -> None:
+    with pytest.raises(NoJson) as found:
+        document_of_anybody(text)
+    assert str(found.value) == reason
+    if "twice" in reason:
+        assert document(text) == [{"a": 2}]
+        return
     with pytest.raises(NoJson) as found:
         document(text)
     assert str(found.value) == reason

@@ -7,7 +7,7 @@ from typing import Any
 
 from incremental_assets.adapters.files.raw import Fault, Rows
 from incremental_assets.adapters.files.refusals import Broken
-from incremental_assets.adapters.json_values import NoJson, Unfit, decoder, document, shown_json
+from incremental_assets.adapters.json_values import NoJson, Unfit, decoder, document_of_anybody, shown_json
 from incremental_assets.adapters.spark.arrow_types import required_type, typed
 from incremental_assets.core.model.coding import Coding
 
@@ -82,7 +82,7 @@ class _Gathered:
 
 def _object(line: bytes) -> Mapping[str, Any] | None:
     try:
-        found = document(line)
+        found = document_of_anybody(line)
     except NoJson:
         return None
     return found if isinstance(found, dict) else None

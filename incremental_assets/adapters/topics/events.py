@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from incremental_assets.adapters.json_values import NoJson, document
+from incremental_assets.adapters.json_values import NoJson, document, document_of_anybody
 from incremental_assets.adapters.topics.record import Poison, Record
 from incremental_assets.core.config.kafka_settings import Format, Records
 
@@ -110,15 +110,23 @@ def _unpacked(found: Any) -> tuple[Any, Any]:
     return found, None
 
 
-def in_json(form: Format) -> ReadDocument:  # noqa: ARG001 - it matters to others
+def in_json(form: Format) -> ReadDocument:
     """Implements `Documents` of a source that has no registry."""
-    return json_document
+    return _event_document if form.records is Records.EVENTS else json_document
 
 
 def json_document(data: bytes, what: str) -> tuple[Any, Any]:
-    """Implements `ReadDocument`."""
+    """Implements `ReadDocument`, of those who write a name once."""
+    return _read(data, what, document)
+
+
+def _event_document(data: bytes, what: str) -> tuple[Any, Any]:
+    return _read(data, what, document_of_anybody)
+
+
+def _read(data: bytes, what: str, decode: Callable[[bytes], Any]) -> tuple[Any, Any]:
     try:
-        return _unpacked(document(data))
+        return _unpacked(decode(data))
     except NoJson as error:
         raise Poison(f"the {what} {error}") from None
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
+from incremental_assets.adapters.topics.events import in_json
 from incremental_assets.adapters.topics.record import Record
 from incremental_assets.adapters.topics.rows import rows_of
 from incremental_assets.adapters.topics.source_order import Uncovered
@@ -22,7 +23,7 @@ ORDER = {"id": 1, "status": "new"}
 def rejected(key: Any, value: Any, form: Format = Format.DEBEZIUM) -> str | None:
     strategy = Strategy.APPEND if form is Format.JSON else Strategy.UPSERT
     spec = table(topic(form, id="bigint", status="string"), strategy)
-    (change,) = decoded(spec, [Record(0, 0, 0, as_bytes(key), as_bytes(value))], form)
+    (change,) = decoded(spec, [Record(0, 0, 0, as_bytes(key), as_bytes(value))], form, in_json(form))
     return change.reject and change.reject.reason
 
 
@@ -65,6 +66,7 @@ def test_a_record_that_is_none_of_debezium_has_its_reason(key: Any, value: Any, 
         ({"id": "1"}, "a text where the column has a whole number"),
         ({"id": 1}, None),
         ({"id": 1, "status": "new", "more": [1]}, None),
+        (b'{"id": 1, "id": 2}', "the value has an object with a name twice, which does not say what it is"),
     ],
 )
 def test_an_event_of_anybody_is_an_object_that_may_lack_columns(value: Any, reason: str | None) -> None:

@@ -114,10 +114,16 @@ def first_words(text: str) -> str:
 
 def told(text: str, schema: str, followed: Collection[Name]) -> Told:
     """What a statement does that was run in a schema."""
-    tokens = list(_tokens(text))
+    return _told(list(_tokens(text)), schema, followed)
+
+
+def _told(tokens: list[str], schema: str, followed: Collection[Name]) -> Told:
     words = [_word(each) for each in tokens]
     first, second = (*words, "", "")[:2]
     every = frozenset(followed)
+    if (first, second) == ("set", "statement") and "for" in words:
+        # MariaDB's settings for one statement, which follows.
+        return _told(tokens[words.index("for") + 1 :], schema, followed)
     if first in ("", *_CONTROL) or (
         first == "xa" and second in ("start", "begin", "end", "prepare", "recover", "rollback")
     ):
