@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.paths import quarantine_path
@@ -71,5 +72,21 @@ def test_a_quarantine_that_is_gone_or_older_than_the_copy_says_is_not_an_empty_o
     assert last is not None
     what = "is gone" if harm == "gone" else "was restored from an older copy"
     assert found.lacks == f"its quarantine at {quarantine} {what}, and rows that no copy holds with it"
+    assert (last.version, last.seq) == (whole.version, None)
+    assert (desk.lake.held(ORDERS), desk.lake.unfit(ORDERS)) == (None, None)
+
+
+def test_a_quarantine_that_another_writer_has_changed_is_not_what_is_left_of_it(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, None, 20), (3, None, 30)])
+    quarantine = Path(quarantine_path(str(desk.folder), ORDERS.id))
+    DeltaTable(quarantine).create_checkpoint()
+    whole = desk.lake.inspect(ORDERS, None)
+    assert whole is not None
+    assert whole.lacks == "", "what leaves every row as it is does no harm"
+    DeltaTable(quarantine).delete("id = '2'")
+    found, last = desk.lake.inspect(ORDERS, None), desk.lake.last_commit(ORDERS)
+    assert found is not None
+    assert last is not None
+    assert found.lacks.startswith(f"its quarantine at {quarantine} was changed by another writer (DELETE in version ")
     assert (last.version, last.seq) == (whole.version, None)
     assert (desk.lake.held(ORDERS), desk.lake.unfit(ORDERS)) == (None, None)

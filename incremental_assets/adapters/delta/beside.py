@@ -43,18 +43,31 @@ def recorded(copy: TableLog) -> Beside:
 
 
 def lacking(lake: str, spec: TableSpec, copy: TableLog) -> str:
-    """What of a quarantine is gone or older than recorded, as the first words of a sentence; empty where nothing is."""
+    """What of a quarantine is gone, older than recorded or changed by others since, as the first words of a sentence; empty where nothing is."""
     then, place = recorded(copy).quarantine, quarantine_path(lake, spec.id)
     if then is None or store_of(lake) is None:
         return ""
-    last = quarantine_version(lake, spec)
-    what = "is gone" if last == NO_VERSION else "was restored from an older copy" if last < then else ""
+    what = _harm(lake, spec, then)
     return f"its quarantine at {place} {what}, and rows that no copy holds with it" if what else ""
 
 
 def is_quarantine_whole(lake: str, spec: TableSpec, last: LastCommit | None) -> bool:
-    """Whether it is as far as the copy's last commit says. Raises TargetChanged."""
-    return last is None or last.quarantine is None or quarantine_version(lake, spec) >= last.quarantine
+    """Whether it is as the copy's last commit says, and nobody has changed it since. Raises TargetChanged."""
+    return last is None or last.quarantine is None or not _harm(lake, spec, last.quarantine)
+
+
+def _harm(lake: str, spec: TableSpec, then: int) -> str:
+    """What has become of a quarantine that was at a version, as words behind its name; empty where it is whole."""
+    last = quarantine_version(lake, spec)
+    if last <= then:
+        return "" if last == then else "is gone" if last == NO_VERSION else "was restored from an older copy"
+    log = open_log(quarantine_path(lake, spec.id))
+    other = log.changed_by_others(then) if log else None
+    return (
+        f"was changed by another writer ({other.operation} in version {other.version} by {other.engine})"
+        if other
+        else ""
+    )
 
 
 def check_history(spec: TableSpec, path: str, copy: TableLog, history: TableLog) -> None:

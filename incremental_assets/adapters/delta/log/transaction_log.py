@@ -175,6 +175,11 @@ class TableLog:
         ]
         return found[-1] if found else None
 
+    def changed_by_others(self, after: int) -> Committed | None:
+        """The same of a table beside a copy, whose commits of ours all say so."""
+        found = (each for each in self.commits(after) if each.note is None)
+        return next((each for each in found if each.changed_rows or self._table.loses_rows(each.version)), None)
+
     def _history(self) -> Iterator[Committed]:
         # A look asks for the newest of ours, for their state, for what came after them: each would read the same files again.
         for place in count():
