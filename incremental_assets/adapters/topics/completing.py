@@ -55,7 +55,7 @@ def completed(plan: SyncPlan, found: Folded, decoding: Decoding, copy: CopyRows,
         # No row of the copy counts, and every record may come again.
         held, repeated = {}, set(found.rows)
     else:
-        repeated = {key for key, chain in found.rows.items() if 0 <= _first(chain) < before.highest}
+        repeated = {key for key, chain in found.rows.items() if 0 <= _first(chain, before) < before.highest}
         needing = {key: chain for key, chain in found.rows.items() if key in repeated or _needs_row(chain)}
         held = _held(plan.spec, needing, decoding, copy) if needing else {}
     deleted = tombstones.places(repeated - held.keys())
@@ -79,9 +79,9 @@ def completed(plan: SyncPlan, found: Folded, decoding: Decoding, copy: CopyRows,
     return done
 
 
-def _first(chain: Sequence[Change]) -> int:
-    """The lowest place; what a snapshot has read has none of its own, so that it may be lower than any."""
-    return 0 if is_read(chain[0]) else chain[0].order
+def _first(chain: Sequence[Change], before: Log) -> int:
+    """The lowest place. What a snapshot has read has none of its own, so that it may be lower than any, once there was a change."""
+    return 0 if is_read(chain[0]) and before.has_changes else chain[0].order
 
 
 def _needs_row(chain: Sequence[Change]) -> bool:

@@ -102,6 +102,7 @@ class _Fold:
             server=place.server or server,
             highest=max(self.log.highest, place.number),
             latest=max(self.log.latest, place.at),
+            has_changes=self.log.has_changes or not is_read(change),
         )
 
     def _order(self, change: Change, chain: list[Change]) -> None:

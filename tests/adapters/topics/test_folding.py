@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -59,7 +61,7 @@ def test_of_each_row_the_last_change_counts() -> None:
         )
     )
     assert left(found) == {1: ("u", "paid"), 2: ("tombstone", None)}
-    assert found.log == Log("", 40, (START + 40) * 1000, 0)
+    assert found.log == Log("", 40, (START + 40) * 1000, 0, has_changes=True)
 
 
 def test_changes_that_come_again_take_nothing_back() -> None:
@@ -203,3 +205,14 @@ def test_a_row_in_two_partitions_is_what_a_snapshot_has_read_of_it_last() -> Non
     assert left(fold(found)) == {1: ("r", "read")}
     found.put({"id": 1}, envelope("u", {"id": 1, "status": "newer"}, 110), 1)
     assert left(fold(found)) == {1: ("u", "newer")}
+
+
+def test_what_a_log_has_told_is_read_back_and_an_older_one_may_have_told_of_changes() -> None:
+    kept = fold(made(("r", 1, "new", 10), ("d", 1, None, 20))).log
+    assert kept == Log("", 20, (START + 20) * 1000, 0, ((0, 1, 20),), has_changes=True)
+    assert not fold(made(("r", 1, "new", 10))).log.has_changes
+    document = json.loads(json.dumps(asdict(kept)))
+    assert Log.from_json(document) == kept
+    for name in ("deletes", "has_changes"):
+        del document[name]
+    assert Log.from_json(document) == Log("", 20, (START + 20) * 1000, 0, (), has_changes=True)

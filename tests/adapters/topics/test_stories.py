@@ -229,3 +229,20 @@ def test_a_snapshot_beside_a_stream_takes_no_row_back_and_none_of_it_is_taken_ba
     there.again(0, 1)
     there.sync()
     assert there.copy() == {1: "late", 2: "first"}
+
+
+def test_the_first_snapshot_asks_for_no_row_of_the_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    there, asked = Shop(), list[int]()
+    held = completing._held
+    monkeypatch.setattr(
+        completing, "_held", lambda spec, keys, *more: (asked.append(len(keys)), held(spec, keys, *more))[1]
+    )
+    for key in range(3):
+        there.topic.put({"id": key}, envelope("r", {"id": key, "status": "new"}, 100))
+        there.sync()
+    assert asked == []
+    there.topic.put({"id": 0}, envelope("u", {"id": 0, "status": "paid"}, 110))
+    there.sync()
+    there.topic.put({"id": 0}, envelope("r", {"id": 0, "status": "paid"}, 110, snapshot="incremental"))
+    there.sync()
+    assert asked == [1]

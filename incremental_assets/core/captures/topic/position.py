@@ -25,11 +25,14 @@ class Log:
     deletes: tuple[tuple[int, int, int], ...] = ()
     """Of partitions that were read up to a delete: their number, its offset and its place, which is that of a tombstone behind it, too."""
 
+    has_changes: bool = False
+    """Whether any record told of a change, and not of a row as a snapshot has read it."""
+
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Log:
         """Read it back from a position's document."""
         deletes = ((number, offset, place) for number, offset, place in document.get("deletes", ()))
-        return cls(**{**document, "deletes": tuple(deletes)})
+        return cls(**{"has_changes": True, **document, "deletes": tuple(deletes)})
 
 
 @dataclass(frozen=True, slots=True)
