@@ -269,7 +269,7 @@ def test_rows_that_a_restore_brought_and_rows_that_were_written_one_by_one_are_t
     shapes = [source.shape(name) for name in ("restored", "parted", "grown")]
     restored, parted, grown = probe.describe(shapes)
     assert isinstance(restored.written, Inserts)
-    assert [each.only_grows for each in (restored, parted, grown)] == [False, False, True]
+    assert [each.only_grows(0) for each in (restored, parted, grown)] == [False, False, True]
     assert (restored.updates, grown.updates) == (0, 0)
 
 

@@ -169,9 +169,9 @@ def test_without_any_key_a_table_that_is_updated_is_read_whole() -> None:
 @pytest.mark.parametrize(
     ("counts", "strategy"),
     [
-        ((5000, 0, 0), Strategy.APPEND),
-        ((5000, 1, 0), Strategy.FULL_REFRESH),
-        ((5000, 0, 1), Strategy.FULL_REFRESH),
+        ((200_000_000, 0, 0), Strategy.APPEND),
+        ((200_000_000, 1, 0), Strategy.FULL_REFRESH),
+        ((200_000_000, 0, 1), Strategy.FULL_REFRESH),
         ((0, 0, 0), Strategy.FULL_REFRESH),
         ((None, None, None), Strategy.FULL_REFRESH),
     ],
@@ -187,7 +187,7 @@ def test_rows_are_only_appended_where_the_source_has_counted_nothing_but_inserts
 
 def test_rows_that_came_in_bulk_show_no_life_without_updates_so_that_nothing_is_proposed_that_loses_them() -> None:
     """A restore begins the counters anew: all of the table is inserted, and nothing was updated since."""
-    counted = {"inserts": 5000, "updates": 0, "deletes": 0}
+    counted = {"inserts": 200_000_000, "updates": 0, "deletes": 0}
     plain, numbered = table(ID, column("created_at")), transactional(ID, column("created_at"), size=100 * MIB)
     for written in (IN_BULK, None):
         restored = judged(numbered, replace(told(numbered), written=written, **counted))
@@ -222,9 +222,9 @@ def test_a_table_that_no_column_tells_of_is_followed_by_the_transaction_that_wro
 
 def test_where_a_column_shows_inserts_alone_and_rows_are_updated_so_is_it() -> None:
     shape = transactional(ID, column("created_at"), size=100 * MIB)
-    proposal = judged(shape, replace(told(shape), inserts=9, updates=1, deletes=0))
+    proposal = judged(shape, replace(told(shape), inserts=200_000_000, updates=1, deletes=0))
     assert cursor_of(proposal) == (Strategy.UPSERT, "xmin")
-    grown = judged(shape, replace(told(shape), inserts=9, updates=0, deletes=0, written=ONE_BY_ONE))
+    grown = judged(shape, replace(told(shape), inserts=200_000_000, updates=0, deletes=0, written=ONE_BY_ONE))
     assert cursor_of(grown) == (Strategy.APPEND, "id"), "what only grows needs no look at every row"
 
 
@@ -239,7 +239,7 @@ def test_where_a_column_shows_inserts_alone_and_rows_are_updated_so_is_it() -> N
     ids=["small", "too large to be read at each look", "no key", "a source that keeps nothing of the kind"],
 )
 def test_otherwise_it_is_read_whole(shape: TableShape, why: str) -> None:
-    proposal = judged(shape, replace(told(shape), inserts=9, updates=1, deletes=0))
+    proposal = judged(shape, replace(told(shape), inserts=200_000_000, updates=1, deletes=0))
     assert cursor_of(proposal) == (Strategy.FULL_REFRESH, None)
     assert why in proposal.why
     is_said = any("`cursor: {type: xmin}`: each look then reads all of it" in fix for fix in proposal.fixes)
@@ -258,6 +258,18 @@ def test_what_is_proposed_of_it_is_read_back_as_it_was_meant(tmp_path: Path) -> 
     (found,) = load(file).source("shop").tables
     assert found.cursor is not None
     assert (found.strategy, found.cursor.by_transaction) == (Strategy.UPSERT, True)
+
+
+@pytest.mark.parametrize(
+    ("inserts", "strategy"), [(100_000, Strategy.APPEND), (95_000, Strategy.APPEND), (50, Strategy.FULL_REFRESH)]
+)
+def test_counts_that_began_anew_behind_most_of_the_rows_prove_no_update_away(inserts: int, strategy: Strategy) -> None:
+    shape = replace(table(ID), rows=100_000)
+    proposal = judged(shape, replace(told(shape), inserts=inserts, updates=0, deletes=0, written=ONE_BY_ONE))
+    assert proposal.terms is not None
+    assert proposal.terms.strategy is strategy
+    said = "50 inserts of about 100,000 rows have been counted: the counts began anew" in proposal.why
+    assert said is (strategy is Strategy.FULL_REFRESH)
 
 
 def test_a_small_table_is_read_whole_though_it_only_grows() -> None:
@@ -301,7 +313,7 @@ def test_what_a_sync_would_refuse_is_left_out_with_the_reason(shape: TableShape,
 
 def test_a_sequence_that_sessions_draw_from_in_advance_is_told_beforehand() -> None:
     shape = table(replace(ID, sequence=Sequence("public.ids", cache=50)))
-    traits = replace(told(shape), inserts=100_000, updates=0, deletes=0, written=ONE_BY_ONE)
+    traits = replace(told(shape), inserts=200_000_000, updates=0, deletes=0, written=ONE_BY_ONE)
     assert any("best_effort" in fix and "CACHE 50" in fix for fix in judged(shape, traits).fixes)
 
 
@@ -367,7 +379,7 @@ def test_partitions_follow_the_range_of_the_cursor(
     kind: CursorType, lowest: str, highest: str, grid: str | None
 ) -> None:
     shape = table(ID, column("updated_at")) if kind.is_time else table(ID)
-    traits = replace(told(shape), inserts=100_000, updates=0, deletes=0, written=ONE_BY_ONE)
+    traits = replace(told(shape), inserts=200_000_000, updates=0, deletes=0, written=ONE_BY_ONE)
     found = replace(
         judged(shape, traits), lowest=CursorValue.parse(kind, lowest), highest=CursorValue.parse(kind, highest)
     )

@@ -64,7 +64,7 @@ def propose(shape: TableShape, traits: TableTraits) -> Proposal:
         )
         # The primary key is found by every sync itself.
         return found if shape.primary_key else found.keyed(key)
-    if births is not None and traits.only_grows and not _is_small(shape):
+    if births is not None and traits.only_grows(shape.rows) and not _is_small(shape):
         why = f"only inserts have been counted ({traits.inserts:,}), in many transactions"
         return _followed(Proposal(shape, None, why, candidates), births, Strategy.APPEND)
     return _whole(shape, candidates, changes, births, traits)
@@ -109,7 +109,7 @@ def _whole(
         first = f"declare {', '.join(nullable)} of its key NOT NULL" if nullable else "add a primary key"
         fixes: tuple[str, ...] = (f"{first}, then it can be followed by {changes.name}",)
     elif births is not None:
-        why = f"{births.name} shows inserts alone, and {_updates(traits)}"
+        why = f"{births.name} shows inserts alone, and {_updates(shape, traits)}"
         fixes = (f"if its rows are never updated, follow it by {births.name} with `strategy: append`",)
     else:
         why = "no column tells which rows are new or were changed"
@@ -130,7 +130,7 @@ def _by_transaction(
     if not numbering or not key or shape.bytes >= _LARGE:
         return None
     why = (
-        f"{f'{births.name} shows inserts alone, and {_updates(traits)}' if births else 'no column tells which rows are new or were changed'}, and {numbering} does: a look reads all of it "
+        f"{f'{births.name} shows inserts alone, and {_updates(shape, traits)}' if births else 'no column tells which rows are new or were changed'}, and {numbering} does: a look reads all of it "
         f"({shape.bytes / 2**20:,.0f} MiB) in the source, and only what changed moves; from {_LARGE // 2**20} MiB on that would weigh on the source"
     )
     cursor = Cursor(numbering, CursorType.INTEGER, by_transaction=True)
@@ -139,12 +139,14 @@ def _by_transaction(
     return found if shape.primary_key else found.keyed(key)
 
 
-def _updates(traits: TableTraits) -> str:
+def _updates(shape: TableShape, traits: TableTraits) -> str:
     """What is known of updates."""
     if traits.updates:
         return f"{counted(traits.updates, 'update')} counted"
     if traits.updates == 0 and traits.written is not None and not traits.written.are_single:
         return "updates cannot be ruled out, as its rows came in bulk, and a restore begins their count anew"
+    if traits.updates == 0 and traits.inserts is not None and not traits.has_seen(shape.rows):
+        return f"updates cannot be ruled out, as {counted(traits.inserts, 'insert')} of about {shape.rows:,} rows have been counted: the counts began anew"
     return "updates cannot be ruled out"
 
 

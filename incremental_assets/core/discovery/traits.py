@@ -23,6 +23,10 @@ class Sample:
     descents: int
 
 
+_MOST = 0.9
+"""Of its rows, whose number is an estimate."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inserts:
     """Rows here and there in the table, and how many transactions have written those of each block: few where rows came in bulk, as by a restore."""
@@ -64,11 +68,14 @@ class TableTraits:
     deletes: int | None = None
     written: Inserts | None = None
 
-    @property
-    def only_grows(self) -> bool:
-        """Whether counters show that rows are inserted and never changed. They begin anew with a restore, whose rows all come in bulk."""
-        counted = bool(self.inserts) and self.updates == 0 and not self.deletes
+    def only_grows(self, rows: int) -> bool:
+        """Whether counters show that rows are inserted and never changed, of a table with about so many. They begin anew with a restore, whose rows all come in bulk."""
+        counted = self.has_seen(rows) and self.updates == 0 and not self.deletes
         return counted and self.written is not None and self.written.are_single
+
+    def has_seen(self, rows: int) -> bool:
+        """Whether the counters have seen the rows come: they begin anew after a crash too, and where somebody resets them."""
+        return bool(self.inserts) and (self.inserts or 0) >= _MOST * rows
 
 
 def cursor_columns(shape: TableShape) -> tuple[tuple[Column, CursorType], ...]:
