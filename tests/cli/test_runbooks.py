@@ -18,12 +18,7 @@ PARTS = ["Is it meant to be still?", "What you see", "Look", "Fix", "Verify"]
 OF = {alert.runbook: alert for alert in alerts()}
 ALL = sorted(file.stem for file in RUNBOOKS.glob("*.md"))
 CAUSES = sorted({*ALL} - {*OF})
-NOT_YET: tuple[str, ...] = (
-    "backfill-storm",
-    "schema-changed",
-    "source-restored",
-    "store-throttled",
-)
+NOT_YET: tuple[str, ...] = ("store-throttled",)
 """Causes whose game has not come to its end yet; their commands are run here."""
 GAMES = json.loads((DOCS / "gameday.json").read_text(encoding="utf-8")).values()
 IN_GAMES = {(step["part"].partition(", ")[2], step["line"]) for game in GAMES for step in game["steps"]}

@@ -31,9 +31,9 @@ def deployment(tmp_path: Path) -> Iterator[Watched]:
         between = stack.enter_context(relaying(store.address))
         root = f"{new_bucket(store)}/lake"
         bucket = root.split("/")[2]
-        stores = f'stores: {{{bucket}: {{endpoint: "http://{between.address}", region: us-east-1, access_key_id: {KEY}, secret_access_key: {{env: LAKE_SECRET}}}}}}'
+        stores = f'stores: {{{bucket}: {{endpoint: "http://{between.address}", region: us-east-1, access_key_id: {{env: LAKE_KEY}}, secret_access_key: {{env: LAKE_SECRET}}}}}}'
         lake = Lake(
-            root, f"lake: {root}\n{stores}\n", {**store.options(), "allow_http": "true"}, {"LAKE_SECRET": store.secret},
+            root, f"lake: {root}\n{stores}\n", {**store.options(), "allow_http": "true"}, {"LAKE_KEY": KEY, "LAKE_SECRET": store.secret},
             TABLES, ("orders", "events"),
         )  # fmt: skip
         this = stack.enter_context(deployed(tmp_path / "site", lake))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.databases.measure import readable_parts
@@ -40,6 +40,7 @@ class LakeAudit(LakePart):
         session = self._session()
         from incremental_assets.adapters.delta.audit import checksums
         from incremental_assets.adapters.delta.tasks.audit import measuring
+        from incremental_assets.adapters.delta.tasks.audit.repeating import may_repeat
 
         def by_spark() -> tuple[Measure, ...]:
             with explained(spec.id, self._lake):
@@ -49,8 +50,12 @@ class LakeAudit(LakePart):
             with explained(spec.id, self._lake):
                 return measuring.measured(self._tasks, units or [], windows, by)
 
+        def known() -> list[Any]:
+            measuring.check_versions(spec, lambda: may_repeat(self._tasks, path, log, spec))
+            return measuring.units_of(path, log, spec, windows, by)
+
         with explained(spec.id, self._lake):
-            units = plane.known(lambda: measuring.units_of(path, log, spec, windows, by))
+            units = plane.known(known)
         if units is None:
             return Counting(RowHash.TEXT, by_spark)
         return Counting(by, lambda: plane.read(f"{spec.id}: its rows are counted", by_tasks, by_spark).result)

@@ -187,6 +187,15 @@ def test_what_drifts_is_found_and_repaired(stand: StoreStand) -> None:
     assert stand.check("orders") == 0
 
 
+@pytest.mark.acceptance
+def test_an_append_whose_rows_have_come_once_is_compared_where_spark_cannot_read(stand: StoreStand) -> None:
+    stand.settled("events")
+    assert stand.check("events") == 0
+    stand.execute("INSERT INTO events (what) VALUES ('second')")
+    stand.settled("events")
+    assert stand.check("events") == 0
+
+
 def test_a_look_and_a_tick_cost_a_known_number_of_requests(stand: StoreStand, relay: Relay) -> None:
     stand.land("events")
     stand.settled("events")

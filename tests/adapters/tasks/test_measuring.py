@@ -18,7 +18,8 @@ from incremental_assets.adapters.databases import byte_hash
 from incremental_assets.adapters.delta.audit import checksums
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.tasks.audit.measure_task import Ends, MeasureUnit, apply
-from incremental_assets.adapters.delta.tasks.audit.measuring import measured, units_of
+from incremental_assets.adapters.delta.tasks.audit.measuring import check_versions, measured, units_of
+from incremental_assets.adapters.delta.tasks.audit.repeating import may_repeat
 from incremental_assets.adapters.delta.tasks.files import data_file
 from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
 from incremental_assets.adapters.delta.tasks.files.unit import Replacing, Stored
@@ -152,15 +153,36 @@ def test_spark_computes_the_same(spark: SparkSession, tmp_path: Path) -> None:
     desk.land(spec, [(*ROWS[0], 9), (*(7, *ROWS[1][1:]), 10)])
     log = open_log(desk.path(spec))
     assert log is not None
+    tasks = Tasks(lambda: spark)
     ends = [None, *(CursorValue(CursorType.INTEGER, text) for text in ("2", "10")), None]
     for windows in (
         [Window(None, None)],
         [Window(lower, upper) for lower, upper in pairwise(ends)],
     ):
         units = units_of(desk.path(spec), log, spec, windows)
-        by_tasks = measured(Tasks(lambda: spark), units, windows, RowHash.TEXT)
+        by_tasks = measured(tasks, units, windows, RowHash.TEXT)
         assert by_tasks == checksums.measure(checksums.Held(spark, desk.path(spec), log, spec), windows)
         assert sum(found.rows for found in by_tasks) == 5
-    versions = table(f"{DDL}, at bigint", Strategy.APPEND)
+
+
+@pytest.mark.acceptance
+def test_of_an_append_in_which_no_key_is_there_twice_every_row_counts(spark: SparkSession, tmp_path: Path) -> None:
+    spec, desk, tasks = (
+        table(f"{DDL}, at bigint", Strategy.APPEND),
+        Desk(tmp_path / "lake", spark),
+        Tasks(lambda: spark),
+    )
+    whole = [Window(None, None)]
+    desk.land(spec, [(*row, place) for place, row in enumerate(ROWS)])
+    log = open_log(desk.path(spec))
+    assert log is not None
+    check_versions(spec, lambda: may_repeat(tasks, desk.path(spec), log, spec))
+    by_tasks = measured(tasks, units_of(desk.path(spec), log, spec, whole), whole, RowHash.TEXT)
+    assert by_tasks == checksums.measure(checksums.Held(spark, desk.path(spec), log, spec), whole)
+    assert by_tasks[0].rows == len(ROWS)
+
+    desk.land(spec, [(*ROWS[0], 9)])
+    log = open_log(desk.path(spec))
+    assert log is not None
     with pytest.raises(NotByTasks, match="last version"):
-        units_of(desk.path(spec), log, versions, [Window(None, None)])
+        check_versions(spec, lambda: may_repeat(tasks, desk.path(spec), log, spec))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import log_cache
@@ -33,12 +33,16 @@ def measured(tasks: Tasks, units: Sequence[MeasureUnit], windows: Sequence[Windo
     )
 
 
+def check_versions(spec: TableSpec, may_repeat: Callable[[], bool] = lambda: True) -> None:
+    """Raises NotByTasks where of each key only the last version counts, and there may be several."""
+    if spec.traits.keeps_versions and spec.key and may_repeat():
+        raise NotByTasks("only the last version of each row counts")
+
+
 def units_of(
     path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT
 ) -> list[MeasureUnit]:
-    """What tasks are given to measure all of a table. Raises NotByTasks."""
-    if spec.traits.keeps_versions and spec.key:
-        raise NotByTasks("only the last version of each row counts")
+    """What tasks are given to measure all rows of a table. Raises NotByTasks."""
     if any(arrow_type(each.spark_type) is None for each in spec.columns):
         raise NotByTasks("a column has a type that only Spark knows")
     if by is RowHash.TEXT and any(each.spark_type in FLOATING for each in spec.columns):

@@ -13,7 +13,7 @@ from incremental_assets.adapters.delta import plane
 from incremental_assets.adapters.delta.audit.checksums import Held
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.plane import Result
-from incremental_assets.adapters.delta.tasks.audit.measuring import units_of
+from incremental_assets.adapters.delta.tasks.audit.measuring import check_versions, units_of
 from incremental_assets.adapters.delta.tasks.audit.placed_task import Asked, PlacedUnit
 from incremental_assets.adapters.spark.arrow_types import FLOATING
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
@@ -133,5 +133,6 @@ def placed_units(
         raise NotByTasks(
             "a key lies at the hash of its text, which has a type whose text only Spark writes as a source does"
         )
+    check_versions(spec)
     units = units_of(held.path, held.log, spec, merge(windows), by)
     return [PlacedUnit(unit, key, by_value, placed_by) for unit in units]
