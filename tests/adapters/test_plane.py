@@ -20,6 +20,7 @@ BY_NAME = {
     "errors.py": "passed on",
     "forgetting.py": "not known without Spark",
     "lake_retention.py": "that part is left, and it is said why",
+    "log/conserved.py": "not known: the maintenance of another writer is taken for what it says",
     "log/idle_look.py": "a session is begun, which looks",
     "log/transaction_log.py": "delta-rs reads the log",
     "quarantine/held.py": "not known without Spark",

@@ -127,7 +127,7 @@ def test_another_way_of_naming_renames_the_columns_of_a_copy_and_back() -> None:
     )
     state = with_columns(kept)
     assert set(renames_of(snake, state)) == set(names)
-    after = renamed(state, renames_of(snake, state))
+    after = renamed(snake, state, renames_of(snake, state))
     assert after.terms.same(snake.terms)
     assert renames_of(snake, after) == ()
 
