@@ -290,7 +290,7 @@ def _stream(results: Results) -> str:
     head = ("changes a second", "transactions", "half of them", "99 of 100", "the longest", "cores of ours")
     lines = [
         f"### S: a stream of changes in PostgreSQL's log, over {measured['tables']} tables",
-        f"For {measured['for']} seconds at each rate, a hundred transactions a second, by `sync --follow` at `every: 1s`, beside writer and source on the same machine; each copy is proven at the end.",
+        f"For {measured['for']} seconds at each rate, a hundred transactions a second, by `sync --follow` at `every: 2s`, beside writer and source on the same machine; each copy is proven at the end.",
         f"Seconds from the answer to each commit until the lake has it; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
         _table(head, rows, 1),
     ]

@@ -1,6 +1,6 @@
 """A steady stream of changes in PostgreSQL's log, from each commit until the lake has it: `make bench ARGS="--only stream"`.
 
-`incremental-assets sync --follow` runs as a user runs it, on a source with `every: 1s`, whose eight tables are read from the log. A hundred transactions a second are committed, to one table
+`incremental-assets sync --follow` runs as a user runs it, on a source with `every: 2s`, whose eight tables are read from the log. A hundred transactions a second are committed, to one table
 after the other: rows that come, change and go, so many in each that the rate is reached. A transaction is visible when the copy's log has a commit up to its place in the source's.
 """
 
@@ -60,7 +60,7 @@ def _made() -> Iterator[str]:
 
 def _step(table: BigTable, rate: int, seconds: int) -> dict[str, Any]:
     """One rate: the stream runs, is waited for, and what was seen of it is counted."""
-    configuration = table.written("capture: log", every="1s", names=TABLES)
+    configuration = table.written("capture: log", every="2s", names=TABLES)
     with _following(configuration) as process:
         _until(lambda: all(_commits(table, name) for name in TABLES), process, "the first load")
         writer = Writer(table.server.dsn("shop"), rate)
