@@ -22,7 +22,8 @@ pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 SNIPPETS = dict(
-    re.findall(r"```(\w+)\n(.*?)```", (ROOT / "docs" / "component.md").read_text(encoding="utf-8"), re.DOTALL)
+    # Of each language the first.
+    reversed(re.findall(r"```(\w+)\n(.*?)```", (ROOT / "docs" / "component.md").read_text(encoding="utf-8"), re.DOTALL))
 )
 OURS = ("incremental_assets", "resources", "pyproject.toml", "README.md", "LICENSE")
 COMMANDS = {"pip": "pip._internal.cli.main", "dg": "dagster_dg_cli.cli", "create-dagster": "create_dagster.cli"}
