@@ -228,8 +228,7 @@ class Runtime:
         # A sensor looks every minute; new estimates of rows and bytes do not count as a change.
         lasting = tuple(replace(shape, rows=0, bytes=0, pages=0, updates=None) for shape in shapes)
         if self._writes and source not in self._remembered:
-            now = effective(self.configuration.source(source))
-            self.checkpoints.remember_configuration(source, now, self.checkpoints.installation().person)
+            self.checkpoints.remember_configuration(source, effective(self.configuration.source(source)))
         if self._writes and self._remembered.get(source) != lasting:
             self.checkpoints.remember_catalogue(source, self._known(source, shapes))
             self._remembered[source] = lasting

@@ -100,10 +100,29 @@ def test_rows_that_several_write_at_once_are_one_chain(checkpoints: SqlCheckpoin
 
 
 def test_another_configuration_is_a_deed_of_whoever_uses_it_first(checkpoints: SqlCheckpoints) -> None:
-    for every, by in (("30s", "ana@host"), ("30s", "bob@host"), ("1m", "bob@host"), ("1m", "ana@host")):
-        checkpoints.remember_configuration("shop", {"every": every}, by)
-    checkpoints.remember_configuration("store", {"every": "5m"}, "ana@host")
+    for every in ("30s", "30s", "1m", "1m"):
+        checkpoints.remember_configuration("shop", {"every": every})
+    checkpoints.remember_configuration("store", {"every": "5m"})
 
     assert [(str(each.act), each.of, each.by, each.reason) for each in checkpoints.deeds(10)] == [
-        ("configure", "shop", "bob@host", "every is 1m, was 30s")
+        ("configure", "shop", checkpoints.installation().person, "every is 1m, was 30s")
     ]
+
+
+def test_who_pauses_and_who_resumes_at_once_wait_for_each_other_in_one_order(checkpoints: SqlCheckpoints) -> None:
+    def one(number: int) -> None:
+        if number % 2:
+            checkpoints.pause("shop", "ana@host", str(number))
+        else:
+            checkpoints.resume("shop", "bob@host")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, range(200)))
+    assert told(checkpoints)[1] == []
+
+
+def test_a_configuration_that_several_use_first_at_once_is_one_deed(checkpoints: SqlCheckpoints) -> None:
+    checkpoints.remember_configuration("shop", {"every": "30s"})
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: checkpoints.remember_configuration("shop", {"every": "1m"}), range(16)))
+    assert [str(each.act) for each in checkpoints.deeds(10)] == ["configure"]

@@ -18,14 +18,17 @@ from incremental_assets.core.model.deed import Act, Deed, DeedChain
 from incremental_assets.core.model.table_id import TableId
 
 
+def take_turn(connection: Connection, database: Database) -> None:
+    """No other deed is written until the transaction ends, as each carries a hash of the one before. Asked first in it: two who touch other rows before would wait for each other."""
+    if database.is_postgresql:
+        connection.execute(text("LOCK TABLE deeds IN SHARE ROW EXCLUSIVE MODE"))
+
+
 def record(
     connection: Connection, database: Database, act: Act, of: Iterable[str | TableId], who: tuple[str, str, str]
 ) -> None:
-    """One row for each table, or source by its name. `who`: by whom, why, and the run that does it."""
+    """One row for each table, or source by its name, in a turn that was taken. `who`: by whom, why, and the run that does it."""
     by, reason, run_id = who
-    if database.is_postgresql:
-        # One after the other, as in SQLite: each carries a hash of the one before.
-        connection.execute(text("LOCK TABLE deeds IN SHARE ROW EXCLUSIVE MODE"))
     before = connection.execute(select(deeds.c.chain).order_by(deeds.c.deed_id.desc()).limit(1)).scalar() or ""
     for each in of:
         row = {**names_of(each), "at": database.now(), "act": str(act)}

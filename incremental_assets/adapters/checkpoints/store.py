@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Executable, select
 
 from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
 from incremental_assets.adapters.checkpoints.database import Database
-from incremental_assets.adapters.checkpoints.deeds import chain, configured, record
+from incremental_assets.adapters.checkpoints.deeds import chain, configured, record, take_turn
 from incremental_assets.adapters.checkpoints.deeds import latest as latest_deeds
 from incremental_assets.adapters.checkpoints.events import (
     Recorded,
@@ -223,14 +223,14 @@ class SqlCheckpoints:
 
     def pause(self, what: str | TableId, by: str, reason: str) -> tuple[Pause, dict[TableId, Busy]]:
         """Pause a table, or a source with all of its tables: no lease is taken from then on. And who holds one that was taken before."""
-        with self._database.transaction(writes=True) as connection:
+        with self._turn() as connection:
             holders = self._leases.holders(connection, what)
             record(connection, self._database, Act.PAUSE, [what], (by, reason, ""))
             return pause(connection, self._database, what, by, reason), holders
 
     def resume(self, what: str | TableId, by: str) -> Pause | None:
         """End a pause; None where there was none."""
-        with self._database.transaction(writes=True) as connection:
+        with self._turn() as connection:
             ended = resume(connection, what)
             if ended is not None:
                 record(connection, self._database, Act.RESUME, [what], (by, "", ""))
@@ -238,7 +238,7 @@ class SqlCheckpoints:
 
     def record_deeds(self, act: Act, tables: Iterable[TableId], by: str, reason: str, run_id: str) -> None:
         """Write down what somebody is about to do to some tables."""
-        with self._database.transaction(writes=True) as connection:
+        with self._turn() as connection:
             record(connection, self._database, act, tables, (by, reason, run_id))
 
     def deeds(self, most: int) -> tuple[Deed, ...]:
@@ -326,12 +326,13 @@ class SqlCheckpoints:
         with self._database.transaction(writes=True) as connection:
             connection.execute(self._database.upsert(catalogue, row))
 
-    def remember_configuration(self, source: str, now: Effective, by: str) -> None:
+    def remember_configuration(self, source: str, now: Effective) -> None:
         """Record what the configuration of a source comes to; where it was another one, as a deed of whoever uses it first."""
         with self._database.transaction() as connection:
             if configured(connection, source) == now:
                 return
-        with self._database.transaction(writes=True) as connection:
+        by = self.installation().person
+        with self._turn() as connection:
             before = configured(connection, source)
             row = {"source": source, "effective": json.dumps(now)}
             connection.execute(self._database.upsert(configurations, row))
@@ -348,6 +349,13 @@ class SqlCheckpoints:
         self._database.close()
 
     # --- helpers ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _turn(self) -> Iterator[Connection]:
+        """A transaction in which deeds are recorded."""
+        with self._database.transaction(writes=True) as connection:
+            take_turn(connection, self._database)
+            yield connection
 
     def record(self, table: TableId, token: str, event: Event) -> None:
         """Append an event in one transaction with the proof that `token` still holds the lease."""
