@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ from incremental_assets.core.preview.pending import Pending, partition_keys
 EVERY = 10.0
 """Seconds from one run of a source to the next."""
 
-GridOf = Mapping[TableId, Grid | None]
+GridOf = Callable[[TableId], Grid | None]
 
 
 @dataclass
@@ -34,12 +34,12 @@ class Pace:
     clock: Callable[[], float]
     _sources: dict[str, _Source] = field(default_factory=dict)
 
-    def waits(self, source: str, moving: Sequence[Pending], grids: GridOf) -> bool:
+    def waits(self, source: str, moving: Sequence[Pending], grid_of: GridOf) -> bool:
         """Whether these tables are synced without a run: the last one was a short while ago, and each has moved again in the one partition that it had there."""
         known = self._of(source)
         if known.told is None or self.clock() - known.told >= EVERY:
             return False
-        return all((key := _key(each, grids)) and key == known.keys.get(each.spec.id) for each in moving)
+        return all((key := _key(each, grid_of)) and key == known.keys.get(each.spec.id) for each in moving)
 
     def landed(self, source: str, moving: Iterable[Pending], reports: Iterable[SyncReport]) -> None:
         """What was synced so. After one that is not good, the next sync is a run, whose log says more."""
@@ -63,19 +63,19 @@ class Pace:
         """What has landed since the last run."""
         return {table: report for table, (_, report) in self._of(source).untold.items()}
 
-    def told(self, source: str, moving: Iterable[Pending], grids: GridOf) -> None:
+    def told(self, source: str, moving: Iterable[Pending], grid_of: GridOf) -> None:
         """A run has told Dagster of these tables, and of all that had landed before."""
         known = self._of(source)
         known.told = self.clock()
         known.untold.clear()
-        known.keys |= {each.spec.id: _key(each, grids) for each in moving}
+        known.keys |= {each.spec.id: _key(each, grid_of) for each in moving}
 
     def _of(self, source: str) -> _Source:
         return self._sources.setdefault(source, _Source())
 
 
-def _key(found: Pending, grids: GridOf) -> str | None:
+def _key(found: Pending, grid_of: GridOf) -> str | None:
     """The partition in which a table has moved; None where there are several, or Dagster has to be asked for them."""
-    grid = grids.get(found.spec.id)
+    grid = grid_of(found.spec.id)
     keys = () if isinstance(grid, IntegerGrid) else partition_keys(grid, found, datetime.now(UTC))
     return keys[0] if len(keys) == 1 else None

@@ -70,7 +70,7 @@ class Following:
                 good = good and report.status in _GOOD
                 if report.status is Status.LANDED:
                     later[report.table] = report.since(later[report.table]) if report.table in later else report
-                elif report.status is not Status.IDLE:
+                else:
                     yield report
         yield from later.values()
 

@@ -74,6 +74,11 @@ def test_a_sync_that_found_nothing_adds_nothing() -> None:
     assert (found.guarantee, found.new_watermark, found.target_version) == (Guarantee.SETTLED, number(15), 1)
 
 
+def test_a_history_that_followed_while_nothing_landed_is_told_too() -> None:
+    idle = replace(NOON, status=Status.IDLE, rows=RowCounts())
+    assert idle.since(MORNING).history == HistoryRows(added=15, ended=2, version=2, rows=15)
+
+
 def test_a_history_that_only_one_of_them_has_touched_is_as_that_one_left_it() -> None:
     assert replace(NOON, history=None).since(MORNING).history == MORNING.history
     assert NOON.since(replace(MORNING, history=None)).history == NOON.history

@@ -26,6 +26,7 @@ from incremental_assets.core.maintenance.replay import left_behind
 from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.deed import Act
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.window import Window
@@ -149,9 +150,13 @@ def _sync_source(
     specs, ports = found.of(source), runtime.ports(source)
     config = runtime.configuration.source(source)
     parallel = config.parallel.tables
+
+    def grid_of(table: TableId) -> Grid | None:
+        return terms_of(config, table).partitions
+
     try:
         seen = look(specs, found.positions, request, ports)
-        moving = located(seen.moving, ports.probe, lambda table: terms_of(config, table).partitions)
+        moving = located(seen.moving, ports.probe, grid_of)
         done = list(finish(seen.idle, request, ports))
     except Exception as error:  # noqa: BLE001 - the tables of other sources go on
         if not isinstance(error, IncrementalAssetsError):
@@ -164,8 +169,7 @@ def _sync_source(
     left = [spec for spec in specs if spec.id not in ended]
     # The look is good for them too: they are not asked about one by one again.
     done += sync_many(left, lambda _: request, replace(ports, probe=seen.probe), parallel)
-    grids = {spec.id: terms_of(config, spec.id).partitions for spec in specs}
-    if pace and moving and pace.waits(source, moving, grids):
+    if pace and moving and pace.waits(source, moving, grid_of):
         landed = sync_many(
             [each.spec for each in moving], lambda _: request, replace(ports, probe=seen.probe), parallel
         )
@@ -184,7 +188,7 @@ def _sync_source(
             done += runs.sync([*moving, *owed], request)[: len(moving)]
             runs.show(specs)
             if pace:
-                pace.told(source, moving, grids)
+                pace.told(source, moving, grid_of)
     return done
 
 

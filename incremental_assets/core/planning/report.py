@@ -187,8 +187,11 @@ class SyncReport:
 
     def since(self, earlier: Self) -> Self:
         """This and what an earlier sync has landed, as one: rows and seconds added up, all warnings, and the weaker promise. What found nothing adds nothing."""
+        history = (
+            earlier.history + self.history if earlier.history and self.history else self.history or earlier.history
+        )
         if self.status is Status.IDLE:
-            return earlier.instead_of(self)
+            return replace(earlier.instead_of(self), history=history)
         weaker = max(earlier, self, key=_weakness)
         phases = dict(earlier.phases)
         phases |= {name: phases.get(name, 0.0) + seconds for name, seconds in self.phases}
@@ -200,9 +203,7 @@ class SyncReport:
             window=Window(earlier.window.lower, self.window.upper) if earlier.window and self.window else self.window,
             previous_watermark=earlier.previous_watermark,
             rows=earlier.rows + self.rows,
-            history=earlier.history + self.history
-            if earlier.history and self.history
-            else self.history or earlier.history,
+            history=history,
             by_spark=self.by_spark or earlier.by_spark,
             schema_changes=(*earlier.schema_changes, *self.schema_changes),
             seconds=earlier.seconds + self.seconds,
