@@ -49,6 +49,11 @@ def test_of_a_secret_there_is_only_where_it_is_kept(tmp_path: Path) -> None:
     assert read(tmp_path)["settings.password"] == "{command: [vault, …]}"
 
 
+def test_each_part_of_a_list_stands_by_itself(tmp_path: Path) -> None:
+    found = read(tmp_path, ("    every: 30s\n", "    every: 30s\n    register: {spark: {database: lake}}\n"))
+    assert (found["register.1.kind"], found["register.1.database"]) == ("spark", "lake")
+
+
 def test_lines_that_move_change_nothing(tmp_path: Path) -> None:
     assert read(tmp_path, ("sources:", "# the shop of the north\n\nsources:")) == read(tmp_path)
 

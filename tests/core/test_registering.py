@@ -24,9 +24,10 @@ from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.syncing.idle import finish
-from incremental_assets.core.syncing.sync_many import attempt
+from incremental_assets.core.syncing.sync_many import attempt, sync_many
 from tests.core.test_idle import unmoved
 from tests.fakes import World
+from tests.fakes.checkpoints import FakeCheckpoints
 from tests.fakes.registrar import FakeRegistrar
 from tests.fakes.world import Killed
 from tests.scenario import ORDERS, order, orders, shop
@@ -78,6 +79,26 @@ def test_a_copy_is_made_known_after_its_first_commit_and_idle_syncs_ask_nothing(
     another_order(world)
     assert sync(world).status is Status.LANDED
     assert registrar(world).asked == []
+
+
+def test_what_is_remembered_is_read_once_for_all_tables_of_a_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, registrations = list[None](), FakeCheckpoints.registrations
+
+    def counted(checkpoints: FakeCheckpoints) -> dict[tuple[TableId, Catalogue], Registered]:
+        asked.append(None)
+        return registrations(checkpoints)
+
+    monkeypatch.setattr(FakeCheckpoints, "registrations", counted)
+    specs = [KNOWN]
+    for name in ("returns", "items"):
+        shape = replace(KNOWN.shape, id=replace(ORDERS, name=name))
+        world.database.tables[shape.id] = replace(world.database.tables[ORDERS], shape=shape)
+        specs.append(replace(KNOWN, shape=shape))
+    registrar(world).of_lake = lambda table: Described(f"s3a://b/{table}", (DescribedColumn("id", "int"),))
+    reports = sync_many(specs, lambda _: world.request(Mode.SYNC), world.ports(), parallel=2)
+    assert {report.status for report in reports} == {Status.LANDED}
+    assert len(registrar(world).tables) == 3
+    assert len(asked) == 1
 
 
 def test_a_change_of_the_columns_is_made_known_by_the_sync_that_lands_it(world: World) -> None:

@@ -28,7 +28,7 @@ def run(page: str | None) -> Answer:
 def _pages() -> dict[str, Path]:
     """Each by its path below the folder, without the ending."""
     files = sorted(_FOLDER.rglob(f"*{_SUFFIX}"))
-    return {file.relative_to(_FOLDER).with_suffix("").as_posix(): file for file in files if not file.is_symlink()}
+    return {file.relative_to(_FOLDER).with_suffix("").as_posix(): file for file in files}
 
 
 def _title(file: Path) -> str:

@@ -37,10 +37,10 @@ def _values(path: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for name, each in value.items():
             yield from _values(_below(path, str(name)), each)
-    elif isinstance(value, tuple) and value and all(isinstance(each, (TableConfig, MatchConfig)) for each in value):
-        for each in value:
-            yield from _values(_below(path, _name(each)), each)
-    elif is_dataclass(value) and type(value).__str__ is object.__str__:
+    elif isinstance(value, tuple) and any(map(_has_parts, value)):
+        for number, each in enumerate(value, 1):
+            yield from _values(_below(path, _name(each, number)), each)
+    elif _has_parts(value):
         for each in fields(value):
             part = getattr(value, each.name)
             if each.name not in _PLACES and not _is_absent(each, part):
@@ -49,8 +49,15 @@ def _values(path: str, value: Any) -> Iterator[tuple[str, str]]:
         yield path, _text(value)
 
 
-def _name(table: TableConfig | MatchConfig) -> str:
-    return f"{table.schema}.{table.name}" if isinstance(table, TableConfig) else str(table.match)
+def _has_parts(value: Any) -> bool:
+    return is_dataclass(value) and type(value).__str__ is object.__str__
+
+
+def _name(part: Any, number: int) -> str:
+    """Of a table its name, of others where they stand in their list."""
+    if isinstance(part, TableConfig):
+        return f"{part.schema}.{part.name}"
+    return str(part.match) if isinstance(part, MatchConfig) else str(number)
 
 
 def _is_absent(part: Field[Any], value: Any) -> bool:

@@ -23,7 +23,7 @@ from incremental_assets.core.syncing.attempt import or_failed
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.filling import sync_and_fill
 from incremental_assets.core.syncing.looking import observe
-from incremental_assets.core.syncing.registering import registered
+from incremental_assets.core.syncing.registering import Known, known, registered
 
 RequestFor = Callable[[TableSpec], Request]
 Report = TypeVar("Report")
@@ -55,9 +55,11 @@ def as_they_land(
     at_once = [*large[:parallel], *small[:many]]
     seen = _looked(at_once, ports, request_for(at_once[0]).run_id) if at_once else ports
     there = {spec.id for spec in at_once}
+    # Of all tables, as it is one query.
+    remembered = known(ports) if any(spec.register for spec in specs) else None
 
     def begun(spec: TableSpec) -> Callable[[], SyncReport]:
-        return partial(attempt, spec, request_for(spec), seen if spec.id in there else ports)
+        return partial(attempt, spec, request_for(spec), seen if spec.id in there else ports, remembered)
 
     # Not in a pool: an interrupted process would wait for its threads.
     run, lanes = Cohort(), [(large, parallel), (small, many)]
@@ -98,9 +100,9 @@ def listening(reports: Generator[Report]) -> Iterator[Iterator[Report]]:
             raise
 
 
-def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
-    """`sync_and_fill`, always with a report."""
+def attempt(spec: TableSpec, request: Request, ports: Ports, remembered: Known | None = None) -> SyncReport:
+    """`sync_and_fill`, always with a report. `remembered`: of data catalogues, where it was asked for already."""
     report = or_failed(lambda: sync_and_fill(spec, request, ports), spec, request, ports)
-    report = registered(spec, report, ports)
+    report = registered(spec, report, ports, remembered)
     ports.observer.notify(SyncEnded(report))
     return report

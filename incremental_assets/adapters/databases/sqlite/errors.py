@@ -7,22 +7,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from sqlite3 import (
-    SQLITE_BUSY,
-    SQLITE_CANTOPEN,
-    SQLITE_CORRUPT,
-    SQLITE_ERROR,
-    SQLITE_FULL,
-    SQLITE_INTERRUPT,
-    SQLITE_IOERR,
-    SQLITE_LOCKED,
-    SQLITE_NOMEM,
-    SQLITE_NOTADB,
-    SQLITE_PERM,
-    SQLITE_PROTOCOL,
-    SQLITE_READONLY,
-    SQLITE_READONLY_ROLLBACK,
-)
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.sentences import NO_COLUMN, REFUSED
@@ -32,24 +16,24 @@ from incremental_assets.core.words import age
 
 _OF_THE_FILE = frozenset(
     (
-        SQLITE_BUSY,
-        SQLITE_CANTOPEN,
-        SQLITE_FULL,
-        SQLITE_INTERRUPT,
-        SQLITE_IOERR,
-        SQLITE_LOCKED,
-        SQLITE_NOMEM,
-        SQLITE_NOTADB,
-        SQLITE_PERM,
-        SQLITE_PROTOCOL,
-        SQLITE_READONLY,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_READONLY,
     )
 )
 
 
 def is_of_one_object(error: sqlite3.Error) -> bool:
     """Whether the library complains of the table or view that it was asked for, and not of the file, the machine or this process: others of the file can be read."""
-    return getattr(error, "sqlite_errorcode", SQLITE_ERROR) & 0xFF not in _OF_THE_FILE
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF not in _OF_THE_FILE
 
 
 def check_openable(place: str) -> None:
@@ -73,21 +57,23 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
     words, place = str(error), address.database
     # What is further said is in its upper bytes.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if getattr(error, "sqlite_errorcode", 0) == SQLITE_READONLY_ROLLBACK:
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_ROLLBACK:
         return SourceUnreachable(
             f"{place}: a process ended within a transaction and left {Path(place).name}-journal, from which the file has to be put right before it is read, "
             'and a sync never writes to a source; open it once with its application, or with `sqlite3 FILE "SELECT count(*) FROM sqlite_schema"`'
         )
-    if code in (SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY) and (closed := _closed_log(Path(place))):
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY) and (
+        closed := _closed_log(Path(place))
+    ):
         return SourceUnreachable(f"{place}: {closed}")
-    if code in (SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY):
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY):
         return SourceUnreachable(
             f"{place}: there is no SQLite file here that can be read ({words}); check `database`, which is relative to the configuration file; "
             "one with a write-ahead log is read by a user who may write to its folder, or where an application has it open"
         )
     if Path(place).is_dir():
         return SourceUnreachable(f"{place}: this is a folder and no SQLite file; check `database`")
-    if code == SQLITE_NOTADB:
+    if code == sqlite3.SQLITE_NOTADB:
         return SourceUnreachable(f"{place}: this is not a SQLite file, or it is encrypted ({words}); check `database`")
     return _of_query(code, words, address, table)
 
@@ -95,11 +81,11 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
 def _of_query(code: int, words: str, address: Address, table: TableId | None) -> IncrementalAssetsError:
     """Of a file that is one."""
     place = address.database
-    if code == SQLITE_CORRUPT:
+    if code == sqlite3.SQLITE_CORRUPT:
         return SourceRefused(
             f"{table or place}: the file {place} is damaged or cut short ({words}); restore it from a backup, or have `sqlite3 FILE .recover` write what is left into a new one"
         )
-    if code in (SQLITE_BUSY, SQLITE_LOCKED):
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return SourceUnreachable(
             f"{place}: another process has locked the file for longer than {age(address.socket_timeout.total_seconds())}; the next sync goes on "
             "from what has landed"
@@ -108,7 +94,7 @@ def _of_query(code: int, words: str, address: Address, table: TableId | None) ->
         return TableMissing(table)
     if table is not None and words.startswith("no such column"):
         return SourceRefused(f"{table}: {NO_COLUMN.format(words)}")
-    if code == SQLITE_INTERRUPT:
+    if code == sqlite3.SQLITE_INTERRUPT:
         return SourceRefused(
             f"{table or place}: the query was cancelled ({words}); the next sync goes on from what has landed"
         )
