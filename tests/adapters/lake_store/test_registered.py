@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import botocore.session
@@ -10,13 +9,12 @@ import pytest
 
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
-from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.adapters.lake_store.bucket import Relay, new_bucket
-from tests.adapters.lake_store.shop_in_store import SECRET, StoreStand, shop_in_store
-from tests.shop import MAKE_THREE, PASSWORD
+from tests.adapters.lake_store.conftest import OpenStand
+from tests.adapters.lake_store.shop_in_store import StoreStand
+from tests.shop import MAKE_THREE
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 TABLES = """
 - {table: public.orders, cursor: {column: updated_at, type: timestamp}, strategy: upsert, history: scd2}
@@ -36,19 +34,8 @@ def glue(object_server: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def stand(
-    postgres: EmbeddedPostgres,
-    database: str,
-    tmp_path: Path,
-    spark: SparkSession,
-    relay: Relay,
-    monkeypatch: pytest.MonkeyPatch,
-) -> StoreStand:
-    for name, value in (("SHOP_PASSWORD", PASSWORD), ("LAKE_KEY", "tester"), ("LAKE_SECRET", SECRET)):
-        monkeypatch.setenv(name, value)
-    register = "register: {glue: {database: lake, region: eu-central-1}}"
-    shop = shop_in_store(postgres, database, tmp_path, relay.address, new_bucket(relay.server), TABLES, register)
-    stand = StoreStand(shop, spark)
+def stand(open_stand: OpenStand) -> StoreStand:
+    stand = open_stand(TABLES, "register: {glue: {database: lake, region: eu-central-1}}")
     stand.execute(*MAKE_THREE, "COMMENT ON COLUMN orders.note IS 'What was said'")
     return stand
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,14 +13,14 @@ from incremental_assets.adapters.delta.history import by_tasks
 from incremental_assets.core.maintenance.rollback import roll_back
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
-from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.adapters.lake_store.bucket import Relay, new_bucket
-from tests.adapters.lake_store.shop_in_store import SECRET, StoreStand, shop_in_store
+from tests.adapters.lake_store.bucket import Relay
+from tests.adapters.lake_store.conftest import OpenStand
+from tests.adapters.lake_store.shop_in_store import StoreStand
 from tests.conformance.points import Point, at_points, once
-from tests.shop import MAKE_THREE, PASSWORD
+from tests.shop import MAKE_THREE
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 TABLES = """
 - {table: public.orders, cursor: {column: updated_at, type: timestamp}, strategy: upsert, deletes: {mode: diff, every: 0s, max_fraction: 0.9}, history: scd2}
@@ -31,19 +30,8 @@ TABLES = """
 
 
 @pytest.fixture
-def stand(
-    postgres: EmbeddedPostgres,
-    database: str,
-    tmp_path: Path,
-    spark: SparkSession,
-    relay: Relay,
-    monkeypatch: pytest.MonkeyPatch,
-) -> StoreStand:
-    for name, value in (("SHOP_PASSWORD", PASSWORD), ("LAKE_KEY", "tester"), ("LAKE_SECRET", SECRET)):
-        monkeypatch.setenv(name, value)
-    stand = StoreStand(
-        shop_in_store(postgres, database, tmp_path, relay.address, new_bucket(relay.server), TABLES), spark
-    )
+def stand(open_stand: OpenStand) -> StoreStand:
+    stand = open_stand(TABLES)
     stand.execute(*MAKE_THREE)
     return stand
 
