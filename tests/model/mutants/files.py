@@ -10,7 +10,7 @@ MUTANTS = [
     Mutant(
         "a file with a dead process's journal is no file",
         "sends people to look for a file that is there",
-        without_the_thought(errors, "explain", ("== SQLITE_READONLY_ROLLBACK", "== -1")),
+        without_the_thought(errors, "explain", ("== sqlite3.SQLITE_READONLY_ROLLBACK", "== -1")),
     ),
     Mutant(
         "a table that a module makes is none",
