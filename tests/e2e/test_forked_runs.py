@@ -44,6 +44,8 @@ class Location:
         (folder / "dagster.yaml").write_text("telemetry: {enabled: false}\n", encoding="utf-8")
         self.engine = own_folder(folder / "engine" / engine_folder().name)
         self._end = ExitStack()
+        # The home exists before three processes open it: Dagster does not make one safely for several at once, our commands take turns.
+        self.instance = self._end.enter_context(DagsterInstance.from_config(str(folder)))
         port = free_port()
         environment = {**os.environ, "DAGSTER_HOME": str(folder)}
         starting = self._importing()
@@ -51,7 +53,6 @@ class Location:
             [sys.executable, "-m", "dagster", "api", "grpc", "--host", "127.0.0.1", "--port", port, "--location-name", "runs", "--python-file", forked_runs.__file__],
             env={**environment, **OF_THE_SERVER},
         )  # fmt: skip
-        self.instance = self._end.enter_context(DagsterInstance.from_config(str(folder)))
         assert starting.finish() == ""
         target = GrpcServerTarget(host="127.0.0.1", port=int(port), socket=None, location_name="runs")
         until(lambda: self._answers(int(port)))
