@@ -1,4 +1,4 @@
-"""Rows of CSV. A row with more or fewer values than the others cannot land; a file whose last quote is not closed is broken, as its rows would be taken for one value."""
+"""Rows of CSV. A row with more or fewer values than the others cannot land; a file whose quotes are not what they are in CSV is broken, as its rows and values would be taken for others."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from incremental_assets.adapters.files.csv_quotes import Quotes
 from incremental_assets.adapters.files.fitting import fitted_rows, of_texts
 from incremental_assets.adapters.files.raw import Fault, Rows
 from incremental_assets.adapters.files.refusals import Broken
@@ -27,12 +28,12 @@ _NOTHING = "Empty CSV file"
 """What Arrow says of a file without a row."""
 
 
-class _Quotes(io.RawIOBase):
-    """Counts a sign on the way, behind what was read of it already."""
+class _Bytes(io.RawIOBase):
+    """Follows quotes on the way, behind what was read of the bytes already."""
 
-    def __init__(self, head: bytes, stream: Any, sign: bytes) -> None:
-        self._head, self._stream, self._sign, self.count = head, stream, sign, 0
-        self.is_beyond = False
+    def __init__(self, head: bytes, stream: Any, quotes: Quotes) -> None:
+        self._head, self._stream, self.quotes = head, stream, quotes
+        self._is_begun = self.is_beyond = False
         """Whether anything came behind the head."""
 
     @property
@@ -44,7 +45,7 @@ class _Quotes(io.RawIOBase):
         """As Arrow reads it: a small file from memory, in a third of the time."""
         if len(self._head) == _BLOCK:
             return pa.PythonFile(self, mode="r")
-        self.count = self._head.count(self._sign) if self._sign else 0
+        self.quotes.add(self._head.removeprefix(_BOM))
         return pa.BufferReader(self._head)
 
     def readable(self) -> bool:
@@ -54,11 +55,11 @@ class _Quotes(io.RawIOBase):
         if self._head:
             data, self._head = self._head[:size], self._head[size:]
         else:
-            data = self._stream.read(size)
+            data = bytes(self._stream.read(size))
             self.is_beyond |= bool(data)
-        if self._sign:
-            self.count += data.count(self._sign)
-        return bytes(data)
+        self.quotes.add(data.removeprefix(_BOM) if not self._is_begun else data)
+        self._is_begun = True
+        return data
 
 
 def header(stream: Any, form: CsvForm) -> tuple[tuple[str, ...] | None, bytes]:
@@ -80,21 +81,22 @@ def rows_of_csv(stream: Any, form: CsvForm, types: Mapping[str, str]) -> Iterato
     names = _checked_header(names, types) if form.header else _by_place(names, types)
     while len(head) < _BLOCK and (more := stream.read(_BLOCK - len(head))):
         head += more
-    quoted = _Quotes(head, stream, form.quote.encode())
+    quotes = Quotes(form.quote.encode(), form.delimiter.encode())
+    passing = _Bytes(head, stream, quotes)
     bad: list[pa_csv.InvalidRow] = []
     before = int(form.header)
     try:
-        with _reader(quoted, form, names, types, bad) as reader:
+        with _reader(passing, form, names, types, bad) as reader:
             first = 1
             for batch in reader:
                 numbers, first = _numbers(first, batch.num_rows, {row.number - before for row in bad})
                 yield fitted_rows(batch, numbers, types, of_texts)
     except pa.ArrowInvalid as error:
         # Of a header that no end of a line follows, too.
-        if _NOTHING not in str(error) or quoted.is_beyond:
-            raise Broken(str(error).partition("\n")[0]) from None
-    if quoted.count % 2:
-        raise Broken("a quote is not closed; write `quote: none` where quotes are signs like others")
+        if _NOTHING not in str(error) or passing.is_beyond:
+            raise Broken(quotes.fault() or str(error).partition("\n")[0]) from None
+    if fault := quotes.fault():
+        raise Broken(fault)
     if bad:
         faults = {
             place: Fault(None, f"{row.actual_columns} values where {row.expected_columns} are expected")
@@ -104,7 +106,7 @@ def rows_of_csv(stream: Any, form: CsvForm, types: Mapping[str, str]) -> Iterato
 
 
 def _reader(
-    quoted: _Quotes, form: CsvForm, names: Sequence[str], types: Mapping[str, str], bad: list[pa_csv.InvalidRow]
+    passing: _Bytes, form: CsvForm, names: Sequence[str], types: Mapping[str, str], bad: list[pa_csv.InvalidRow]
 ) -> pa_csv.CSVStreamingReader:
     """Of bytes as they are written; rows that have more or fewer values are put to the others that are `bad`."""
 
@@ -114,7 +116,7 @@ def _reader(
 
     # With several threads rows have no numbers.
     reading = pa_csv.ReadOptions(
-        use_threads=False, block_size=quoted.block, column_names=None if form.header else list(names)
+        use_threads=False, block_size=passing.block, column_names=None if form.header else list(names)
     )
     parsing = pa_csv.ParseOptions(
         delimiter=form.delimiter,
@@ -132,7 +134,7 @@ def _reader(
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    return pa_csv.open_csv(quoted.opened(), reading, parsing, converting)
+    return pa_csv.open_csv(passing.opened(), reading, parsing, converting)
 
 
 def _first_row(head: bytes, form: CsvForm, *, whole: bool) -> tuple[str, ...] | None:

@@ -14,6 +14,7 @@ from incremental_assets.adapters.spark.arrow_types import required_type
 
 Misfits = dict[int, str]
 """By place, why a value does not fit."""
+_NO_UTF8 = "a text that is no UTF-8"
 _NUMBER = r"^-?[0-9]+$"
 _YEARS = MappingProxyType(
     {
@@ -46,15 +47,17 @@ def fitted_rows(batch: pa.RecordBatch, numbers: Sequence[int], types: Mapping[st
 def _shown(value: pa.Scalar) -> str | None:
     try:
         return text_of(value.as_py())
+    except UnicodeDecodeError:
+        return text_of(value.as_buffer().to_pybytes()) if pa.types.is_string(value.type) else None
     except (OverflowError, ValueError):
         # A day or moment that Python does not have: its number.
-        return str(value.value)
+        return None if pa.types.is_nested(value.type) else str(value.value)
 
 
 def of_texts(values: pa.Array, spark_type: str) -> tuple[pa.Array, Misfits]:
     """Texts as bytes, of which one that is empty is no value but of a text."""
     kind = required_type(spark_type)
-    texts, misfits = _fitted(values, pa.string(), "a text that is no UTF-8")
+    texts, misfits = _fitted(values, pa.string(), _NO_UTF8)
     if pa.types.is_string(kind):
         return texts, misfits
     empty = pc.equal(texts, "")
@@ -78,6 +81,9 @@ def of_texts(values: pa.Array, spark_type: str) -> tuple[pa.Array, Misfits]:
 
 def of_values(values: pa.Array, spark_type: str) -> tuple[pa.Array, Misfits]:
     """Values of a type of Arrow that has this one in the table, or a narrower one."""
+    if pa.types.is_string(required_type(spark_type)):
+        # As bytes, as nobody else looks at them.
+        return _fitted(values.cast(pa.string()).view(pa.binary()), pa.string(), _NO_UTF8)
     fitted, misfits = _fitted(values, required_type(spark_type), f"a value that a {spark_type} does not hold")
     fitted, beyond = _of_our_years(fitted)
     return fitted, misfits | beyond

@@ -61,10 +61,10 @@ class Listed:
         order = [(TOUCHED, "descending"), (PATH, "descending")]
         return _files(self.rows.sort_by(order)[:count])
 
-    def oldest(self, at: FilesPosition) -> float | None:
-        """Since when the file is there, in seconds since 1970, that has waited longest to land."""
-        new, changed, _ = self._compared(at)
-        since = pc.min(self.rows.column(TOUCHED).filter(pc.or_(new, changed))).as_py()
+    def oldest(self, at: FilesPosition, *, changed: bool) -> float | None:
+        """Since when the file is there, in seconds since 1970, that has waited longest to land. `changed`: whether one that has landed and is another since is to land, too."""
+        new, others, _ = self._compared(at)
+        since = pc.min(self.rows.column(TOUCHED).filter(pc.or_(new, others) if changed else new)).as_py()
         found = (since and since / _SECOND, self.oldest_waiting)
         return min((each for each in found if each is not None), default=None)
 

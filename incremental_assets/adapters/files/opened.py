@@ -73,7 +73,8 @@ class Opening:
                 # Whoever unpacks has no other word for what is none of its format.
                 raise refusals.broken(file, error) from None
             raise refusals.unreadable(file, error.strerror or str(error)) from None
-        except (Broken, EOFError, lzma.LZMAError) as error:
+        except (Broken, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
+            # The last of names of columns; values are looked at one by one.
             raise refusals.broken(file, error) from None
 
     @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.files.raw import Rows
@@ -26,9 +27,40 @@ def rows_of_parquet(opened: Any, types: Mapping[str, str]) -> Iterator[Rows]:
     with sound():
         # A column of its own for each: a name of a nested field would ask for its parts.
         batches = file.iter_batches(_ROWS, columns=wanted or None, use_threads=False)
-        yield from numbered_rows((batch.select(wanted) for batch in batches), types)
+        exact = _with_nanoseconds(opened, _of_int96(file, wanted), (batch.select(wanted) for batch in batches))
+        yield from numbered_rows(exact, types)
 
 
-def _file(opened: Any) -> pq.ParquetFile:
+def _file(opened: Any, unit: str = "us") -> pq.ParquetFile:
     with sound():
-        return pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
+        return pq.ParquetFile(opened, coerce_int96_timestamp_unit=unit, page_checksum_verification=True)
+
+
+def _of_int96(file: pq.ParquetFile, wanted: list[str]) -> list[str]:
+    leaves = (file.schema.column(place) for place in range(len(file.schema)))
+    return [leaf.name for leaf in leaves if leaf.physical_type == "INT96" and leaf.path == leaf.name in wanted]
+
+
+def _with_nanoseconds(opened: Any, names: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Moments of INT96 have nanoseconds, which Arrow cuts; read as such they end in the year 2262. So both are read, and where they differ the column becomes texts with all digits."""
+    if not names:
+        yield from batches
+        return
+    fine = _file(opened, "ns").iter_batches(_ROWS, columns=names, use_threads=False)
+    for batch, counted in zip(batches, fine, strict=True):
+        exact = batch
+        for name in names:
+            values = _exact(batch.column(name), counted.column(name))
+            exact = exact.set_column(exact.schema.get_field_index(name), name, values)
+        yield exact
+
+
+def _exact(coarse: pa.Array, fine: pa.Array) -> pa.Array:
+    # Beyond what 64 bits count both go round alike.
+    rest = pc.subtract(fine.cast(pa.int64()), pc.multiply(coarse.cast(pa.int64()), 1_000))
+    is_finer = pc.not_equal(rest, 0)
+    if not pc.any(is_finer).as_py():
+        return coarse
+    text = coarse.cast(pa.string())
+    full = pc.binary_join_element_wise(text, pc.utf8_lpad(rest.cast(pa.string()), 3, "0"), "")
+    return pc.if_else(is_finer, full, text)

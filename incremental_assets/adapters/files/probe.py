@@ -16,7 +16,7 @@ from incremental_assets.core.captures.files.observation import FilesSeen
 from incremental_assets.core.captures.files.position import FilesPosition
 from incremental_assets.core.config.files_settings import Files
 from incremental_assets.core.errors import SourceRefused
-from incremental_assets.core.model.dropped_file import DroppedFile
+from incremental_assets.core.model.dropped_file import Changed, DroppedFile
 from incremental_assets.core.model.moment import Free
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table_id import TableId
@@ -61,7 +61,9 @@ class FilesProbe:
 
     def _lag(self, look: ObserveRequest, now: float) -> float:
         at = look.state.position if look.state else None
-        oldest = self._listed(look.spec.id).oldest(at if isinstance(at, FilesPosition) else FilesPosition())
+        position = at if isinstance(at, FilesPosition) else FilesPosition()
+        changed = self.files[look.spec.id][0].changed is not Changed.IGNORE
+        oldest = self._listed(look.spec.id).oldest(position, changed=changed)
         return 0.0 if oldest is None else max(0.0, now - oldest)
 
     def _seen(self, table: TableId) -> FilesSeen:

@@ -38,8 +38,12 @@ def of_header(names: Sequence[str]) -> Described:
 
 def of_schema(path: str, schema: pa.Schema) -> Described:
     """Of a file that says its types."""
-    columns = {}
+    columns: dict[str, str] = {}
     for field in schema:
+        if field.name in columns:
+            return Described(
+                {}, f"the file {path!r} has two columns {field.name!r}; have it written with one name for each"
+            )
         kind = spark_type_of(field.type)
         if kind is None:
             return Described(

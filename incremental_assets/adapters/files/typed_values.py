@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -39,6 +40,8 @@ _SIMPLE: Mapping[pa.DataType, str] = {
     pa.date64(): "date",
 }
 _DIGITS = 38
+_ENDLESS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+"""By Python's words for them."""
 
 
 def spark_type_of(kind: pa.DataType) -> str | None:
@@ -51,9 +54,20 @@ def spark_type_of(kind: pa.DataType) -> str | None:
         return f"decimal({kind.precision},{kind.scale})" if 0 <= kind.scale <= kind.precision <= _DIGITS else None
     if pa.types.is_fixed_size_binary(kind):
         return "binary"
-    if pa.types.is_nested(kind) or pa.types.is_time(kind):
-        return "string"
-    return _SIMPLE.get(kind)
+    if pa.types.is_nested(kind):
+        return "string" if _has_text(kind) else None
+    return "string" if pa.types.is_time(kind) else _SIMPLE.get(kind)
+
+
+def _has_text(kind: pa.DataType) -> bool:
+    """Whether there is one for each value of what is nested."""
+    fields = [kind.field(place) for place in range(kind.num_fields)]
+    if pa.types.is_struct(kind) and len({field.name for field in fields}) < len(fields):
+        return False
+    return all(
+        not (pa.types.is_duration(field.type) or pa.types.is_interval(field.type)) and _has_text(field.type)
+        for field in fields
+    )
 
 
 def numbered_rows(batches: Iterable[pa.RecordBatch], types: Mapping[str, str]) -> Iterator[Rows]:
@@ -77,8 +91,10 @@ def of_typed(values: pa.Array, spark_type: str) -> tuple[pa.Array, Misfits]:
     """Values of one of these types."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if pa.types.is_nested(values.type) or pa.types.is_time(values.type):
-        values = pa.array([None if each is None else as_text(each) for each in values.to_pylist()], pa.string())
+    if pa.types.is_time(values.type):
+        return _texts(values, _time_of_day)
+    if pa.types.is_nested(values.type):
+        return _texts(values, lambda each: as_text(each.as_py()))
     return of_values(values, spark_type)
 
 
@@ -88,7 +104,44 @@ def as_text(value: Any) -> str:
         return value.isoformat()
     if isinstance(value, UUID):
         return str(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    try:
+        return _json(value)
+    except ValueError:
+        # JSON has none of these numbers.
+        return _json(_without_endless(value))
+
+
+def _texts(values: pa.Array, as_one: Callable[[pa.Scalar], str]) -> tuple[pa.Array, Misfits]:
+    texts: list[str | None] = []
+    misfits: Misfits = {}
+    for place, each in enumerate(values):
+        try:
+            texts.append(as_one(each) if each.is_valid else None)
+        except (ValueError, OverflowError):
+            # Bytes that are no UTF-8, a day that Python does not have.
+            texts.append(None)
+            misfits[place] = "a value that has no text"
+    return pa.array(texts, pa.string()), misfits
+
+
+def _time_of_day(value: pa.Scalar) -> str:
+    if value.type.unit != "ns" or value.value % 1_000 == 0:
+        return as_text(value.as_py())
+    # Python's end with microseconds.
+    return str(value.cast(pa.string()))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain, allow_nan=False)
+
+
+def _without_endless(value: Any) -> Any:
+    """With a text in the place of each number that is not finite."""
+    if isinstance(value, Mapping):
+        return {name: _without_endless(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_endless(each) for each in value]
+    return _ENDLESS.get(str(value)) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: Any) -> Any:

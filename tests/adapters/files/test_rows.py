@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import itertools
 import lzma
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from incremental_assets.adapters.files import csv_rows
+from incremental_assets.adapters.files.csv_quotes import Quotes
 from incremental_assets.core.config.files_settings import CsvForm, FileFormat
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.files.drop import Drop, files
@@ -131,6 +133,8 @@ def test_empty_files_marks_of_the_order_of_bytes_and_headers(tmp_path: Path, con
     ("content", "why"),
     [
         ('id,status\n1,"not closed\n2,new\n', "a quote is not closed; write `quote: none`"),
+        ('id,status\n1,"say \\"hi\\" now"\n2,new\n', "a value in line 2 goes on behind its closing quote; have quotes"),
+        ('\ufeff"id",status\n1,new\n2,"a,""b" c\n', "a value in line 3 goes on behind its closing quote"),
         ("1,new\n2,new\n", "its first row names none of the columns; write `header: false`"),
         ("id,status,id\n1,new,2\n", "its first row names 'id' twice"),
         (b"id,\xff\n1,new\n", "its first row is no UTF-8"),
@@ -154,6 +158,45 @@ def test_a_form_that_is_declared(tmp_path: Path) -> None:
     assert values(drop) == [(1, '5" pipe'), (2, '"')]
     wider = Drop(tmp_path, files(columns=PLAIN | {"more": "string"}, csv=form), Strategy.APPEND)
     assert "its first row has 2 values, and `columns` 3" in wider.refused()
+
+
+def followed(data: bytes, step: int) -> str:
+    quotes = Quotes(b'"', b",")
+    for begin in range(0, len(data), step):
+        quotes.add(data[begin : begin + step])
+    return quotes.fault().partition(";")[0]
+
+
+def by_each_sign(data: bytes) -> str:
+    """What is wrong with the quotes, looked at sign by sign."""
+    place, line, begun = "begin", 1, 1
+    for sign in data.decode():
+        if place in ("begin", "plain", "behind") and sign in ",\n":
+            place, line = "begin", line + (sign == "\n")
+            begun = line
+        elif place in ("begin", "plain"):
+            place = "quoted" if place == "begin" and sign == '"' else "plain"
+        elif sign == '"':
+            place = "behind" if place == "quoted" else "quoted"
+        elif place == "behind":
+            return f"a value in line {begun} goes on behind its closing quote"
+        else:
+            line += sign == "\n"
+    return "a quote is not closed" if place == "quoted" else ""
+
+
+def test_quotes_are_followed_wherever_the_bytes_are_cut() -> None:
+    for length in range(8):
+        for signs in itertools.product('",\na', repeat=length):
+            data = "".join(signs).encode()
+            expected = by_each_sign(data)
+            for step in (1, 3, 8):
+                assert followed(data, step) == expected, (data, step)
+
+
+def test_a_quote_within_a_value_without_quotes_is_a_sign_like_others(tmp_path: Path) -> None:
+    drop = dropped(tmp_path, 'id,status\n1,5" pipe\n2, "x"\n', columns=PLAIN)
+    assert values(drop) == [(1, '5" pipe'), (2, ' "x"')]
 
 
 def test_columns_that_are_left_out_keep_their_places_without_a_header(tmp_path: Path) -> None:
@@ -282,6 +325,98 @@ def test_a_moment_that_nobody_has_goes_to_quarantine(tmp_path: Path) -> None:
     table = pa.table({"id": [1, 2], "at": pa.array([0, 2**60], pa.timestamp("us"))})
     drop = dropped(tmp_path, parquet(table), "a.parquet", form=FileFormat.PARQUET)
     assert drop.unfit() == [("a.parquet", 2, "at: a day or moment outside the years 1 to 9999")]
+
+
+def test_nanoseconds_of_the_old_kind_of_moments_are_seen_too(tmp_path: Path) -> None:
+    moments = pa.array([1_000, 1_001], pa.timestamp("ns"))
+    drop = dropped(
+        tmp_path,
+        parquet(pa.table({"at": moments}), use_deprecated_int96_timestamps=True),
+        "a.parquet",
+        form=FileFormat.PARQUET,
+    )
+    assert drop.unfit() == [("a.parquet", 2, "at: a value that a timestamp_ntz does not hold")]
+    far = [datetime.fromisoformat(each) for each in ("0001-01-01", "1500-01-01 00:00:00.000001", "9999-12-31")]
+    table = pa.table({"at": pa.array([*far, None], pa.timestamp("us"))})
+    drop.put("b.parquet", parquet(table, use_deprecated_int96_timestamps=True))
+    drop.sync()
+    assert values(drop)[1:] == [(each,) for each in (*far, None)]
+
+
+def of_bytes(*texts: bytes) -> pa.Array:
+    """Texts as a program wrote them that did not look."""
+    return pa.array(texts, pa.binary()).view(pa.string())
+
+
+def test_a_text_of_parquet_that_is_no_utf8_goes_to_quarantine(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "id": [1, 2, 3],
+            "name": of_bytes(b"a", b"\xe4", b"c"),
+            "all": pa.ListArray.from_arrays([0, 1, 2, 3], of_bytes(b"a", b"b", b"\xff")),
+        }
+    )
+    drop = dropped(tmp_path, parquet(table), "a.parquet", form=FileFormat.PARQUET)
+    assert values(drop) == [(1, "a", '["a"]')]
+    assert drop.unfit() == [
+        ("a.parquet", 2, "name: a text that is no UTF-8"),
+        ("a.parquet", 3, "all: a value that has no text"),
+    ]
+
+
+def test_what_is_nested_is_json_whatever_it_holds(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "id": [1, 2],
+            "numbers": pa.array([[1.5, float("nan")], [float("-inf")]]),
+            "days": pa.array([[0], [2**30]], pa.list_(pa.int32())).cast(pa.list_(pa.date32())),
+            "clock": pa.array([1_500, 1_000], pa.time64("ns")),
+        }
+    )
+    drop = dropped(tmp_path, parquet(table), "a.parquet", form=FileFormat.PARQUET)
+    assert values(drop) == [(1, '[1.5,"NaN"]', '["1970-01-01"]', "00:00:00.000001500")]
+    assert drop.unfit() == [("a.parquet", 2, "days: a value that has no text")]
+
+
+TWICE = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
+
+
+@pytest.mark.parametrize(
+    ("names", "columns", "why"),
+    [
+        (["id", "id"], [pa.array([1]), pa.array([2])], "has two columns 'id'"),
+        (["id", "a"], [pa.array([1]), TWICE], "has a column 'a' of the type struct<x: int64, x: int64>, which no"),
+        (
+            ["id", "a"],
+            [pa.array([1]), pa.array([[1]], pa.list_(pa.duration("us")))],
+            "has a column 'a' of the type list",
+        ),
+    ],
+)
+def test_columns_of_parquet_that_no_table_has_are_named(
+    tmp_path: Path, names: list[str], columns: list[pa.Array], why: str
+) -> None:
+    drop = Drop(tmp_path, files(FileFormat.PARQUET), Strategy.APPEND)
+    drop.put("a.parquet", parquet(pa.table(columns, names=names)))
+    assert f"SourceRefused: drop.shop.orders: the file 'a.parquet' {why}" in drop.refused()
+
+
+def test_a_name_of_a_column_that_is_no_text_is_named(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, files(FileFormat.PARQUET), Strategy.APPEND)
+    drop.put(
+        "a.parquet", parquet(pa.table({"name_of_it": [1]}), store_schema=False).replace(b"name_of_it", b"name_of_i\xff")
+    )
+    assert "the file 'a.parquet' is broken ('utf-8' codec can't decode byte" in drop.refused()
+
+
+def test_a_page_that_is_not_what_was_written_is_noticed_where_it_has_a_sum(tmp_path: Path) -> None:
+    data = bytearray(
+        parquet(pa.table({"id": range(1_000)}), compression="none", use_dictionary=False, write_page_checksum=True)
+    )
+    data[200] ^= 0x40
+    drop = Drop(tmp_path, files(FileFormat.PARQUET), Strategy.APPEND)
+    drop.put("a.parquet", bytes(data))
+    assert "the file 'a.parquet' is broken (could not verify page integrity" in drop.refused()
 
 
 def test_a_file_of_parquet_that_is_none_is_named(tmp_path: Path) -> None:

@@ -355,6 +355,20 @@ def test_rows_that_wait_are_as_old_as_their_file(tmp_path: Path) -> None:
     assert 0.02 <= lag < 60
 
 
+def test_a_file_that_is_to_be_ignored_does_not_wait(tmp_path: Path) -> None:
+    from incremental_assets.core.model.observe_request import ObserveRequest
+
+    for changed, waits in ((Changed.IGNORE, False), (Changed.FAIL, True), (Changed.AGAIN, True)):
+        (tmp_path / changed).mkdir()
+        drop = Drop(tmp_path / changed, files(columns={"id": "bigint", "status": "string"}, changed=changed))
+        drop.put("a.csv", "id,status\n1,new\n")
+        drop.sync()
+        drop.put("a.csv", "id,status\n1,other\n")
+        time.sleep(0.02)
+        (lag,) = drop.probe.lag([ObserveRequest(drop.spec, drop.world.checkpoints.position(TABLE).state)])
+        assert (lag > 0) is waits
+
+
 def test_wide_rows_are_written_before_they_are_too_much_to_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
