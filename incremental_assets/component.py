@@ -24,6 +24,7 @@ from incremental_assets.definitions import catalogues
 from incremental_assets.defs.build import build
 from incremental_assets.defs.names import plain
 from incremental_assets.defs.scaffold import ConfigurationScaffolder
+from incremental_assets.defs.translation import Translate, translation_of
 from incremental_assets.resources.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ class IncrementalSource(Component):
     No row is lost and none is there twice; checks prove that each copy is complete, and a sensor keeps it fresh.
     """
 
-    def __init__(self, configuration: Configuration) -> None:
-        self.configuration = configuration
+    def __init__(self, configuration: Configuration, translate: Translate | None = None) -> None:
+        self.configuration, self._translate = configuration, translate
 
     @classmethod
     def get_model_cls(cls) -> type[BaseModel]:
@@ -76,14 +77,19 @@ class IncrementalSource(Component):
         return ComponentTypeSpec(produces=["asset", "asset_check", "job", "sensor", "schedule", "resource"])
 
     @classmethod
-    def load(cls, attributes: BaseModel | None, context: ComponentLoadContext) -> IncrementalSource:  # noqa: ARG003
-        """Read again from the file that Dagster is loading; Dagster's own attributes have lost their lines."""
+    def load(cls, attributes: BaseModel | None, context: ComponentLoadContext) -> IncrementalSource:
+        """Read again from the file that Dagster is loading, as Dagster's own attributes have lost their lines; `translation` is filled in with what its project gives."""
         loc = context.component_loc
         file = find_defs_or_component_yaml(loc.file_path) if isinstance(loc, ComponentPath) else None
         if file is None or not isinstance(loc, ComponentPath):
             raise SetupError("an IncrementalSource is configured in a defs.yaml, and there is none; write one")
         try:
-            return cls(load(file, number=int(loc.instance_key or 0)))
+            configuration = load(file, number=int(loc.instance_key or 0))
+            # As Dagster has read it: numbers are numbers.
+            written = (attributes.model_extra or {}).get("translation") if attributes else None
+            if written is None:
+                return cls(configuration)
+            return cls(configuration, translation_of(written, configuration, context.resolution_context))
         except ConfigurationError as error:
             raise Misconfigured(error.problems) from None
 
@@ -91,7 +97,10 @@ class IncrementalSource(Component):
         """Asks no source, starts no JVM, and needs no secret."""
         begin_as_forks()
         runtime, key = Runtime(self.configuration), resource_key(context)
-        return build(self.configuration, catalogues(runtime), {key: runtime}, key)
+        try:
+            return build(self.configuration, catalogues(runtime), {key: runtime}, key, self._translate)
+        except ConfigurationError as error:
+            raise Misconfigured(error.problems) from None
 
     @classmethod
     def get_code_references_for_yaml(cls, *_: object, **__: object) -> Sequence[CodeReference]:

@@ -29,7 +29,7 @@ from incremental_assets.defs.assets import NOTHING_EARLIER, Earlier, sync_assets
 from incremental_assets.defs.build import views
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.jobs import sync_jobs
-from incremental_assets.defs.names import asset_key, plain
+from incremental_assets.defs.names import plain
 from incremental_assets.defs.opened import RESOURCE
 from incremental_assets.defs.partitions import Scheme, offer
 from incremental_assets.defs.repair import TABLES, repair_job, repair_op
@@ -99,7 +99,13 @@ class DagsterRuns:
         known = [spec for spec in specs if spec.id in schemes]
         ports, positions = self._runtime.ports(self.view.name), self._runtime.checkpoints.positions()
         with dagster_instance() as instance:
-            catch_up(Announced(instance), CatchUp.of_tick(instance, ports), known, schemes, positions)
+            catch_up(
+                Announced(instance, self.view.keys),
+                CatchUp.of_tick(instance, ports, self.view.keys),
+                known,
+                schemes,
+                positions,
+            )
 
     def read_again(self, spec: TableSpec, keys: Sequence[str], request: Request, backfill: str) -> SyncReport:
         """One run on contiguous partitions of one table; `backfill` names what it is a part of."""
@@ -119,7 +125,7 @@ class DagsterRuns:
         """One run of the job that repairs drift; a report for each table whatever happens."""
         names = [f"{spec.id.schema}.{spec.id.name}" for spec in specs]
         settings = {"ops": {repair_op(self.view.name): {"config": {TABLES: names}}}}
-        keys = tuple(asset_key(spec.id) for spec in specs)
+        keys = tuple(self.view.keys.of(spec.id) for spec in specs)
         launch = Launch(plain("repair", self.view.name, "job"), keys, settings=settings)
         with dagster_instance() as instance:
             error = self._execute(launch, instance, request.run_id)

@@ -31,7 +31,7 @@ from incremental_assets.defs import metadata
 from incremental_assets.defs.announcing import announce, announce_without_run
 from incremental_assets.defs.in_flight import IN_FLIGHT
 from incremental_assets.defs.metadata import Metadata
-from incremental_assets.defs.names import asset_key
+from incremental_assets.defs.names import AssetKeys
 from incremental_assets.defs.partitions import Scheme, offer
 
 _NAME = "incremental_assets/announced/"
@@ -45,19 +45,22 @@ def mark_of(scheme: Scheme, position: Checkpoint) -> str:
     return f"{scheme.name} {state.app_id} {state.seq}" if state else ""
 
 
-def fingerprint(schemes: Mapping[TableId, Scheme], positions: Mapping[TableId, Checkpoint]) -> str:
-    """One text for the marks of many tables."""
+def fingerprint(schemes: Mapping[TableId, Scheme], positions: Mapping[TableId, Checkpoint], keys: AssetKeys) -> str:
+    """One text for the marks of many tables, under the names that their assets have now."""
     marks = sorted(
-        f"{table} {mark_of(scheme, positions[table])}" for table, scheme in schemes.items() if table in positions
+        f"{keys.of(table).to_string()} {mark_of(scheme, positions[table])}"
+        for table, scheme in schemes.items()
+        if table in positions
     )
     return hashlib.sha256("\n".join(marks).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """The marks of one instance."""
+    """The marks of one instance, by the names of assets: one that is renamed has been announced of nothing."""
 
     instance: DagsterInstance
+    keys: AssetKeys
 
     def behind(self, schemes: Mapping[TableId, Scheme], positions: Mapping[TableId, Checkpoint]) -> frozenset[TableId]:
         """The tables of which something landed that Dagster may not have been told; one statement for all of them."""
@@ -68,16 +71,15 @@ class Announced:
         }
         if not landed:
             return frozenset()
-        kept = self.instance.daemon_cursor_storage.get_cursor_values({_name(table) for table in landed})
-        return frozenset(table for table, mark in landed.items() if kept.get(_name(table)) != mark)
+        kept = self.instance.daemon_cursor_storage.get_cursor_values({self._name(table) for table in landed})
+        return frozenset(table for table, mark in landed.items() if kept.get(self._name(table)) != mark)
 
     def remember(self, table: TableId, scheme: Scheme, position: Checkpoint) -> None:
         """All that has landed of a table was announced."""
-        self.instance.daemon_cursor_storage.set_cursor_values({_name(table): mark_of(scheme, position)})
+        self.instance.daemon_cursor_storage.set_cursor_values({self._name(table): mark_of(scheme, position)})
 
-
-def _name(table: TableId) -> str:
-    return _NAME + asset_key(table).to_string()
+    def _name(self, table: TableId) -> str:
+        return _NAME + self.keys.of(table).to_string()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +88,18 @@ class CatchUp:
 
     instance: DagsterInstance
     ports: Ports
+    keys: AssetKeys
     announce: Announce
 
     @classmethod
-    def of_run(cls, context: AssetExecutionContext, ports: Ports) -> CatchUp:
-        """By a run, whose keys Dagster has."""
-        return cls(context.instance, ports, lambda key, partitions: announce(context, key, partitions))
+    def of_run(cls, context: AssetExecutionContext, ports: Ports, keys: AssetKeys) -> CatchUp:
+        """By a run, whose partitions Dagster has."""
+        return cls(context.instance, ports, keys, lambda key, partitions: announce(context, key, partitions))
 
     @classmethod
-    def of_tick(cls, instance: DagsterInstance, ports: Ports) -> CatchUp:
+    def of_tick(cls, instance: DagsterInstance, ports: Ports, keys: AssetKeys) -> CatchUp:
         """By a look, without a run."""
-        return cls(instance, ports, lambda key, partitions: announce_without_run(instance, key, partitions))
+        return cls(instance, ports, keys, lambda key, partitions: announce_without_run(instance, key, partitions))
 
     def table(self, spec: TableSpec, scheme: Scheme, position: Checkpoint) -> int:
         """One table; how many partitions were announced. Raises IncrementalAssetsError where that cannot be known now."""
@@ -116,12 +119,12 @@ class CatchUp:
             of_copy = metadata.of_landed(spec, state.seq, report, self.ports.reader.rows(spec))
             of_history = {"sequence": state.seq}
             offer(self.instance, scheme, [*extent.known, *(each for each in landed if each not in extent.known)])
-            keys = {asset_key(spec.id): of_copy}
+            said = {self.keys.of(spec.id): of_copy}
             if spec.history is not History.NONE:
-                keys[asset_key(spec.id.history)] = of_history
-            for key, entries in keys.items():
+                said[self.keys.of(spec.id.history)] = of_history
+            for key, entries in said.items():
                 done += self._missing(key, landed, entries)
-        Announced(self.instance).remember(spec.id, scheme, position)
+        Announced(self.instance, self.keys).remember(spec.id, scheme, position)
         return done
 
     def _begins(self, spec: TableSpec, scheme: Scheme) -> CursorValue | None:
@@ -155,13 +158,13 @@ def said(spec: TableSpec, done: int) -> str:
     return f"{spec.id}: {counted(done, 'partition')} had landed and {agreeing(done, 'was', 'were')} not shown; Dagster shows {agreeing(done, 'it', 'them')} now"
 
 
-def in_runs(instance: DagsterInstance, tables: Iterable[TableId]) -> frozenset[TableId]:
+def in_runs(instance: DagsterInstance, tables: Iterable[TableId], keys: AssetKeys) -> frozenset[TableId]:
     """Those of the tables that a run is at work on, or may be: it announces what it lands by itself."""
     running = [record.dagster_run for record in instance.get_run_records(RunsFilter(statuses=IN_FLIGHT))]
     return frozenset(
         table
         for table in tables
-        if any(run.asset_selection is None or asset_key(table) in run.asset_selection for run in running)
+        if any(run.asset_selection is None or keys.of(table) in run.asset_selection for run in running)
     )
 
 
@@ -174,7 +177,7 @@ def catch_up(
 ) -> tuple[list[str], bool]:
     """A sentence for each of the tables of which something was announced, and for each that could not be; whether Dagster shows all now."""
     waiting = marks.behind({spec.id: schemes[spec.id] for spec in specs}, positions)
-    busy = in_runs(marks.instance, waiting) if waiting else frozenset()
+    busy = in_runs(marks.instance, waiting, catching.keys) if waiting else frozenset()
     sentences = []
     for spec in specs:
         if spec.id not in waiting - busy or positions[spec.id].open is not None:

@@ -52,7 +52,7 @@ from incremental_assets.defs.compaction import compact_landed
 from incremental_assets.defs.earlier_landings import EarlierLandings
 from incremental_assets.defs.following import Following
 from incremental_assets.defs.in_flight import sign
-from incremental_assets.defs.names import asset_key, plain, pool, source_key
+from incremental_assets.defs.names import AssetKeys, plain, pool, source_key
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
@@ -68,8 +68,9 @@ _MET = (Status.LANDED, Status.FAILED, Status.REFUSED)
 
 @dataclass(frozen=True)
 class _Told:
-    """What a run has said so far: assets that have their result, and why it fails."""
+    """What a run has said so far: assets that have their result, by their names, and why it fails."""
 
+    keys: AssetKeys
     assets: set[AssetKey] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
     verified: dict[TableId, Verified] = field(default_factory=dict)
@@ -100,7 +101,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known], before: Earlier) ->
         ins={f"source__{names[known.id]}": AssetIn(source_key(known.id), dagster_type=Nothing) for known in tables},
         internal_asset_deps={
             **{names[known.id]: {source_key(known.id)} for known in tables},
-            **{name: {asset_key(known.id)} for name, known in histories.items()},
+            **{name: {view.keys.of(known.id)} for name, known in histories.items()},
         },
         partitions_def=definition(scheme),
         backfill_policy=BackfillPolicy.single_run(),
@@ -110,7 +111,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known], before: Earlier) ->
     )
     def sync(context: AssetExecutionContext) -> Iterator[MaterializeResult]:
         """Syncs the selected tables, and fails at the end, by name, if any of them did."""
-        runtime, told, begun = opened(context.resources, view.resource), _Told(), time.monotonic()
+        runtime, told, begun = opened(context.resources, view.resource), _Told(view.keys), time.monotonic()
         failures = told.failures
         sign(context, runtime)
         try:
@@ -119,7 +120,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known], before: Earlier) ->
             runtime.expect_full_reads(spec.id for spec in chosen if capture_of(spec).is_whole)
             ports = runtime.ports(view.name)
             specs, landed = {spec.id: spec for spec in chosen}, dict[TableId, TableSpec]()
-            earlier = EarlierLandings.begun(context, scheme, chosen, ports)
+            earlier = EarlierLandings.begun(context, view.keys, scheme, chosen, ports)
             with listening(_with(before, _reports(context, view, scheme, chosen, ports))) as reports:
                 for report in reports:
                     spec = specs[report.table]
@@ -132,11 +133,11 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known], before: Earlier) ->
                         context.log.info("%s: there are no rows, and so no partitions to announce", report.table)
                     else:
                         # Before the run's own, of which the newest has its totals: an asset's page shows what came last.
-                        _announce_later_partitions(context, scheme, report, spec)
+                        _announce_later_partitions(context, view, scheme, report, spec)
                         yield from _results(context, report, spec, ports, told)
                     earlier.after(report, spec)
                     if report.status in _MET:
-                        report_light_checks(context.instance, spec, terms_of(view.config, spec.id), ports)
+                        report_light_checks(context.instance, spec, terms_of(view.config, spec.id), ports, view.keys)
                     if report.status is Status.LANDED:
                         landed[spec.id] = spec
             compact_landed(context, view, list(landed.values()), ports, time.monotonic() - begun)
@@ -227,7 +228,7 @@ def _results(
         budgets = told.budgets.get(spec.id, ())
         left = metadata.Left(ports.reader.rows(spec), held, ports.quarantine.unfit(spec), due, verified, budgets)
         entries = metadata.of_report(report, spec, left)
-        yield from _materialized(context, asset_key(report.table), entries, told)
+        yield from _materialized(context, told.keys.of(report.table), entries, told)
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)
     elif report.status in (Status.BUSY, Status.PAUSED) and report.mode is Mode.SYNC:
@@ -238,7 +239,8 @@ def _results(
         told.failures.append(report.error or f"{report.table}: failed")
     done = report.history or (HistoryRows() if report.status is Status.LANDED else None)
     if spec.history is not History.NONE and done is not None:
-        yield from _materialized(context, asset_key(spec.id.history), metadata.of_history(done, report, spec), told)
+        entries = metadata.of_history(done, report, spec, told.keys.of(spec.id))
+        yield from _materialized(context, told.keys.of(spec.id.history), entries, told)
 
 
 def _materialized(
@@ -284,7 +286,7 @@ def _is_empty(context: AssetExecutionContext, report: SyncReport, spec: TableSpe
 
 
 def _announce_later_partitions(
-    context: AssetExecutionContext, scheme: Scheme, report: SyncReport, spec: TableSpec
+    context: AssetExecutionContext, view: View, scheme: Scheme, report: SyncReport, spec: TableSpec
 ) -> None:
     """Partitions that began after the run had been requested: an hour may turn before it reads, and an idle table has no next run."""
     if report.status is not Status.LANDED or report.mode is not Mode.SYNC:
@@ -292,7 +294,7 @@ def _announce_later_partitions(
     end = context.partition_key_range.end
     entries = metadata.of_any_partition(metadata.of_report(report, spec), end)
     later = later_keys(scheme.grid, end, spec, report, datetime.now(UTC))
-    announce(context, asset_key(spec.id), dict.fromkeys(later, entries))
+    announce(context, view.keys.of(spec.id), dict.fromkeys(later, entries))
 
 
 def _line(report: SyncReport) -> str:

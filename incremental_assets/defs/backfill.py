@@ -23,7 +23,6 @@ from incremental_assets.core.syncing.several_windows import together
 from incremental_assets.core.syncing.sync_many import RequestFor, as_they_land, listening
 from incremental_assets.defs import metadata
 from incremental_assets.defs.announcing import announce
-from incremental_assets.defs.names import asset_key
 from incremental_assets.defs.tables import View
 
 
@@ -44,11 +43,11 @@ def read_again(
                     (spec,) = (spec for spec in left if spec.id == report.table)
                     held = _held(spec, grid, keys, ports.auditor)
                     if keys is not asked[-1]:
-                        _announce(context, spec, report, held)
+                        _announce(context, view, spec, report, held)
                     # It may be that only its history was selected.
-                    announces = asset_key(spec.id) in context.selected_asset_keys
+                    announces = view.keys.of(spec.id) in context.selected_asset_keys
                     for key, rows in held.items() if announces else ():
-                        context.add_asset_metadata(metadata.of_partition(rows), asset_key(spec.id), key)
+                        context.add_asset_metadata(metadata.of_partition(rows), view.keys.of(spec.id), key)
                 if report.status is not Status.LANDED or keys is asked[-1]:
                     yield together(done[report.table])
         left = [spec for spec in left if done[spec.id][-1].status is Status.LANDED]
@@ -75,9 +74,11 @@ def _held(spec: TableSpec, grid: Grid, keys: Sequence[str], lake: LakeAuditor) -
     return dict(zip(keys, lake.count(spec, [_window(spec, grid, key) for key in keys]), strict=True))
 
 
-def _announce(context: AssetExecutionContext, spec: TableSpec, report: SyncReport, held: Mapping[str, int]) -> None:
+def _announce(
+    context: AssetExecutionContext, view: View, spec: TableSpec, report: SyncReport, held: Mapping[str, int]
+) -> None:
     """Partitions that have landed while others are pending; the run's own result announces the last ones."""
     context.log.info("%s: %s has landed, %s rows read", spec.id, report.window, f"{report.rows.read:,}")
     entries = metadata.of_any_partition(metadata.of_report(report, spec), context.partition_keys[-1])
     said = {key: {**entries, **metadata.of_partition(rows)} for key, rows in held.items()}
-    announce(context, asset_key(spec.id), said)
+    announce(context, view.keys.of(spec.id), said)

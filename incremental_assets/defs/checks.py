@@ -34,7 +34,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.defs.assets import selected
 from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.jobs import REPAIR_TAG
-from incremental_assets.defs.names import check_pool, checked_key, plain
+from incremental_assets.defs.names import check_pool, plain
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.repair import materializations
 from incremental_assets.defs.tables import Known, View
@@ -67,7 +67,7 @@ def check_assets(view: View) -> list[AssetChecksDefinition]:
 
 def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition:
     specs = {
-        plain(known.id.schema, known.id.name, check): _spec(known, check)
+        plain(known.id.schema, known.id.name, check): _spec(view, known, check)
         for known in tables
         for check in applicable(known.terms)
     }
@@ -95,7 +95,7 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
             for verdict in _verdicts(view, asked, runtime):
                 while repairs:
                     _announce(context, view, *repairs.pop(0))
-                yield AssetCheckResult(**evaluation_fields(verdict))
+                yield AssetCheckResult(**evaluation_fields(verdict, view.keys))
         except IncrementalAssetsError as error:
             raise Failure(str(error)) from None
 
@@ -104,10 +104,13 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
     )
 
 
-def _spec(known: Known, check: Check) -> AssetCheckSpec:
+def _spec(view: View, known: Known, check: Check) -> AssetCheckSpec:
     # A duplicate key multiplies rows in every join, so downstream assets should wait.
     return AssetCheckSpec(
-        str(check), asset=checked_key(known.id, check), description=_ASKS[check], blocking=check is Check.DUPLICATES
+        str(check),
+        asset=view.keys.checked(known.id, check),
+        description=_ASKS[check],
+        blocking=check is Check.DUPLICATES,
     )
 
 
@@ -122,7 +125,7 @@ class Asked:
 
 def _announce(context: AssetCheckExecutionContext, view: View, spec: TableSpec, done: Repaired) -> None:
     """Announce a repair by the check on its asset, so that what depends on the asset is updated."""
-    for event in materializations(spec, terms_of(view.config, spec.id).partitions, done):
+    for event in materializations(spec, view.keys.of(spec.id), terms_of(view.config, spec.id).partitions, done):
         context.op_execution_context.log_event(event)
 
 

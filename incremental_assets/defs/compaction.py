@@ -14,7 +14,6 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.sync_many import listening
 from incremental_assets.defs import metadata
-from incremental_assets.defs.names import asset_key
 from incremental_assets.defs.tables import View
 
 
@@ -29,7 +28,7 @@ def compact_landed(
         for done in compacting:
             if isinstance(done, Compacted):
                 context.log.info(_line(done))
-                context.log_event(AssetObservation(asset_key(done.table), metadata=metadata.of_compaction(done)))
+                context.log_event(AssetObservation(view.keys.of(done.table), metadata=metadata.of_compaction(done)))
             else:
                 context.log.warning("%s", done.error)
 

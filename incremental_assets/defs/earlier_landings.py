@@ -14,6 +14,7 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.defs.announced import Announced, CatchUp, said
+from incremental_assets.defs.names import AssetKeys
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tags import FIRST_TAG, MODE_TAG
 
@@ -25,22 +26,23 @@ class EarlierLandings:
     """Of one run. `behind`: tables of which more may have landed than Dagster shows."""
 
     context: AssetExecutionContext
+    keys: AssetKeys
     scheme: Scheme
     ports: Ports
     behind: set[TableId]
 
     @classmethod
     def begun(
-        cls, context: AssetExecutionContext, scheme: Scheme, specs: Sequence[TableSpec], ports: Ports
+        cls, context: AssetExecutionContext, keys: AssetKeys, scheme: Scheme, specs: Sequence[TableSpec], ports: Ports
     ) -> EarlierLandings:
         """Before the run lands anything."""
         positions = ports.checkpoints.positions()
-        behind = set(Announced(context.instance).behind({spec.id: scheme for spec in specs}, positions))
+        behind = set(Announced(context.instance, keys).behind({spec.id: scheme for spec in specs}, positions))
         # A sync that a person starts on one partition announces no other one; a killed run may have landed what no position knows yet.
         is_by_hand = MODE_TAG in context.run.tags and FIRST_TAG not in context.run.tags
         left = {spec.id for spec in specs if positions.get(spec.id, Checkpoint()).open is not None}
         behind |= {spec.id for spec in specs} if is_by_hand else left
-        return cls(context, scheme, ports, behind)
+        return cls(context, keys, scheme, ports, behind)
 
     def after(self, report: SyncReport, spec: TableSpec) -> None:
         """After the results of a table, which are announced."""
@@ -48,10 +50,10 @@ class EarlierLandings:
             return
         position = self.ports.checkpoints.position(spec.id)
         if spec.id not in self.behind:
-            Announced(self.context.instance).remember(spec.id, self.scheme, position)
+            Announced(self.context.instance, self.keys).remember(spec.id, self.scheme, position)
             return
         try:
-            done = CatchUp.of_run(self.context, self.ports).table(spec, self.scheme, position)
+            done = CatchUp.of_run(self.context, self.ports, self.keys).table(spec, self.scheme, position)
         except IncrementalAssetsError as error:
             self.context.log.warning("%s", sentence_of(spec.id, error))
             return

@@ -12,6 +12,7 @@ from typing import Any
 
 from dagster import (
     AssetCheckSeverity,
+    AssetKey,
     BetaWarning,
     CodeReferencesMetadataValue,
     LocalFileCodeReference,
@@ -37,7 +38,7 @@ from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.operations.budgets import Budget
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.defs.names import asset_key, source_key
+from incremental_assets.defs.names import source_key
 
 Metadata = Mapping[str, Any]
 
@@ -120,16 +121,14 @@ def of_table(table: TableId, uri: str, shape: TableShape | None, names: ColumnNa
     return known | _columns_of(shape.id, columns, key, sources={names.of(name): name for name in shape.names})
 
 
-def of_history_table(
-    table: TableId, own: tuple[str, ...], uri: str, shape: TableShape | None, names: ColumnNames
-) -> Metadata:
+def of_history_table(table: TableId, uri: str) -> Metadata:
     """What is known of the versions of a copy's rows before there are any."""
-    known: dict[str, Any] = {
-        "dagster/table_name": str(table.history),
-        "dagster/storage_kind": "deltalake",
-        "dagster/uri": uri,
-    }
-    return known | (_columns_of_versions(table, _copied(shape.columns, names), own) if shape else {})
+    return {"dagster/table_name": str(table.history), "dagster/storage_kind": "deltalake", "dagster/uri": uri}
+
+
+def of_history_columns(copy: AssetKey, shape: TableShape, names: ColumnNames, own: tuple[str, ...]) -> Metadata:
+    """The columns of a history, each from that of its copy, with those of its own."""
+    return _columns_of_versions(copy, _copied(shape.columns, names), own)
 
 
 def of_catalogues(table: TableId, register: Sequence[Registration]) -> Metadata:
@@ -244,7 +243,7 @@ def _is_total(name: str) -> bool:
     return name in _TOTALS or name.startswith("seconds")
 
 
-def of_history(done: HistoryRows, report: SyncReport, spec: TableSpec) -> Metadata:
+def of_history(done: HistoryRows, report: SyncReport, spec: TableSpec, copy: AssetKey) -> Metadata:
     """What a sync did to the history of its copy."""
     entries: dict[str, Any] = {
         "versions_added": done.added,
@@ -254,7 +253,7 @@ def of_history(done: HistoryRows, report: SyncReport, spec: TableSpec) -> Metada
         "sequence": report.seq,
         "dagster/row_count": done.rows,
     }
-    entries |= _columns_of_versions(spec.id, spec.columns, version_columns(spec.history, spec.capture))
+    entries |= _columns_of_versions(copy, spec.columns, version_columns(spec.history, spec.capture))
     return {key: value for key, value in entries.items() if value is not None}
 
 
@@ -312,9 +311,9 @@ def severity_of(verdict: Verdict) -> AssetCheckSeverity:
     return AssetCheckSeverity.ERROR if verdict.severity is Severity.ERROR else AssetCheckSeverity.WARN
 
 
-def _columns_of_versions(table: TableId, columns: tuple[Column, ...], names: tuple[str, ...]) -> dict[str, Any]:
+def _columns_of_versions(copy: AssetKey, columns: tuple[Column, ...], names: tuple[str, ...]) -> dict[str, Any]:
     """Each comes from the copy's column of that name, but those of its own."""
-    lineage = {column.name: [TableColumnDep(asset_key=asset_key(table), column_name=column.name)] for column in columns}
+    lineage = {column.name: [TableColumnDep(asset_key=copy, column_name=column.name)] for column in columns}
     own = [_VERSION_COLUMNS[name] for name in names]
     schema = TableSchema(columns=[*(_column(column, column.spark_type, ()) for column in columns), *own, *_OWN_COLUMNS])
     return {"dagster/column_schema": schema, "dagster/column_lineage": TableColumnLineage(lineage)}

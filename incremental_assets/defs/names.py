@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from dagster import AssetKey
 
@@ -11,25 +13,36 @@ from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check
 
 
-def asset_key(table: TableId) -> AssetKey:
-    """`[source, schema, table]`: the copy in the lake."""
+@dataclass(frozen=True, slots=True)
+class AssetKeys:
+    """The keys of copies and histories: `[source, schema, table]`, or what `translation` makes of it."""
+
+    translated: Mapping[AssetKey, AssetKey] = field(default_factory=dict)
+    """By what they would be without."""
+
+    def of(self, table: TableId) -> AssetKey:
+        """The copy in the lake, or a history by its own name."""
+        return self.translated.get(usual := usual_key(table), usual)
+
+    def checked(self, table: TableId, check: Check) -> AssetKey:
+        """The asset that a check is about: the copy, or the history beside it."""
+        return self.of(table.history if check.is_of_history else table)
+
+    def table(self, key: AssetKey) -> TableId:
+        """The inverse of `of`."""
+        usual = next((usual for usual, found in self.translated.items() if found == key), key)
+        source, schema, name = usual.path
+        return TableId(source, schema, name)
+
+
+def usual_key(table: TableId) -> AssetKey:
+    """`[source, schema, table]`."""
     return AssetKey([table.source, table.schema, table.name])
 
 
 def source_key(table: TableId) -> AssetKey:
     """`[source, "source", schema, table]`: the table in the database."""
     return AssetKey([table.source, "source", table.schema, table.name])
-
-
-def checked_key(table: TableId, check: Check) -> AssetKey:
-    """The asset that a check is about: the copy, or the history beside it."""
-    return asset_key(table.history if check.is_of_history else table)
-
-
-def table_of(key: AssetKey) -> TableId:
-    """The inverse of `asset_key`."""
-    source, schema, name = key.path
-    return TableId(source, schema, name)
 
 
 def plain(*parts: str) -> str:

@@ -20,7 +20,7 @@ from incremental_assets.core.model.retention import KEEPS_ALL, Pruned
 from incremental_assets.defs import metadata
 from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.jobs import ONE_SESSION
-from incremental_assets.defs.names import asset_key, plain, pool
+from incremental_assets.defs.names import plain, pool
 from incremental_assets.defs.opened import opened
 from incremental_assets.defs.tables import View
 
@@ -53,7 +53,7 @@ def prune_job(view: View) -> JobDefinition:
                 context.log.info("%s: %s", done.table, done.sentence)
                 for sentence in done.left:
                     context.log.warning("%s: %s", done.table, sentence)
-                context.log_event(AssetObservation(asset_key(done.table), metadata=metadata.of_pruning(done)))
+                context.log_event(AssetObservation(view.keys.of(done.table), metadata=metadata.of_pruning(done)))
             if view.home.ledger is not None:
                 removed, counted = runtime.checkpoints.prune_events(view.home.ledger)
                 context.log.info("ledger: %s events removed, %s are only counted from now on", removed, counted)

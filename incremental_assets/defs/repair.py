@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from dagster import (
     Array,
+    AssetKey,
     AssetMaterialization,
     Failure,
     Field,
@@ -26,7 +27,7 @@ from incremental_assets.core.ports import Ports
 from incremental_assets.defs import metadata
 from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.jobs import ONE_SESSION
-from incremental_assets.defs.names import asset_key, plain, pool
+from incremental_assets.defs.names import plain, pool
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.tables import View
 from incremental_assets.defs.verdicts import report
@@ -82,19 +83,21 @@ def repair_op(source: str) -> str:
     return plain("repair", source)
 
 
-def materializations(spec: TableSpec, grid: Grid | None, done: Repaired) -> Iterator[AssetMaterialization]:
+def materializations(
+    spec: TableSpec, asset: AssetKey, grid: Grid | None, done: Repaired
+) -> Iterator[AssetMaterialization]:
     """What a repair changed, on each partition that it looked at; once for the whole asset where there is none, or more than _MOST. Nothing unless it landed."""
     if done.report.status is not Status.LANDED:
         return
     entries = metadata.of_report(done.report, spec)
     keys = [key for window in done.windows for key in keys_within(grid, window)] if grid else []
     if not 0 < len(keys) <= _MOST:
-        yield AssetMaterialization(asset_key(spec.id), metadata=entries)
+        yield AssetMaterialization(asset, metadata=entries)
         return
     others = metadata.of_any_partition(entries, keys[-1])
     for key in keys[:-1]:
-        yield AssetMaterialization(asset_key(spec.id), partition=key, metadata=others)
-    yield AssetMaterialization(asset_key(spec.id), partition=keys[-1], metadata=entries)
+        yield AssetMaterialization(asset, partition=key, metadata=others)
+    yield AssetMaterialization(asset, partition=keys[-1], metadata=entries)
 
 
 def _repair(context: OpExecutionContext, view: View, spec: TableSpec, ports: Ports) -> list[str]:
@@ -103,14 +106,14 @@ def _repair(context: OpExecutionContext, view: View, spec: TableSpec, ports: Por
     done = attempt_repair(spec, terms.partitions, context.run.run_id, ports)
     if done.report.error is not None:
         return [done.report.error]
-    for event in materializations(spec, terms.partitions, done):
+    for event in materializations(spec, view.keys.of(spec.id), terms.partitions, done):
         context.log_event(event)
     changed = in_words(done.report.rows) if done.report.status is Status.LANDED else done.report.reason
     context.log.info("%s: %s", spec.id, changed)
     if done.left is None:
         return []
     verdict = reconciliation(spec, terms, done.left)
-    report(context.instance, verdict)
+    report(context.instance, verdict, view.keys)
     ports.observer.notify(CheckEnded(verdict))
     return [] if verdict.passed else [f"{spec.id}: after the repair, {verdict.detail}"]
 

@@ -40,7 +40,7 @@ from incremental_assets.defs.following import asked_to_follow
 from incremental_assets.defs.in_flight import in_flight
 from incremental_assets.defs.jobs import Jobs
 from incremental_assets.defs.looking import looks
-from incremental_assets.defs.names import asset_key, plain
+from incremental_assets.defs.names import plain
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
@@ -93,7 +93,7 @@ class _Paused:
         still = {known.id: pause.sentence for known in view.tables if (pause := pauses.of(known.id))}
         after, news = memory.of_paused(still, [known.id for known in view.tables])
         told = [
-            AssetObservation(asset_key(table), description=sentence, metadata={"paused": sentence})
+            AssetObservation(view.keys.of(table), description=sentence, metadata={"paused": sentence})
             for table, sentence in news.items()
         ]
         return cls(still, told, after)
@@ -170,7 +170,7 @@ def _looked(
         skip_reason=None if requests else SkipReason(_skip_reason(seen, (*stopped, *paused.blocked), new)),
         cursor=seen.memory.write(),
         dynamic_partitions_requests=dynamic,
-        asset_events=[*paused.told, *evaluations(context.instance, seen.verdicts)],
+        asset_events=[*paused.told, *evaluations(context.instance, seen.verdicts, view.keys)],
     )
     return result, bool(requests or dynamic or seen.verdicts or paused.told)
 
@@ -193,12 +193,12 @@ def _announced(
 ) -> tuple[Tick, list[str]]:
     """Announce what has landed and Dagster does not show; of a table that moved its run does. Nothing is asked while nothing lands."""
     schemes = {known.id: known.scheme for known in view.tables}
-    landed = fingerprint({spec.id: schemes[spec.id] for spec in specs}, seen.positions)
+    landed = fingerprint({spec.id: schemes[spec.id] for spec in specs}, seen.positions, view.keys)
     if seen.memory.announced == landed:
         return seen, []
     moved = {each.spec.id for each in seen.moved}
-    catching = CatchUp.of_tick(context.instance, runtime.ports(view.name))
-    marks = Announced(context.instance)
+    catching = CatchUp.of_tick(context.instance, runtime.ports(view.name), view.keys)
+    marks = Announced(context.instance, view.keys)
     sentences, is_all = catch_up(
         marks, catching, [spec for spec in specs if spec.id not in moved], schemes, seen.positions
     )

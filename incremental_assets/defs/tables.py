@@ -22,8 +22,9 @@ from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.table_shape import TableShape
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.defs import metadata
-from incremental_assets.defs.names import asset_key, source_key, table_of
+from incremental_assets.defs.names import AssetKeys, source_key, usual_key
 from incremental_assets.defs.partitions import Scheme, scheme_of
+from incremental_assets.defs.translation import Translate, keys_of, untranslated
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """What all sources of a configuration share: its file, its lake, and the resource key of what opens it."""
+    """What all sources of a configuration share: its file, its lake, the resource key of what opens it, and what its assets are called."""
 
     file: Path
     lake: str
     resource: str
     ledger: timedelta | None = None
     """How long the checkpoint database keeps what it says of syncs."""
+    translate: Translate = untranslated
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class View:
     config: SourceConfig
     home: Home
     tables: tuple[Known, ...]
+    keys: AssetKeys
 
     @classmethod
     def of(cls, config: SourceConfig, home: Home, shapes: Iterable[TableShape]) -> View:
@@ -70,7 +73,8 @@ class View:
             tables.append(Known(table, terms, scheme_of(config, terms), _read_of(terms, seen.get(table))))
         # A table of the source that is called so is refused by name when its source is read.
         histories = {known.id.history for known in tables if known.keeps_history}
-        return cls(config, home, tuple(known for known in tables if known.id not in histories))
+        shown = tuple(known for known in tables if known.id not in histories)
+        return cls(config, home, shown, keys_of([*(known.id for known in shown), *histories], home.translate))
 
     @property
     def name(self) -> str:
@@ -120,8 +124,8 @@ class View:
         known_of = metadata.of_table(
             known.id, table_path(self.home.lake, known.id), known.shape, known.terms.column_names
         )
-        return AssetSpec(
-            asset_key(known.id),
+        spec = AssetSpec(
+            usual_key(known.id),
             description=_description(known),
             metadata={
                 **known_of,
@@ -133,20 +137,19 @@ class View:
             tags=known.terms.tags,
             kinds={self.kind, "pyspark", "deltalake"},
         )
+        return self._translated(spec, known.id)
 
     def history_spec(self, known: Known) -> AssetSpec:
         """The versions of the copy's rows, beside it in the lake."""
         table, kind = known.id.history, known.terms.history
         seen = "each that was committed" if known.terms.capture else "as syncs saw them"
-        known_of = metadata.of_history_table(
-            known.id,
-            version_columns(kind, known.terms.capture),
-            table_path(self.home.lake, table),
-            known.shape,
-            known.terms.column_names,
-        )
-        return AssetSpec(
-            asset_key(table),
+        known_of = metadata.of_history_table(known.id, table_path(self.home.lake, table))
+        if known.shape is not None:
+            own = version_columns(kind, known.terms.capture)
+            columns = metadata.of_history_columns(self.keys.of(known.id), known.shape, known.terms.column_names, own)
+            known_of = {**known_of, **columns}
+        spec = AssetSpec(
+            usual_key(table),
             description=f"Versions of the rows of `{known.id.schema}.{known.id.name}` (`history: {kind}`), {seen}.",
             metadata={**known_of, **metadata.of_catalogues(table, known.terms.register), **self._place_of(known)},
             group_name=self.name,
@@ -154,6 +157,10 @@ class View:
             tags=known.terms.tags,
             kinds={"pyspark", "deltalake"},
         )
+        return self._translated(spec, table)
+
+    def _translated(self, spec: AssetSpec, table: TableId) -> AssetSpec:
+        return self.home.translate(spec, table).replace_attributes(key=self.keys.of(table))
 
     def asset_keys(self, tables: Iterable[TableId]) -> list[AssetKey]:
         """The keys of the tables' copies, each followed by that of its history if it keeps one."""
@@ -161,12 +168,12 @@ class View:
         return [
             key
             for table in tables
-            for key in (asset_key(table), *([asset_key(table.history)] if table in kept else []))
+            for key in (self.keys.of(table), *([self.keys.of(table.history)] if table in kept else []))
         ]
 
     def table_of(self, key: AssetKey) -> TableId:
         """The table of which an asset is the copy or the history; any other key is read as that of a copy."""
-        found = table_of(key)
+        found = self.keys.table(key)
         if not found.name.endswith(SUFFIX):
             return found
         return next((known.id for known in self.tables if known.keeps_history and known.id.history == found), found)

@@ -24,13 +24,13 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.ports import Ports
 from incremental_assets.defs import metadata
-from incremental_assets.defs.names import asset_key, checked_key
+from incremental_assets.defs.names import AssetKeys
 
 
-def evaluation_fields(verdict: Verdict) -> dict[str, Any]:
+def evaluation_fields(verdict: Verdict, keys: AssetKeys) -> dict[str, Any]:
     """What Dagster stores of a check, for every way to evaluate it."""
     return {
-        "asset_key": checked_key(verdict.table, verdict.check),
+        "asset_key": keys.checked(verdict.table, verdict.check),
         "check_name": str(verdict.check),
         "passed": verdict.passed,
         "severity": metadata.severity_of(verdict),
@@ -39,15 +39,15 @@ def evaluation_fields(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def evaluations(instance: DagsterInstance, verdicts: Sequence[Verdict]) -> list[AssetCheckEvaluation]:
+def evaluations(instance: DagsterInstance, verdicts: Sequence[Verdict], keys: AssetKeys) -> list[AssetCheckEvaluation]:
     """Reported without a run, each of the newest materialization of its asset."""
-    newest = _newest(instance, {checked_key(each.table, each.check) for each in verdicts})
-    return [_evaluation(each, newest.get(checked_key(each.table, each.check))) for each in verdicts]
+    newest = _newest(instance, {keys.checked(each.table, each.check) for each in verdicts})
+    return [_evaluation(each, newest.get(keys.checked(each.table, each.check)), keys) for each in verdicts]
 
 
-def report(instance: DagsterInstance, verdict: Verdict) -> None:
+def report(instance: DagsterInstance, verdict: Verdict, keys: AssetKeys) -> None:
     """Have Dagster show one of them."""
-    (found,) = evaluations(instance, [verdict])
+    (found,) = evaluations(instance, [verdict], keys)
     instance.report_runless_asset_event(found)
 
 
@@ -57,25 +57,27 @@ def _newest(instance: DagsterInstance, assets: Collection[AssetKey]) -> dict[Ass
     return {asset: record for asset, record in found.items() if record is not None}
 
 
-def _evaluation(verdict: Verdict, of: EventLogRecord | None) -> AssetCheckEvaluation:
+def _evaluation(verdict: Verdict, of: EventLogRecord | None, keys: AssetKeys) -> AssetCheckEvaluation:
     target = of and AssetCheckEvaluationTargetMaterializationData(
         storage_id=of.storage_id, run_id=of.run_id, timestamp=of.timestamp
     )
-    return AssetCheckEvaluation(**evaluation_fields(verdict), target_materialization_data=target)
+    return AssetCheckEvaluation(**evaluation_fields(verdict, keys), target_materialization_data=target)
 
 
-def report_light_checks(instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports) -> None:
+def report_light_checks(
+    instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports, keys: AssetKeys
+) -> None:
     """Report the checks of schema and contract after a table's sync: those whose outcome has changed or that are of an earlier materialization, and held rows each time.
 
     They cost a read of the lake's logs.
     """
-    newest = _newest(instance, [asset_key(spec.id)]).get(asset_key(spec.id))
+    newest = _newest(instance, [keys.of(spec.id)]).get(keys.of(spec.id))
     for verdict in audit((spec,), Scope(1, lambda _: (Check.SCHEMA, Check.CONTRACT)), lambda _: terms, ports):
-        key = AssetCheckKey(asset_key(spec.id), str(verdict.check))
+        key = AssetCheckKey(keys.of(spec.id), str(verdict.check))
         last = instance.get_latest_asset_check_evaluation_record(key)
         has_changed = last is None or (last.status is AssetCheckExecutionRecordStatus.SUCCEEDED) != verdict.passed
         if has_changed or _is_older(last, newest) or (verdict.check is Check.CONTRACT and not verdict.passed):
-            instance.report_runless_asset_event(_evaluation(verdict, newest))
+            instance.report_runless_asset_event(_evaluation(verdict, newest, keys))
 
 
 def _is_older(last: AssetCheckExecutionRecord | None, newest: EventLogRecord | None) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 from dagster import (
     AssetCheckEvaluation,
     AssetCheckKey,
-    AssetKey,
     AssetSelection,
     DagsterInstance,
     Definitions,
@@ -117,7 +116,7 @@ class Studio:
         more = {name: value for name, value in {"mode": mode, FOLLOWS_TAG: follows}.items() if value}
         tags = dict(zip(RANGE_TAGS, (first, last or first), strict=True)) | more | tags
         assets = [*self.view.external(), *sync_assets(self.view), *check_assets(self.view)]
-        selection = AssetSelection.assets(*(AssetKey([each.source, each.schema, each.name]) for each in tables))
+        selection = AssetSelection.assets(*map(self.view.keys.of, tables))
         return materialize(
             assets,
             selection=selection if check else selection.without_checks(),
@@ -129,7 +128,7 @@ class Studio:
 
     def check(self, *names: str, table: TableId = ORDERS, partition: str = "") -> dict[str, AssetCheckEvaluation]:
         """A stand-alone run of some checks of one table, by name."""
-        keys = [AssetCheckKey(AssetKey([table.source, table.schema, table.name]), name) for name in names]
+        keys = [AssetCheckKey(self.view.keys.of(table), name) for name in names]
         result = materialize(
             [*self.view.external(), *sync_assets(self.view), *check_assets(self.view)],
             selection=AssetSelection.checks(*keys),
@@ -142,14 +141,13 @@ class Studio:
 
     def announced(self, table: TableId = ORDERS) -> list[str | None]:
         """The partitions that are materialized, ascending, each as often as it was announced."""
-        records = self.instance.fetch_materializations(AssetKey([table.source, table.schema, table.name]), limit=1000)
+        records = self.instance.fetch_materializations(self.view.keys.of(table), limit=1000)
         return sorted(record.partition_key or "" for record in records.records)
 
     def by_partition(self, name: str, table: TableId = ORDERS) -> dict[str | None, list[Any]]:
         """What the materializations of each partition say under this name, the newest one first; None where they say nothing."""
         found: dict[str | None, list[Any]] = {}
-        key = AssetKey([table.source, table.schema, table.name])
-        for record in self.instance.fetch_materializations(key, limit=1000).records:
+        for record in self.instance.fetch_materializations(self.view.keys.of(table), limit=1000).records:
             event = record.asset_materialization
             assert event is not None
             entry = event.metadata.get(name)

@@ -57,15 +57,17 @@ def _summary(found: Sequence[Coverage]) -> Note:
 
 def _coverages(runtime: Runtime, patterns: Sequence[str]) -> list[Coverage]:
     from incremental_assets.cli.dagster_runs import dagster_instance
-    from incremental_assets.defs.names import asset_key
+    from incremental_assets.defs.translation import keys_of, names_of
 
     positions, found = runtime.checkpoints.positions(), []
     with dagster_instance() as instance:
-        for spec in remembered(runtime, patterns).specs:
+        specs = remembered(runtime, patterns).specs
+        keys = keys_of((spec.id for spec in specs), names_of(runtime.configuration))
+        for spec in specs:
             grid = terms_of(runtime.configuration.source(spec.id.source), spec.id).partitions
             if grid is not None and spec.read_by is not None:
                 state = positions[spec.id].state if spec.id in positions else None
-                announced = instance.get_materialized_partitions(asset_key(spec.id))
+                announced = instance.get_materialized_partitions(keys.of(spec.id))
                 found.append(coverage_of(spec, grid, state, announced))
     return found
 

@@ -25,9 +25,11 @@ from incremental_assets.core.config.settings import (
     SparkConfig,
     StoreConfig,
     TableConfig,
+    TranslationConfig,
 )
 from incremental_assets.core.config.source_kinds import kind_named
 from incremental_assets.core.config.table_document import CursorKind
+from incremental_assets.core.config.translation_document import TranslationDocument
 from incremental_assets.core.config.validate import Checked, CheckedSource, CheckedTable
 from incremental_assets.core.config.where import parse_where
 from incremental_assets.core.model.column_choice import ColumnChoice
@@ -72,7 +74,14 @@ def configuration(checked: Checked, path: Path) -> Configuration:
         erasure=ErasureConfig(
             None if settings.erasure_key is None else located(settings.erasure_key, path.parent), checked.erasure_line
         ),
+        translation=_translation(settings.translation, checked.translation_line),
     )
+
+
+def _translation(written: TranslationDocument | str | None, line: int) -> TranslationConfig | None:
+    if written is None:
+        return None
+    return TranslationConfig(written if isinstance(written, str) else written.model_dump(exclude_unset=True), line)
 
 
 def _store(checked: Checked, bucket: str, file: Path) -> StoreConfig:

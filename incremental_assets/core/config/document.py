@@ -29,6 +29,7 @@ from incremental_assets.core.config.scalars import (
 )
 from incremental_assets.core.config.settings import Parallel
 from incremental_assets.core.config.table_document import DefaultsDocument, TableEntry
+from incremental_assets.core.config.translation_document import Translated
 from incremental_assets.core.model.incident import DEFAULT_ABOUT, About
 
 # --- a source -------------------------------------------------------------------------------------
@@ -161,6 +162,7 @@ class SettingsDocument(Strict):
             description="The key by which erased keys are kept out; a reference to at least 32 characters that stay the same."
         ),
     ] = None
+    translation: Translated | None = None
     notify: Annotated[
         dict[SourceName, ChannelDocument],
         Field(description="Channels by their names: Slack, e-mail, a pager, a webhook."),

@@ -324,6 +324,14 @@ class ErasureConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class TranslationConfig:
+    """Attributes of assets as they were written, templates and all; `line` is where."""
+
+    written: str | Mapping[str, object]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """The whole file. `lake` is an absolute path or a URI, `checkpoints` a SQLAlchemy URL with an absolute path in it."""
 
@@ -339,6 +347,7 @@ class Configuration:
     ledger: timedelta | None = None
     """How long the checkpoint database keeps what it says of syncs; None: forever."""
     erasure: ErasureConfig = ErasureConfig()
+    translation: TranslationConfig | None = None
 
     @property
     def store(self) -> StoreConfig | None:

@@ -83,6 +83,7 @@ class Checked:
     channel_lines: Mapping[str, int]
     layout: Layout
     erasure_line: int = 0
+    translation_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,9 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
     lines = {bucket: document.line(("stores", bucket)) for bucket in settings.stores}
     channels = {name: document.line(("notify", name)) for name in settings.notify}
     erasure = document.line(("erasure_key",)) if settings.erasure_key is not None else 0
-    return Checked(settings, sources, lines, channels, target_rules.layout(placed, around), erasure)
+    translation = document.line(("translation",)) if settings.translation is not None else 0
+    layout = target_rules.layout(placed, around)
+    return Checked(settings, sources, lines, channels, layout, erasure, translation)
 
 
 def _folders(data: Data) -> tuple[str, ...]:
