@@ -251,7 +251,7 @@ def test_rules_and_views_that_write_a_table_may_bring_stamps(source: Source, mad
 def test_rows_that_a_restore_brought_and_rows_that_were_written_one_by_one_are_told_apart(source: Source) -> None:
     source.execute(
         "CREATE TABLE restored (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), note text)",
-        "CREATE TABLE grown (LIKE restored INCLUDING ALL)",
+        *(f"CREATE TABLE {name} (LIKE restored INCLUDING ALL)" for name in ("row_by_row", "grown", "beside")),
         "CREATE TABLE parted (id int, at timestamptz NOT NULL DEFAULT now(), note text) PARTITION BY HASH (id)",
         *(
             f"CREATE TABLE parted_{each} PARTITION OF parted FOR VALUES WITH (MODULUS 4, REMAINDER {each})"
@@ -261,15 +261,17 @@ def test_rows_that_a_restore_brought_and_rows_that_were_written_one_by_one_are_t
             f"INSERT INTO {name} SELECT n, now(), repeat('x', 100) FROM generate_series(1, 12000) AS n"
             for name in ("restored", "parted")
         ),
-        "DO $$ BEGIN FOR n IN 1..2000 LOOP INSERT INTO grown VALUES (n, now(), repeat('x', 500)); COMMIT; END LOOP; END $$",
+        "DO $$ BEGIN FOR n IN 1..2000 LOOP INSERT INTO row_by_row VALUES (n, now(), repeat('x', 500)); COMMIT; END LOOP; END $$",
+        "DO $$ BEGIN FOR n IN 1..2000 LOOP INSERT INTO grown VALUES (n, now(), repeat('x', 500)); COMMIT; "
+        "IF n % 4 = 0 THEN INSERT INTO beside VALUES (n); COMMIT; END IF; END LOOP; END $$",
         "ANALYZE",
         "SELECT pg_stat_force_next_flush()",
     )
     probe = source.open()
-    shapes = [source.shape(name) for name in ("restored", "parted", "grown")]
-    restored, parted, grown = probe.describe(shapes)
+    shapes = [source.shape(name) for name in ("restored", "parted", "row_by_row", "grown")]
+    restored, parted, row_by_row, grown = probe.describe(shapes)
     assert isinstance(restored.written, Inserts)
-    assert [each.only_grows(0) for each in (restored, parted, grown)] == [False, False, True]
+    assert [each.only_grows(0) for each in (restored, parted, row_by_row, grown)] == [False, False, False, True]
     assert (restored.updates, grown.updates) == (0, 0)
 
 

@@ -32,7 +32,7 @@ from incremental_assets.core.model.table_shape import Arrival, TableShape
 
 HEAD = "lake: ./lake\ncheckpoints: sqlite:///c.db\nsources:\n  shop:\n    dialect: sqlite\n    database: shop.db\n    schemas: [main]\n    tables:\n"
 LARGE = 10**9
-ONE_BY_ONE, IN_BULK = Inserts(1000, 970), Inserts(1000, 12)
+ONE_BY_ONE, IN_BULK, IN_A_ROW = Inserts(1000, 970, 1400), Inserts(1000, 12, 12), Inserts(1000, 1000, 1003)
 BY_NOBODY, BY_DEFAULT = Stamping(), Stamping(insert=Stamp())
 
 
@@ -189,7 +189,7 @@ def test_rows_that_came_in_bulk_show_no_life_without_updates_so_that_nothing_is_
     """A restore begins the counters anew: all of the table is inserted, and nothing was updated since."""
     counted = {"inserts": 200_000_000, "updates": 0, "deletes": 0}
     plain, numbered = table(ID, column("created_at")), transactional(ID, column("created_at"), size=100 * MIB)
-    for written in (IN_BULK, None):
+    for written in (IN_BULK, IN_A_ROW, None):
         restored = judged(numbered, replace(told(numbered), written=written, **counted))
         assert cursor_of(restored) == (Strategy.UPSERT, "xmin")
         assert cursor_of(judged(plain, replace(told(plain), written=written, **counted)))[0] is Strategy.FULL_REFRESH

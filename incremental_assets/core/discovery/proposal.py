@@ -143,8 +143,9 @@ def _updates(shape: TableShape, traits: TableTraits) -> str:
     """What is known of updates."""
     if traits.updates:
         return f"{counted(traits.updates, 'update')} counted"
-    if traits.updates == 0 and traits.written is not None and not traits.written.are_single:
-        return "updates cannot be ruled out, as its rows came in bulk, and a restore begins their count anew"
+    if traits.updates == 0 and traits.written is not None and not traits.written.show_life:
+        how = "with nothing else written between them" if traits.written.are_single else "in bulk"
+        return f"updates cannot be ruled out, as its rows came {how}, and a restore begins their count anew"
     if traits.updates == 0 and traits.inserts is not None and not traits.has_seen(shape.rows):
         return f"updates cannot be ruled out, as {counted(traits.inserts, 'insert')} of about {shape.rows:,} rows have been counted: the counts began anew"
     return "updates cannot be ruled out"

@@ -25,19 +25,32 @@ class Sample:
 
 _MOST = 0.9
 """Of its rows, whose number is an estimate."""
+_BESIDE = 1.1
+"""Transactions of the server for each of a table's, where an application is at work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inserts:
-    """Rows here and there in the table, and how many transactions have written those of each block: few where rows came in bulk, as by a restore."""
+    """Rows here and there in the table, how many transactions have written those of each block, and how many the server has numbered from the first to the last of these."""
 
     rows: int
     transactions: int
+    numbered: int
 
     @property
     def are_single(self) -> bool:
-        """Whether most of its rows were written one by one, so that the counters have seen the application at work, and not a restore alone."""
+        """Whether most of its rows were written one by one, and not in bulk."""
         return self.rows >= _ENOUGH and 2 * self.transactions >= self.rows
+
+    @property
+    def are_alone(self) -> bool:
+        """Whether next to nothing else was written meanwhile on the whole server, as where a restore inserts row by row."""
+        return self.numbered < _BESIDE * self.transactions
+
+    @property
+    def show_life(self) -> bool:
+        """Whether the counters have seen the application at work, and not a restore alone."""
+        return self.are_single and not self.are_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +82,9 @@ class TableTraits:
     written: Inserts | None = None
 
     def only_grows(self, rows: int) -> bool:
-        """Whether counters show that rows are inserted and never changed, of a table with about so many. They begin anew with a restore, whose rows all come in bulk."""
+        """Whether counters show that rows are inserted and never changed, of a table with about so many. They begin anew with a restore, whose rows all come in bulk or in a row."""
         counted = self.has_seen(rows) and self.updates == 0 and not self.deletes
-        return counted and self.written is not None and self.written.are_single
+        return counted and self.written is not None and self.written.show_life
 
     def has_seen(self, rows: int) -> bool:
         """Whether the counters have seen the rows come: they begin anew after a crash too, and where somebody resets them."""

@@ -54,9 +54,13 @@ FROM {_TABLES} JOIN pg_class AS k ON k.oid = c.oid OR c.relkind = 'p' AND k.oid 
 WHERE c.relkind IN ('r', 'p') GROUP BY w.schema, w.name
 """
 
-# A row that was written by itself has a transaction to itself in its block. A restore writes thousands in one.
+# A row that was written by itself has a transaction to itself in its block. A restore writes thousands in one; or one after the other, and all numbers in a row are theirs.
 _INSERTS = """
-SELECT count(*), count(DISTINCT (t.tableoid, (t.ctid::text::point)[0], t.xmin::text)) FROM {} TABLESAMPLE SYSTEM ({}) REPEATABLE (0)
+WITH blocks AS (
+    SELECT count(*) AS rows, count(DISTINCT t.xmin::text) AS transactions, 1 + max(age(t.xmin)) - min(age(t.xmin)) AS numbers
+    FROM {} TABLESAMPLE SYSTEM ({}) REPEATABLE (0) GROUP BY t.tableoid, (t.ctid::text::point)[0]
+)
+SELECT coalesce(sum(rows), 0)::bigint, coalesce(sum(transactions), 0)::bigint, coalesce(sum(numbers), 0)::bigint FROM blocks
 """
 _BLOCK, _SAMPLED = 8192, 32
 
