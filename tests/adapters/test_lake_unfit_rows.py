@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.quarantine import by_tasks
 from incremental_assets.core.model.schema_drift import Reached
+from incremental_assets.core.model.table import cursor_of
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import EVENTS, ORDERS, Desk, table
+from tests.left_to_spark import left_to_spark
 
 DECLARED = replace(ORDERS, key_enforced=False)
 
@@ -127,6 +131,21 @@ def texts(desk: Desk) -> list[tuple[object, ...]]:
     """Of each row in quarantine its values, and the sequence with which it came."""
     rows = [(row["id"], row["note"], row["at"], row["_sync_seq"]) for row in desk.quarantined(ORDERS)]
     return sorted(rows, key=lambda row: (row[-1], str(row)))
+
+
+@pytest.mark.parametrize("by", ["tasks", pytest.param("spark", marks=pytest.mark.acceptance)])
+def test_a_row_that_comes_late_and_cannot_land_is_counted_as_late_once(
+    by: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if by == "spark":
+        monkeypatch.setattr(by_tasks, "keep", left_to_spark)
+    declared = replace(ORDERS, cursor=replace(cursor_of(ORDERS), within=timedelta(seconds=30)))
+    desk.land(declared, [(1, "a", 10), (2, "b", 20)])
+    come = [(3, "bad", 5), (4, "bad", 30), (5, "e", 6)]
+    late = desk.land(declared, come, bad=["bad"], late=[3, 5])
+    assert (late.rows.quarantined, late.rows.inserted, late.rows.late) == (2, 1, 2)
+    again = desk.land(declared, come, bad=["bad"], late=[3, 5])
+    assert (again.rows.quarantined, again.rows.late) == (2, 0)
 
 
 # --- rows that can no longer land ---------------------------------------------------------------------

@@ -292,7 +292,7 @@ def test_a_row_that_lags_longer_is_reported_and_no_run_promises_more_until_more_
 
     found = world.sync(DECLARED)
     assert (found.guarantee, found.rows.late, found.promise) == (Guarantee.BEST_EFFORT, 1, "best_effort")
-    assert "1 row landed that came later than 30s after 'updated_at' had been stamped" in found.guarantee_reason
+    assert "1 row came later than 30s after 'updated_at' had been stamped" in found.guarantee_reason
     assert found.guarantee_reason in found.warnings
     assert_equal(world)
 
@@ -326,7 +326,7 @@ def test_a_row_that_no_sync_has_seen_in_time_lowers_what_is_promised_when_it_is_
         report = world.backfill(DECLARED, Window(lower, upper))
     assert report.rows.inserted == 1
     assert report.promise == "best_effort"
-    assert "1 row landed that came later than 30s after 'updated_at' had been stamped" in report.guarantee_reason
+    assert "1 row came later than 30s after 'updated_at' had been stamped" in report.guarantee_reason
     again = world.sync(DECLARED)
     assert (again.promise, "later than the 30s" in again.guarantee_reason) == ("best_effort", True)
     assert_equal(world)

@@ -48,6 +48,7 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
     landed = log.landed()
     changes = difference(plan.spec.columns, log.columns())
     widened: tuple[Retyped, ...] = ()
+    kept_late = 0
     if not batch.in_target:
         check_columns(plan.spec, changes, overwrites=plan.overwrites)
         widened = () if plan.overwrites else changes.retyped
@@ -56,8 +57,7 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
     there = log.columns()
     present = Present(path, there, overlap(plan, batch, landed=landed))
     if not batch.in_target:
-        if batch.rejected:
-            kept_rows.keep(Site(session, tasks, lake), plan, batch, staged)
+        kept_late = kept_rows.keep(Site(session, tasks, lake), plan, batch, staged) if batch.rejected else 0
         lost = without_lost(plan.spec, log, changes) if plan.overwrites else {}
         prepare(session, path, log, plan.spec.columns, {**lost, **vectors_wanted(path, plan.spec, log)})
     movable = _movable(delivery, present, changes, log) if landed else None
@@ -65,13 +65,14 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
     written = _written(
         Landing(session, delivery, staged, log, present, changes, found, beside(lake, plan.spec, log)), tasks
     )
+    late = written.late
     told = [f"{each.name!r} was {each.was} and is {each.now} in the copy, too" for each in widened]
     if plan.spec.readers is Readers.ANY and log.asks_for_vectors and not plan.overwrites:
         told.append(
             "its copy was made before `copies: {readers: any}` was written here, and asks readers for deletion vectors; "
             f"{full_refresh(plan.spec)} makes it without"
         )
-    return replace(written, warnings=(*written.warnings, *told))
+    return replace(written, late=lambda: late() + kept_late, warnings=(*written.warnings, *told))
 
 
 def _written(landing: Landing, tasks: Tasks) -> Written:

@@ -46,7 +46,7 @@ FAILING = (Status.FAILED, Status.REFUSED)
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """Rows of one sync. `read` is the source's own count of the snapshot; `late` counts those of inserted and updated that committed late."""
+    """Rows of one sync. `read` is the source's own count of the snapshot; `late` counts those of inserted and updated, and those new in quarantine, that committed late."""
 
     read: int = 0
     inserted: int = 0

@@ -46,8 +46,8 @@ MOST_ROWS = 1_000_000
 """The most rows of a batch that cannot land: the task that writes them remembers a hash of each."""
 
 
-def keep(site: Site, plan: SyncPlan, staged: str, note: CommitMetadata) -> None:
-    """Add the rows of a batch that cannot land to its quarantine. Raises NotByTasks, CommitMissing, Overtaken."""
+def keep(site: Site, plan: SyncPlan, staged: str, note: CommitMetadata) -> int:
+    """Add the rows of a batch that cannot land to its quarantine; how many of them a sync before should have seen. Raises NotByTasks, CommitMissing, Overtaken."""
     path = quarantine_path(site.lake, plan.spec.id)
     state = _table(plan.spec, path, note)
     done: Kept = site.tasks.run(_KEEP_TASK, _keeping(site.lake, plan, staged, path, state))
@@ -56,6 +56,7 @@ def keep(site: Site, plan: SyncPlan, staged: str, note: CommitMetadata) -> None:
     NextVersion(path, state, note, info, [{"add": add} for add in adds], [add["path"] for add in adds]).commit(
         plan.spec
     )
+    return done.late
 
 
 def settle(site: Site, spec: TableSpec, of: Came | Sequence[KeyTexts], note: CommitMetadata) -> None:

@@ -26,18 +26,21 @@ def apply(unit: KeepUnit) -> Kept:
     with staged_groups(unit.staged) as groups:
         there = _there(unit, groups)
         older = None if unit.copy is None else _Older(unit, unit.copy, groups)
-        rows = 0
+        rows = late = 0
 
         def fresh() -> Iterator[pa.Table]:
-            nonlocal rows
+            nonlocal rows, late
             for each in _rejected(unit, groups):
                 hashes = contents(each.texts)
                 new = _taken(there, hashes)
+                stale = np.zeros(len(new), dtype=bool) if older is None or not each.held else older.of(each.rows)
                 rows += int(new.sum())
+                # What the copy shows came in time, and is held since a contract was altered.
+                late += int((new & each.late & ~stale).sum())
                 if new.any():
-                    yield _written(unit, each, hashes, older).filter(pa.array(new))
+                    yield _written(unit, each, hashes, stale).filter(pa.array(new))
 
-        return Kept(data_file.write(unit, fresh(), time.time_ns() // 1_000_000), rows)
+        return Kept(data_file.write(unit, fresh(), time.time_ns() // 1_000_000), rows, late)
 
 
 def _rejected(unit: KeepUnit, groups: Sequence[StagedGroup]) -> Iterator[Rejected]:
@@ -143,7 +146,7 @@ class _Older:
         return [value(rows, place, self._unit.types[place]) for place in self._unit.key]
 
 
-def _written(unit: KeepUnit, found: Rejected, hashes: Sequence[str], older: _Older | None) -> pa.Table:
+def _written(unit: KeepUnit, found: Rejected, hashes: Sequence[str], stale: Flags) -> pa.Table:
     """The rows as the quarantine's files have them."""
     count = found.rows.num_rows
     columns: list[pa.ChunkedArray | pa.Array] = [*found.texts]
@@ -151,7 +154,6 @@ def _written(unit: KeepUnit, found: Rejected, hashes: Sequence[str], older: _Old
         # NULL where it is not, as in the rows of an earlier release.
         columns.append(pa.array(np.ones(count, dtype=bool)) if found.held else pa.nulls(count, pa.bool_()))
     if unit.told:
-        stale = np.zeros(count, dtype=bool) if older is None or not found.held else older.of(found.rows)
         columns.append(pa.array(stale) if found.held else pa.nulls(count, pa.bool_()))
         columns.append(pa.array(hashes) if found.held else pa.nulls(count, pa.string()))
         columns += [pa.nulls(count, required_type(each.type)) for each in unit.columns[len(columns) :]]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta import plane
@@ -24,6 +24,7 @@ from incremental_assets.adapters.spark.own_names import (
     BATCH,
     CONTENT,
     HELD,
+    LATE,
     OPERATION,
     RAW,
     REJECT_COLUMN,
@@ -55,8 +56,8 @@ _COPY = own("copy")
 _KEPT = own("kept")
 
 
-def keep(site: Site, plan: SyncPlan, batch: Batch, staged: str) -> None:
-    """Add the batch's rejected rows, but for those that are there already, value by value and as often: what is read again is not added again."""
+def keep(site: Site, plan: SyncPlan, batch: Batch, staged: str) -> int:
+    """Add the batch's rejected rows, but for those that are there already, value by value and as often: what is read again is not added again. How many of them a sync before should have seen."""
     spec, commit_ids = plan.spec, plan.commit_ids
     path, columns = quarantine_path(site.lake, spec.id), _as_texts(spec)
     app_id, seq = _names(open_log(path), commit_ids)
@@ -67,17 +68,18 @@ def keep(site: Site, plan: SyncPlan, batch: Batch, staged: str) -> None:
     if not plane.spark_commits(path):
         log = _with_columns(site.session, path, log, columns)
         note = replace(note, seen=log.version)
-    plane.commit(
+    late = plane.commit(
         path,
         f"{spec.id}: rows that cannot land go to quarantine",
         lambda: by_tasks.keep(site, plan, staged, note),
         lambda: _by_spark(site, plan, staged, log, note),
-    )
+    ).result
     after = opened(site.session, path, spec, columns=columns, app_id=app_id)
     if not any(commit.note and commit.note.batch_id == commit_ids.batch_id for commit in after.commits(log.version)):
         raise CommitMissing(
             f"{spec.id}: the rows that cannot land could not be written to quarantine, so nothing of this batch was written; run the sync again"
         )
+    return late
 
 
 def _with_columns(session: SparkSession, path: str, log: TableLog, columns: Sequence[SourceColumn]) -> TableLog:
@@ -89,7 +91,7 @@ def _with_columns(session: SparkSession, path: str, log: TableLog, columns: Sequ
     return (open_log(path) or log) if lacking else log
 
 
-def _by_spark(site: Site, plan: SyncPlan, staged: str, log: TableLog, note: CommitMetadata) -> None:
+def _by_spark(site: Site, plan: SyncPlan, staged: str, log: TableLog, note: CommitMetadata) -> int:
     spec, session = plan.spec, site.session
     path = quarantine_path(site.lake, spec.id)
     prepare(session, path, log, _as_texts(spec))
@@ -104,15 +106,20 @@ def _by_spark(site: Site, plan: SyncPlan, staged: str, log: TableLog, note: Comm
     )
     if spec.contract is not None:
         marked = _with_marks(session, site.lake, plan, marked)
-    evolves = any(name.lower() not in there for name in marked.columns)
-    write(marked, Write(path, note, evolves=evolves))
+    evolves = any(name.lower() not in there for name in marked.columns if name != LATE)
+    # What the copy shows came in time, and is held since a contract was altered.
+    new = ~sf.coalesce(column(STALE), sf.lit(False)) if STALE in marked.columns else sf.lit(True)  # noqa: FBT003
+    observed = Observation()
+    told = marked.observe(observed, sf.count_if(column(LATE) & new).alias(LATE))
+    write(told.drop(LATE), Write(path, note, evolves=evolves))
+    return int(observed.get[LATE])
 
 
 def _with_marks(session: SparkSession, lake: str, plan: SyncPlan, rows: DataFrame) -> DataFrame:
     """Adds CONTENT and STALE to rows that are held, and to every row that nothing has resolved it. STALE: the copy shows a row of the same key."""
     spec, path = plan.spec, table_path(lake, plan.spec.id)
     log = open_log(path)
-    texts = [name for name in rows.columns if name not in (HELD, RUN_ID, SEQ, AT)]
+    texts = [name for name in rows.columns if name not in (HELD, LATE, RUN_ID, SEQ, AT)]
     rows = rows.withColumn(CONTENT, sf.when(column(HELD), content(texts, rows)))
     unresolved = {name: sf.lit(None).cast(kind) for name, kind in MARKS if name in (RESOLVED_AT, RESOLUTION)}
     if log is None or not spec.key or plan.overwrites:
@@ -154,13 +161,13 @@ def rejected(session: SparkSession, staged: str, spec: TableSpec, there: dict[st
     ]
     # NULL where it is not, as in the rows of an earlier release.
     marks = [sf.when(held, held).alias(HELD)] if spec.contract is not None or HELD in there else []
-    return texts.select(*values, column(REJECT_REASON), column(REJECT_COLUMN), *marks)
+    return texts.select(*values, column(REJECT_REASON), column(REJECT_COLUMN), column(LATE), *marks)
 
 
 def _fresh(rows: DataFrame, target: DataFrame) -> DataFrame:
     """The rows that the target does not hold, each as often as it holds too few of it: two rows of one key, or of none, are two."""
     alone = Window.partitionBy(CONTENT).orderBy(sf.lit(0))
-    texts = [name for name in rows.columns if name != HELD]
+    texts = [name for name in rows.columns if name not in (HELD, LATE)]
     batch = rows.withColumn(CONTENT, content(texts, rows)).withColumn(_COPY, sf.row_number().over(alone))
     if RESOLVED_AT in target.columns:
         target = target.where(column(RESOLVED_AT).isNull())

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incremental_assets.adapters.delta.quarantine.texts import as_texts, texts_of
-from incremental_assets.adapters.delta.tasks.files.staged_rows import StagedGroup, staged_name
+from incremental_assets.adapters.delta.tasks.files.staged_rows import Flags, StagedGroup, staged_name
 from incremental_assets.adapters.spark.arrow_types import required_type
-from incremental_assets.adapters.spark.own_names import OPERATION, RAW, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.batch import Operation
 
 _AT_ONCE = 16 * 1024
@@ -26,10 +26,16 @@ class Rejected:
     texts: tuple[pa.ChunkedArray, ...]
     held: bool
 
+    @property
+    def late(self) -> Flags:
+        """Whether a sync before should have seen each."""
+        found: Flags = self.rows[LATE].fill_null(False).to_numpy()  # noqa: FBT003
+        return found
+
 
 def rejected(groups: Iterable[StagedGroup], names: Sequence[str], types: Sequence[str]) -> Iterator[Rejected]:
     """All of them, in the order of the batch, but that of a row group those that are held come first."""
-    read = [*map(staged_name, range(len(names))), REJECT_REASON, REJECT_COLUMN, RAW, OPERATION]
+    read = [*map(staged_name, range(len(names))), REJECT_REASON, REJECT_COLUMN, RAW, OPERATION, LATE]
     for group in groups:
         if group.lands_whole:
             continue

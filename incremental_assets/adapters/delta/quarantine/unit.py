@@ -55,10 +55,11 @@ class KeepUnit:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The `add` action of the rows that were not there yet, None where all were."""
+    """The `add` action of the rows that were not there yet, None where all were; and how many of them a sync before should have seen."""
 
     add: Mapping[str, Any] | None
     rows: int
+    late: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from incremental_assets.core.words import counted
 
 
 def overdue(plan: SyncPlan, rows: RowCounts) -> str:
-    """What there is to say of rows that landed now, and were stamped below what had settled within the declared span; empty if there are none."""
+    """What there is to say of rows that landed now, or went to quarantine, and were stamped below what had settled within the declared span; empty if there are none."""
     within, cursor = declared(plan.spec), plan.spec.cursor
     late = _new_rows(plan, rows)
     if not late or within is None or cursor is None:
         return ""
     return (
-        f"{counted(late, 'row')} landed that came later than {format_duration(within)} after {cursor.column!r} had been stamped, which `stamped` declares "
+        f"{counted(late, 'row')} came later than {format_duration(within)} after {cursor.column!r} had been stamped, which `stamped` declares "
         "as the most: others may have been missed; raise its `within`, `incremental-assets doctor` measures how far"
     )
 
