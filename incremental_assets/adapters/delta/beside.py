@@ -80,6 +80,16 @@ def check_history(spec: TableSpec, path: str, copy: TableLog, history: TableLog)
         )
 
 
+def check_own_history(spec: TableSpec, path: str, history: TableLog) -> None:
+    """Raises TargetChanged for a history that another writer has changed behind our newest commit, whose successor would cover it up."""
+    other = history.changed_behind_us()
+    if other is not None:
+        raise TargetChanged(
+            f"{spec.id}: the history at {path} was changed by another writer ({other.operation} in version {other.version} by {other.engine}), so that it no longer "
+            f"tells what was so; put it back as it was (RESTORE TABLE delta.`{path}` TO VERSION AS OF {history.own_version}), or move it away: a new one begins with the copy as it is"
+        )
+
+
 def has_lost_its_history(copy: TableLog, history: TableLog | None) -> bool:
     """Whether a history had shown this copy, and there is none. It may have been moved away: a new one begins."""
     return history is None and recorded(copy).history is not None

@@ -8,7 +8,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 
-from incremental_assets.adapters.delta.beside import check_history, has_lost_its_history, shown_version
+from incremental_assets.adapters.delta.beside import (
+    check_history,
+    check_own_history,
+    has_lost_its_history,
+    shown_version,
+)
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.erased import leave_out
 from incremental_assets.adapters.delta.errors import explained
@@ -31,7 +36,7 @@ class LakeHistory(LakePart):
 
     def behind(self, spec: TableSpec) -> Step | None:
         """What its history has still to follow, from the logs alone. Raises TargetChanged."""
-        copy, history = self._logs(spec)
+        copy, history = self._own_logs(spec)
         step = None if copy is None else following.next_of(copy, history)
         if copy is None or step is None:
             return None
@@ -43,7 +48,7 @@ class LakeHistory(LakePart):
         from incremental_assets.adapters.delta.history import table, writing
 
         with explained(spec.id, self._lake), self._committing(spec, spec.id.history):
-            copy, history = self._logs(spec)
+            copy, history = self._own_logs(spec)
             if copy is None or following.is_shown(step, copy, history):
                 return HistoryRows()
             with self._changes(spec, copy, step) as changes:
@@ -82,7 +87,7 @@ class LakeHistory(LakePart):
         from incremental_assets.adapters.delta import compaction
 
         with explained(spec.id, self._lake), self._committing(spec, spec.id.history):
-            _, history = self._logs(spec)
+            _, history = self._own_logs(spec)
             if history is None:
                 raise TargetChanged(f"{spec.id}: its history is gone")
             commit_ids = CommitIds(state.app_id, state.seq, uuid.uuid4().hex)
@@ -111,6 +116,13 @@ class LakeHistory(LakePart):
             if path is not None and erased is not None:
                 leave_out(path, spec, erased)
             yield path
+
+    def _own_logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
+        """The same for whoever goes on from them: raises TargetChanged as well where another writer has changed the history."""
+        copy, history = self._logs(spec)
+        if history is not None:
+            check_own_history(spec, self._paths(spec)[1], history)
+        return copy, history
 
     def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
         """The logs of the copy and of its history, None for one that is not there. Raises TargetChanged where the history's place holds another table, or a history of another kind."""

@@ -275,6 +275,38 @@ def test_what_other_hands_did_to_the_versions_is_found(tmp_path: Path, spark: Sp
 
 
 @pytest.mark.acceptance
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE {t} SET note = 'theirs' WHERE _is_current",
+        "RESTORE TABLE {t} TO VERSION AS OF 1",
+    ],
+)
+def test_a_history_that_another_writer_has_changed_stands_until_it_is_put_back(
+    harm: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    desk = Chronicle(tmp_path, spark)
+    desk.sync([(1, "new", 2.5, 1, at(0.5)), (2, "new", 2.5, 1, at(0.5))])
+    desk.sync([(1, "paid", 2.5, 2, at(1.5))])
+    log = open_log(desk.history)
+    assert log is not None
+    table = f"delta.`{desk.history}`"
+    spark.sql(f"OPTIMIZE {table}")
+    assert desk.lake.behind(desk.spec) is None, "what leaves every row as it is does no harm"
+    spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF {log.version}")
+    spark.sql(harm.format(t=table))
+    told = f"the history at {desk.history} was changed by another writer \\({harm.split(maxsplit=1)[0]} in version .* VERSION AS OF {log.version}\\)"
+    with pytest.raises(TargetChanged, match=told):
+        desk.lake.behind(desk.spec)
+    assert desk.previous is not None
+    with pytest.raises(TargetChanged, match=told):
+        desk.lake.compact_history(desk.spec, How.GATHER, "run", desk.previous)
+    spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF {log.version}")
+    desk.sync([(2, "paid", 2.5, 3, at(2.5))])
+    assert_as_the_rule_says(desk)
+
+
+@pytest.mark.acceptance
 def test_a_table_that_is_no_history_and_a_history_of_another_kind_are_refused(
     tmp_path: Path, spark: SparkSession
 ) -> None:

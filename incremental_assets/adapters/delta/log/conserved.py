@@ -1,4 +1,4 @@
-"""Whether maintenance by another writer has left as many rows as there were: what it calls itself does not show that."""
+"""What commits of another writer have left of a table: whether as many rows as there were, as what maintenance calls itself does not show that, and whether the same."""
 
 from __future__ import annotations
 
@@ -23,6 +23,17 @@ def loses_rows(path: str, version: int) -> bool:
             before, after = _rows(past(path, version - 1)), _rows(past(path, version))
             return before is not None and after is not None and before != after
     return False
+
+
+def same_files(path: str, state: LogState, version: int) -> bool:
+    """Whether the rows are those of an earlier version, by the same files and deletion vectors; False where the log of then is cleaned."""
+    with suppress(NotByTasks, FileNotFoundError):
+        return _files(state) == _files(past(path, version))
+    return False
+
+
+def _files(state: LogState) -> dict[str, object]:
+    return {path: each.get("deletionVector") for path, each in state.files.items()}
 
 
 def _rows(state: LogState) -> int | None:

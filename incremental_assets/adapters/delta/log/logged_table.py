@@ -46,6 +46,9 @@ class LoggedTable(Protocol):
     def loses_rows(self, version: int) -> bool:
         """Whether a commit is known to have left another number of rows than there were."""
 
+    def has_files_of(self, version: int) -> bool:
+        """Whether its files, and the rows that are marked in them, are known to be those of an earlier version."""
+
 
 class ReplayedTable:
     """A table as our own replay of its log has it."""
@@ -96,6 +99,10 @@ class ReplayedTable:
         """By the statistics of its files; see `conserved.py`."""
         return conserved.loses_rows(self._path, version)
 
+    def has_files_of(self, version: int) -> bool:
+        """By both states of its log."""
+        return conserved.same_files(self._path, self._seen.state, version)
+
 
 class DeltaRsTable:
     """A table as delta-rs opens it: one whose log our own replay cannot read."""
@@ -132,6 +139,10 @@ class DeltaRsTable:
 
     def loses_rows(self, version: int) -> bool:  # noqa: ARG002
         """Its log is not read here."""
+        return False
+
+    def has_files_of(self, version: int) -> bool:  # noqa: ARG002
+        """Nor here."""
         return False
 
     def sizes(self) -> Sequence[int]:

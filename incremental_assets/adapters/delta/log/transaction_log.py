@@ -180,6 +180,17 @@ class TableLog:
         found = (each for each in self.commits(after) if each.note is None)
         return next((each for each in found if each.changed_rows or self._table.loses_rows(each.version)), None)
 
+    @property
+    def own_version(self) -> int:
+        """The newest commit of ours of a table beside a copy, -1 where the log has none."""
+        return next((each.version for each in self._history() if each.note is not None), -1)
+
+    def changed_behind_us(self) -> Committed | None:
+        """What another writer did behind it, unless the files are again as it left them: somebody has put that right."""
+        ours = self.own_version
+        found = self.changed_by_others(ours)
+        return None if found and self._table.has_files_of(ours) else found
+
     def _history(self) -> Iterator[Committed]:
         # A look asks for the newest of ours, for their state, for what came after them: each would read the same files again.
         for place in count():
