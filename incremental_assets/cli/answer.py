@@ -21,12 +21,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table for people. Columns named in `right` are numbers; those in `spare` are dropped first on a narrow terminal."""
+    """A table for people. Columns named in `right` are numbers. On a narrow terminal those in `prose` and `spare` are folded first, and of the latter the last is left out first."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell | str, ...], ...]
     right: frozenset[str] = frozenset()
     spare: tuple[str, ...] = ()
+    prose: tuple[str, ...] = ()
     title: str = ""
 
 

@@ -43,7 +43,9 @@ def shown(found: Sequence[Proposal]) -> list[Shown]:
     fixes = alike((fix, each) for each in found for fix in each.fixes)
     fixes.sort(key=lambda fix: -len(fix[1]))
     rows = tuple(_row(*group) for group in groups[:_SHOWN])
-    grid = Grid(("table", "strategy", "cursor", "rows", "because"), rows, frozenset({"rows"}), ("because",))
+    grid = Grid(
+        ("table", "strategy", "cursor", "rows", "because"), rows, frozenset({"rows"}), prose=("table", "because")
+    )
     notes = [Note(f"{_names(tables)}: {fix}", "warn") for fix, tables in fixes[:_SHOWN]]
     if more := sum(len(tables) for _, tables in groups[_SHOWN:]):
         notes.insert(0, Note(f"and {counted(more, 'table')} more, which the entries explain one by one", "dim"))

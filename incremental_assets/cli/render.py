@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note
+from incremental_assets.cli.widths import fitting
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _TONES = {"good": "green", "bad": "bold red", "warn": "yellow", "dim": "dim", "strong": "bold", "": ""}
-_READABLE = 19
-"""Characters that a spare column keeps in any case, such as a time to the second; if there is no room for them, it is left out."""
 
 
 def show(answer: Answer, file: TextIO, *, width: int | None = None) -> None:
@@ -78,8 +77,8 @@ def _print_grid(grid: Grid, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    telling = [name for name in grid.columns if _widest(grid, name, heading=False)]
-    kept = _fitting(grid, telling, console.width)
+    natural = {name: _widest(grid, name) for name in grid.columns if _widest(grid, name, heading=False)}
+    widths = fitting(natural, grid, console.width)
     # A column's divider and its padding are one space each.
     table = Table(
         box=box.SIMPLE_HEAD,
@@ -90,35 +89,16 @@ def _print_grid(grid: Grid, console: Console) -> None:
         title_style="bold",
         header_style="bold",
     )
-    for name in kept:
-        spare = name in grid.spare
-        table.add_column(
-            name,
-            justify="right" if name in grid.right else "left",
-            no_wrap=not spare,
-            overflow="fold" if spare else "ellipsis",
-            min_width=min(_READABLE, _widest(grid, name)) if spare else None,
-        )
+    for name, width in widths.items():
+        table.add_column(name, justify="right" if name in grid.right else "left", overflow="fold", width=width)
     for row in grid.rows:
-        cells = (cell(each) for name, each in zip(grid.columns, row, strict=True) if name in kept)
+        cells = (cell(each) for name, each in zip(grid.columns, row, strict=True) if name in widths)
         table.add_row(*(Text(each.text, style=_TONES[each.tone]) for each in cells))
     console.print(table)
-    if left_out := [name for name in telling if name not in kept]:
+    if left_out := [name for name in natural if name not in widths]:
         console.print(
             f"no room for {', '.join(left_out)}: a wider terminal, a pipe or --json shows them", style=_TONES["dim"]
         )
-
-
-def _fitting(grid: Grid, telling: Sequence[str], width: int) -> tuple[str, ...]:
-    """The columns that are printed: of `telling`, the spare ones are left out, the last first, until the others fit into `width`, spare ones wrapped."""
-    kept = list(telling)
-    for name in reversed(grid.spare):
-        needed = sum(
-            min(_READABLE, _widest(grid, each)) if each in grid.spare else _widest(grid, each) for each in kept
-        )
-        if needed + 2 * len(kept) > width and name in kept:
-            kept.remove(name)
-    return tuple(kept)
 
 
 def _widest(grid: Grid, name: str, *, heading: bool = True) -> int:

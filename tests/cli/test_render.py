@@ -65,8 +65,57 @@ def test_what_a_narrow_terminal_leaves_out_is_named_below_with_the_ways_to_see_i
 def test_a_column_that_says_nothing_is_not_named_as_left_out() -> None:
     out = io.StringIO()
     empty = Grid(("table", "guarantee", "lease"), (("t" * 60, "settled", ""),), spare=("guarantee", "lease"))
-    show(Answer({}, (empty,)), out, width=62)
+    show(Answer({}, (empty,)), out, width=45)
     assert "no room for guarantee:" in " ".join(_plain(out.getvalue()).split())
+
+
+LONG = "shop.public.a_table_of_sixty_three_characters_which_is_as_long_as_any"
+FINDINGS = Grid(
+    ("", "of", "what", "found"),
+    (
+        (
+            Cell("warn", "warn"),
+            f"{LONG}, shop.public.orders and 3 others",
+            "lateness",
+            "half were committed within 104d 4h of their stamp",
+        ),
+        ("ok", "machine", "java", "version 17"),
+    ),
+    prose=("of", "found"),
+)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_what_a_finding_says_is_folded_and_never_cut_or_left_out(width: int) -> None:
+    out = io.StringIO()
+    show(Answer({}, (FINDINGS,)), out, width=width)
+
+    text = _plain(out.getvalue())
+    assert max(map(len, text.splitlines())) <= width
+    assert "no room" not in text
+    assert "…" not in text
+    assert sorted("".join(text.replace("─", "").split())) == sorted(
+        "".join(
+            "".join(each if isinstance(each, str) else each.text for each in row)
+            for row in (FINDINGS.columns, *FINDINGS.rows)
+        ).replace(" ", "")
+    )
+
+
+def test_one_long_name_does_not_take_the_room_of_what_is_said_of_the_others() -> None:
+    out = io.StringIO()
+    rows = ((LONG, "landed", "60,000", "settled within 15m"), ("shop.public.orders", "landed", "1", "settled"))
+    show(Answer({}, (Grid(("table", "status", "read", "guarantee"), rows, spare=("guarantee",)),)), out, width=80)
+
+    text = _plain(out.getvalue())
+    assert "no room" not in text
+    assert "settled within 15m" in text
+    assert next(line for line in text.splitlines() if "orders" in line).split() == [
+        "shop.public.orders",
+        "landed",
+        "1",
+        "settled",
+    ]
 
 
 def test_names_cannot_move_the_cursor_or_change_a_colour() -> None:

@@ -28,7 +28,7 @@ def run(config: Path | None, patterns: Sequence[str], limit: int) -> Answer:
         chain = runtime.checkpoints.deed_chain()
     chosen = [each for each in reversed(found) if _is_meant(each, patterns)][:limit]
     grid = Grid(
-        ("when", "who", "did", "of", "why", "run", "came to"), tuple(map(_row, chosen)), spare=("run", "why", "came to")
+        ("when", "who", "did", "of", "came to", "run", "why"), tuple(map(_row, chosen)), spare=("run",), prose=("why",)
     )
     document = {"audit": [_entry(each) for each in chosen], "chain": _chain(chain)}
     notes = [Note(_ALTERED.format(at=each.at, act=each.act, of=each.of), "bad") for each in chain.altered]
@@ -59,9 +59,9 @@ def _row(deed: Deed) -> tuple[Cell | str, ...]:
         deed.by,
         str(deed.act),
         deed.of,
-        deed.reason,
-        deed.run_id,
         Cell(deed.came_to, "bad" if deed.came_to == "failed" else ""),
+        deed.run_id,
+        deed.reason,
     )
 
 

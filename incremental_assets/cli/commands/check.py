@@ -101,7 +101,7 @@ def _cures(broken: Sequence[Verdict]) -> Iterator[Note]:
 
 
 def _grid(verdicts: Sequence[Verdict]) -> Grid:
-    return Grid(("table", "check", "result", "found"), tuple(map(_row, verdicts)), spare=("found",))
+    return Grid(("table", "check", "result", "found"), tuple(map(_row, verdicts)), prose=("found",))
 
 
 def _verdicts(runtime: Runtime, found: Selection, display: ProgressDisplay) -> Iterator[Verdict]:

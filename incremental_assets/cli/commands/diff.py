@@ -103,7 +103,7 @@ def _shown(found: DifferingRows | Failed) -> Iterator[Shown]:
         return
     spec = found.spec
     if found.rows:
-        yield Grid(_COLUMNS, tuple(_lines(found)), spare=("source", "copy"), title=str(spec.id))
+        yield Grid(_COLUMNS, tuple(_lines(found)), prose=("source", "copy"), title=str(spec.id))
     tone = "bad" if _code(found) else "warn" if found.quarantined != 0 else "good"
     yield Note(f"{spec.id}: {_summary(found)}{_beside(found)}", tone)
 

@@ -87,7 +87,7 @@ def answer(findings: Sequence[Finding]) -> Answer:
         (Cell(str(health), _TONES[health]), listed(subjects), topic, detail)
         for (health, topic, detail), subjects in rows[: max(bad, _SHOWN)]
     )
-    shown: list[Shown] = [Grid(("", "of", "what", "found"), grid, spare=("found",))]
+    shown: list[Shown] = [Grid(("", "of", "what", "found"), grid, prose=("of", "found"))]
     if more := sum(len(subjects) for _, subjects in rows[max(bad, _SHOWN) :]):
         shown.append(
             Note(f"and {more:,} more that are ok; `--json` has them all, `--select` those of a few tables", "dim")

@@ -199,7 +199,7 @@ def _shown(tables: Sequence[Seen]) -> list[Shown]:
             columns=(*_COLUMNS, "budget") if with_budgets else _COLUMNS,
             rows=tuple((*_row(each), _left(each.budgets)) if with_budgets else _row(each) for each in tables),
             right=frozenset({"lag", "budget"}),
-            spare=("guarantee", "verified", "strategy", "lease"),
+            spare=("last run", "guarantee", "verified", "strategy", "lease"),
         )
     ]
     for source, bound in {each.table.source: each.bound for each in tables if each.bound}.items():
