@@ -241,3 +241,10 @@ def test_a_function_of_a_view_that_finds_no_relation_is_not_taken_for_a_view_tha
     source.execute("DROP VIEW priced")
     with pytest.raises(TableMissing):
         probe.measure(spec, (Window(None, None),))
+
+
+def test_a_materialized_view_that_was_never_filled_is_told_with_the_statement_that_fills_it(source: Source) -> None:
+    source.execute("CREATE MATERIALIZED VIEW sums AS SELECT 1 AS id WITH NO DATA")
+    spec = source.spec("sums", strategy=Strategy.FULL_REFRESH)
+    with pytest.raises(SourceRefused, match=r"shop.public.sums: .*not been populated.*REFRESH MATERIALIZED VIEW"):
+        source.open().measure(spec, (Window(None, None),))

@@ -43,7 +43,7 @@ def test_an_empty_table_is_not_called_equal_window_by_window() -> None:
     world.pass_time(3600)
     world.sync(orders())
     world.sync(countries())
-    empty = "there is no row in the source and none in the lake"
+    empty = "neither the source nor the lake has a row to compare"
     assert reconcile(countries(), None, world.ports()).detail == empty
     assert reconcile(orders(), None, world.ports()).detail == empty
 
@@ -69,7 +69,7 @@ def test_a_check_of_some_windows_that_are_empty_says_which() -> None:
     assert state is not None
     early = Window(None, CursorValue.parse(state.position.watermark.type, "2001-01-01T00:00:00Z"))
     said = reconcile(orders(), None, world.ports(), [early]).detail
-    assert said.startswith("there is no row in the source and none in the lake in […, 2001-01-01")
+    assert said.startswith("neither the source nor the lake has a row to compare in […, 2001-01-01")
     assert said.endswith("), which is all that was compared")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from incremental_assets.core.checks.doctor import SourceFacts, Wanted, there
+from incremental_assets.core.checks.doctor import SourceFacts, Wanted, there, unseen
 from incremental_assets.core.model.table_id import TableId
 
 
@@ -27,6 +27,8 @@ def table_statements(
     """
     relation, identifier = words.relation, words.identifier
     tables = there(facts, wanted)
+    for table in unseen(facts):
+        yield f"-- this user sees no such table; if it is there: GRANT SELECT ON {relation(table)} TO {user};"
     for each in tables:
         if not each.readable and each.wanted.table.schema not in whole:
             yield f"GRANT SELECT ON {relation(each.wanted.table)} TO {user};"

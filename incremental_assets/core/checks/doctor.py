@@ -56,6 +56,11 @@ def there(facts: SourceFacts | None, wanted: Sequence[Wanted]) -> list[TableFact
     return [each for each in facts.tables if each.exists]
 
 
+def unseen(facts: SourceFacts | None) -> list[TableId]:
+    """The wanted tables that the source did not show: they are not there or, where a catalogue shows only what is granted, not granted."""
+    return [each.wanted.table for each in facts.tables if not each.exists] if facts else []
+
+
 @dataclass(frozen=True, slots=True)
 class Cures:
     """What to do about a finding, in the terms of one database; the defaults hold for every database."""

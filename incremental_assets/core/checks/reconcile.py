@@ -42,7 +42,7 @@ from incremental_assets.core.words import agreeing, counted
 ONLY_TELLS = "the source tells what comes, and is not asked for the rows that it has, so that the two are not compared"
 _WITHOUT_KEY = "the copy has every change of a table without a key, and no change says which of its rows are there now, so that the two are not compared"
 _OTHERS_EQUAL = "every other row of the source is in the lake as it is"
-_EMPTY = "there is no row in the source and none in the lake"
+_EMPTY = "neither the source nor the lake has a row to compare"
 
 
 def reconcile(

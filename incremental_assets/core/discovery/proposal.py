@@ -47,6 +47,12 @@ class Proposal:
 def propose(shape: TableShape, traits: TableTraits) -> Proposal:
     """The terms under which the first sync is right, and the next ones as light as the table allows."""
     candidates = ranked(traits)
+    if not shape.readable:
+        return Proposal(
+            shape,
+            None,
+            "the user that reads the source may not read this table: grant it, then `incremental-assets init --tables` with its name adds it",
+        )
     if Arrival.VIEW in shape.arrivals or Arrival.FOREIGN in shape.arrivals:
         what = "view" if Arrival.VIEW in shape.arrivals else "foreign table"
         return Proposal(

@@ -206,6 +206,10 @@ def test_the_printed_sql_is_what_a_new_user_needs(shop: Shop) -> None:
     assert not facts.tables[0].writable
     assert facts.tables[0].unindexed == ("updated_at",)
     assert contract.dialect_of(shop.address.dialect).missing_sql(address, wanted, facts) == ""
+    hidden = replace(wanted[0], table=replace(wanted[0].table, name="hidden"))
+    unseen = contract.dialect_of(shop.address.dialect).missing_sql(address, (hidden,), probe.facts((hidden,)))
+    assert unseen.startswith("-- this user sees no such table; if it is there: GRANT SELECT ON ")
+    assert f"`{shop.database}`.`hidden` TO 'newcomer'@'%'" in unseen
     large = replace(facts, tables=(replace(facts.tables[0], rows=2_000_000),))
     missing = contract.dialect_of(shop.address.dialect).missing_sql(address, wanted, large)
     assert missing == f"CREATE INDEX `orders_updated_at` ON `{shop.database}`.`orders` (`updated_at`);"

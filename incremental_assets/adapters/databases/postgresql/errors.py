@@ -75,11 +75,8 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
     state = getattr(error, "sqlstate", None)
     if state is None:
         return _not_connected(address, place, words)
-    # A function that a view calls may miss a table of its own.
-    is_own = table is not None and f"{table.schema}.{table.name}" in words
-    missing = isinstance(error, errors.InvalidSchemaName) or (isinstance(error, errors.UndefinedTable) and is_own)
-    if table is not None and missing:
-        return TableMissing(table)
+    if table is not None and (found := _not_there(error, table, words)):
+        return found
     if isinstance(error, errors.UndefinedColumn):
         return SourceRefused(f"{table or place}: {NO_COLUMN.format(words)}")
     if isinstance(error, errors.InsufficientPrivilege):
@@ -95,6 +92,14 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
     if state.startswith(("08", "57P")):
         return SourceUnreachable(f"{place}: {LOST.format(words)}")
     return SourceRefused(f"{table or place}: {REFUSED.format(words)}")
+
+
+def _not_there(error: Exception, table: TableId, words: str) -> IncrementalAssetsError | None:
+    """Where the table itself is gone, or a materialized view without rows; a function that a view calls may miss a table of its own."""
+    is_own = f"{table.schema}.{table.name}" in words
+    if isinstance(error, errors.InvalidSchemaName) or (isinstance(error, errors.UndefinedTable) and is_own):
+        return TableMissing(table)
+    return _unfilled(table, words) if isinstance(error, errors.ObjectNotInPrerequisiteState) else None
 
 
 def explain_read(text: str, address: Address, table: TableId) -> IncrementalAssetsError | None:
@@ -123,6 +128,8 @@ def copying_explained(address: Address, table: TableId) -> Iterator[None]:
         raise SourceRefused(f"{table}: {_grant(address, table, words)} ({words})") from None
     except _NOT_TEXT as error:
         raise SourceRefused(f"{table}: {NOT_TEXT.format(_first_line(error))}") from None
+    except errors.ObjectNotInPrerequisiteState as error:
+        raise _unfilled(table, _first_line(error)) from None
     except psycopg.Error as error:
         words, state = _first_line(error), error.sqlstate or ""
         if isinstance(error, errors.TooManyConnections) or any(told in words for told in _NO_ROOM):
@@ -134,6 +141,13 @@ def copying_explained(address: Address, table: TableId) -> Iterator[None]:
         # The snapshot went with the connection that held it.
         is_lost = not state or state.startswith(("08", "57P")) or "snapshot" in words
         raise (_read_lost(address, table, words) if is_lost else _read_refused(table, words)) from None
+
+
+def _unfilled(table: TableId, words: str) -> IncrementalAssetsError:
+    return SourceRefused(
+        f"{table}: the source cannot read it as it is now: {words}; "
+        "a materialized view that was made WITH NO DATA is filled by REFRESH MATERIALIZED VIEW, or left out by `exclude`"
+    )
 
 
 def _read_refused(table: TableId, words: str) -> IncrementalAssetsError:

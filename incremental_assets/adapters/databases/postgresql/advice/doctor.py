@@ -14,7 +14,7 @@ from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.fragments import BEGINS_WITH
 from incremental_assets.adapters.databases.postgresql.settled.bound import LOGIN_TRIGGER, database_zone
 from incremental_assets.adapters.databases.postgresql.sql import identifier
-from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted, there
+from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted, there, unseen
 from incremental_assets.core.model.table_id import TableId
 
 _SOURCE = f"""
@@ -144,6 +144,10 @@ def missing_sql(
     if facts is not None and not facts.says_which:
         lines.append(f"GRANT EXECUTE ON FUNCTION pg_control_system(), pg_control_checkpoint() TO {user};")
     tables = there(facts, wanted)
+    lines += [
+        f"-- {identifier(table.schema)}.{identifier(table.name)} is not there, so that nothing can be granted on it"
+        for table in unseen(facts)
+    ]
     unknown = tuple(whole) if facts is None else ()
     schemas = dict.fromkeys([*unknown, *(each.wanted.table.schema for each in tables if not each.usable)])
     lines += [f"GRANT USAGE ON SCHEMA {identifier(schema)} TO {user};" for schema in schemas]
