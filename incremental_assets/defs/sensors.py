@@ -35,6 +35,7 @@ from incremental_assets.core.preview.pending import Blocked, Pending, is_of_no_r
 from incremental_assets.core.preview.stopped import record_stopped
 from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs.announced import Announced, CatchUp, catch_up, fingerprint
+from incremental_assets.defs.awaited import announce_awaited
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.following import asked_to_follow
 from incremental_assets.defs.in_flight import in_flight
@@ -143,6 +144,8 @@ def _looked(
         return failed._replace(asset_events=[*paused.told]), True
     new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
     seen, shown = _announced(context, view, specs, seen, runtime)
+    moved = {each.spec.id for each in seen.moved}
+    shown += announce_awaited(context, view, {spec.id: spec for spec in specs}, seen.positions, moved)
     requests, dynamic, without = run_requests(view, jobs, seen.moved, context.instance, now)
     met = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
     stopped = (

@@ -17,6 +17,7 @@ from incremental_assets import IncrementalSource
 from incremental_assets.core.config.load import load
 from tests.defs.project import ORDERS_KEY, TYPE, Project, component, lines
 from tests.defs.studio import Studio
+from tests.defs.watch import Watch
 from tests.scenario import monday
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "component.md").read_text(encoding="utf-8")
@@ -87,7 +88,8 @@ def test_the_asset_downstream_runs_when_something_has_landed_and_stays_still_whe
     )
     project.write("reports.py", SNIPPETS["python"])
     found = dg.Definitions.merge(studio.definitions, project.load())
-    instance, cursor = studio.instance, None
+    studio.__dict__["definitions"] = found
+    instance, cursor, watch = studio.instance, None, Watch(studio)
 
     def requested() -> int:
         nonlocal cursor
@@ -99,6 +101,7 @@ def test_the_asset_downstream_runs_when_something_has_landed_and_stays_still_whe
     requested()
     assert requested() == 0
     studio.run("2024-01-01", mode="sync")
+    watch.tick()
     assert [requested(), requested()] == [1, 0]
     studio.run("2024-01-01", mode="sync")  # nothing moved
     assert requested() == 0

@@ -24,7 +24,7 @@ class Watch:
     def __init__(self, studio: Studio, cursor: str | None = None) -> None:
         self.studio, self.cursor = studio, cursor
         repository = studio.definitions.get_repository_def()
-        self.repository, (self.sensor,) = repository, repository.sensor_defs
+        self.repository, self.sensor = repository, repository.get_sensor_def("sync__shop__sensor")
 
     def tick(self) -> SensorExecutionData:
         with build_sensor_context(

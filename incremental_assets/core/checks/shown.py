@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -39,10 +39,22 @@ def landed_keys(spec: TableSpec, grid: Grid | None, state: State, extent: Extent
     begins, reached = extent.begins, position.max_cursor_read
     if begins is None or reached is None or reached < begins:
         return ()
-    covered = merge(position.coverage)
-    watermark = position.watermark
     until = _until(reached, state, extent.now)
     windows = {key: window_of(grid, key, kind) for key in _between(grid, (begins, reached), until, extent.known)}
+    return _without_gap(windows, state)
+
+
+def settled_keys(spec: TableSpec, grid: TimeGrid, state: State, now: datetime) -> tuple[str, ...]:
+    """The partitions up to the present that have no gap, whether or not they have a row. Raises TermsChanged."""
+    if spec.read_by is None:
+        return ()
+    check_terms(spec, state)
+    windows = {key: window_of(grid, key, spec.read_by.type) for key in keys(grid, now)}
+    return _without_gap(windows, state)
+
+
+def _without_gap(windows: Mapping[str, Window], state: State) -> tuple[str, ...]:
+    covered, watermark = merge(state.position.coverage), state.position.watermark
     # Above the watermark nothing is covered for good, and what landed there is its last row.
     settled = {key: each if watermark is None else each.clamp_upper(watermark) for key, each in windows.items()}
     return tuple(key for key, each in settled.items() if not gaps(covered, each))
