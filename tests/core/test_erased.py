@@ -8,6 +8,7 @@ import pytest
 
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import LakeRefused, SelectionError
+from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.erased import ErasedKeys, ErasureKey, erased_from, typed_text
 from incremental_assets.core.model.subject import Subject, pattern, subjects_in
 
@@ -62,8 +63,56 @@ def test_a_value_has_one_text_however_it_is_written(kind: str, one: str, other: 
     assert typed_text(kind, one) == typed_text(kind, other)
 
 
+def columns(names: list[str], kind: str = "int", source: str = "") -> list[Column]:
+    return [Column(name, source or kind, kind, Fidelity.EXACT) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "written", "text"),
+    [
+        ("int", "", "+007", "7"),
+        ("bigint", "", "-0", "0"),
+        ("decimal(10,2)", "", "1.50", "1.5"),
+        ("decimal(10,2)", "", "1e2", "100"),
+        ("decimal(10,2)", "", "-0.00", "0"),
+        ("boolean", "", "TRUE", "true"),
+        ("date", "", "1987-06-05", "1987-06-05"),
+        ("timestamp", "", "2024-01-31T10:00:00+02:00", "2024-01-31 08:00:00"),
+        ("timestamp", "", "2024-01-31 10:00:00.5", "2024-01-31 10:00:00.500000"),
+        ("timestamp_ntz", "", "2024-01-31T10:00:00Z", "2024-01-31 10:00:00"),
+        ("binary", "bytea", r"\x0a0b", "0A0B"),
+        ("string", "uuid", "A0EE", "a0ee"),
+        ("string", "character(5)", "ann", "ann  "),
+        ("string", "text", "a\u2028b\x85c", "a\u2028b\x85c"),
+    ],
+)
+def test_a_key_of_a_file_is_as_its_column_has_it(kind: str, source: str, written: str, text: str) -> None:
+    (found,) = subjects_in(f"{written}\r\n", columns(["id"], kind, source), "keys.txt")
+    assert found.key == (("id", text),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [
+        ("int", "secret"),
+        ("int", "1.0"),
+        ("decimal(10,2)", "NaN"),
+        ("boolean", "secret"),
+        ("date", "05.06.1987"),
+        ("timestamp", "secret"),
+        ("timestamp_ntz", "2024-01-31T10:00:00+02:00"),
+        ("binary", "secret"),
+    ],
+)
+def test_a_key_that_its_column_does_not_have_is_named_by_its_line(kind: str, written: str) -> None:
+    with pytest.raises(SelectionError) as found:
+        subjects_in(f"\n{written}\n", columns(["id"], kind), "keys.txt")
+    assert f"keys.txt:2: the value of 'id' is no {kind}, so that no row has it" in str(found.value)
+    assert written not in str(found.value)
+
+
 def test_a_file_of_keys_has_one_in_each_line() -> None:
-    found = subjects_in('42\n\n{"id": 7, "email": "ann@example.com", "gone": null}\n42\n', ["id"], "keys.txt")
+    found = subjects_in('42\n\n{"id": 7, "email": "ann@example.com", "gone": null}\n42\n', columns(["id"]), "keys.txt")
     assert found == (Subject((("id", "42"),)), Subject((("id", "7"),), (("email", "ann@example.com"),)))
 
 
@@ -84,7 +133,7 @@ def test_a_mistake_in_a_file_of_keys_is_named_by_its_line_and_quotes_no_value(
     text: str, key: list[str], says: str
 ) -> None:
     with pytest.raises(SelectionError) as found:
-        subjects_in(text, key, "keys.txt")
+        subjects_in(text, columns(key), "keys.txt")
     assert says in str(found.value)
     assert "secret" not in str(found.value)
 

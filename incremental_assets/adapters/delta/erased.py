@@ -13,8 +13,8 @@ from incremental_assets.adapters.databases.measure import readable_values
 from incremental_assets.adapters.lake_store.opened import store_of
 from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.erased import ErasedKeys, ErasureKey, erased_from, typed_text
+from incremental_assets.core.model.key_text import canonical
 from incremental_assets.core.model.paths import erased_path
-from incremental_assets.core.model.subject import canonical
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 

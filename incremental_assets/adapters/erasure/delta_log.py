@@ -14,7 +14,7 @@ from incremental_assets.adapters.delta.commit_metadata import MARK
 from incremental_assets.adapters.erasure.parquet import held
 from incremental_assets.adapters.erasure.search import Search
 from incremental_assets.core.model.erasure import Holds
-from incremental_assets.core.model.subject import canonical
+from incremental_assets.core.model.key_text import canonical
 
 Action = Mapping[str, Any]
 

@@ -17,7 +17,7 @@ from incremental_assets.adapters.erasure.search import Search, is_end, plain
 from incremental_assets.adapters.erasure.thrift import Fields, Reader
 from incremental_assets.adapters.spark.own_names import RAW
 from incremental_assets.core.model.erasure import Holds
-from incremental_assets.core.model.subject import canonical
+from incremental_assets.core.model.key_text import canonical
 
 MAGIC = b"PAR1"
 OF_OTHERS = frozenset({Holds.OTHER_ROW, Holds.TEXT})
@@ -64,7 +64,9 @@ def _of_rows(rows: pa.RecordBatch, search: Search, seen: dict[str, set[str]]) ->
 def _keyed(rows: pa.RecordBatch, search: Search, seen: dict[str, set[str]]) -> list[bool]:
     """Whether each row is of one of the keys."""
     texts = {
-        name: _texts(rows.column(place)) for place, name in enumerate(rows.schema.names) if _may_be_key(rows, place)
+        name: _as_keys(rows.column(place), search.part(name), search)
+        for place, name in enumerate(rows.schema.names)
+        if _may_be_key(rows, place)
     }
     if search.names is None:
         found = [
@@ -87,12 +89,19 @@ def _keyed(rows: pa.RecordBatch, search: Search, seen: dict[str, set[str]]) -> l
 
 def _is_keyed(raw: Any, search: Search) -> bool:
     row = json.loads(raw) if isinstance(raw, str) and raw.startswith("{") else {}
-    return tuple(str(row.get(name)) for name in search.key) in search.keys
+    return tuple(search.as_key(name, str(row.get(name))) for name in search.key) in search.keys
 
 
 def _may_be_key(rows: pa.RecordBatch, place: int) -> bool:
     kind = rows.schema.types[place]
     return not (pa.types.is_nested(kind) or pa.types.is_floating(kind))
+
+
+def _as_keys(values: pa.Array, part: str | None, search: Search) -> list[str]:
+    """What a quarantine has of a key is as the source wrote it."""
+    texts = _texts(values)
+    is_written = part is not None and pa.types.is_string(values.type)
+    return [search.as_key(part, text) for text in texts] if is_written else texts
 
 
 def _texts(values: pa.Array) -> list[str]:

@@ -47,7 +47,7 @@ def run(config: Path | None, options: Options) -> Answer:
     """Run the command."""
     with opened(configured(config)) as runtime:
         spec = _spec(runtime, options.table)
-        subjects = subjects_in(_text_of(options.key_file), spec.named_key, str(options.key_file))
+        subjects = subjects_in(_text_of(options.key_file), spec.key_columns, str(options.key_file))
         key = erasure_key(runtime.configuration)
         if key is None:
             raise SelectionError(
@@ -99,6 +99,11 @@ def _spec(runtime: Runtime, table: str) -> TableSpec:
         raise SelectionError(
             f"{spec.id}: the table has no key, so that nobody could tell whose rows to erase; declare `primary_key`"
         )
+    floating = next((each for each in spec.key_columns if each.spark_type in ("float", "double")), None)
+    if floating is not None:
+        raise Refused(
+            f"{spec.id}: {floating.name!r} of its key is a {floating.spark_type}, of which several texts are one value, so that nobody could prove that a row is gone; nothing was erased"
+        )
     if spec.collation_key is not None:
         raise Refused(
             f"{spec.id}: its key is a text of which the source takes different spellings for one, so that a key of another spelling would not be kept out; "
@@ -109,7 +114,7 @@ def _spec(runtime: Runtime, table: str) -> TableSpec:
 
 def _text_of(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise SelectionError(f"--key-file {file}: this is no UTF-8 text; save it as UTF-8") from None
     except OSError as error:
@@ -159,6 +164,12 @@ def _shown(done: Certificate) -> tuple[Shown, ...]:
     ]
     shown += [Note(f"{each.place}: {each.where}: still holds {', '.join(each.how)}", "bad") for each in done.after.left]
     shown += [Note(each, "bad") for each in done.kept]
+    if not done.before.found:
+        shown.append(
+            Note(
+                "nothing of these keys was in any place before; see that they are written as the source has them", "bad"
+            )
+        )
     result = "erased: nothing of these keys is left in any place that was examined" if done.is_erased else "not erased"
     shown.append(Note(f"{result}; {counted(done.removed, 'file')} removed", "good" if done.is_erased else "bad"))
     shown += [Note(f"out of reach: {each}", "dim") for each in done.beyond]

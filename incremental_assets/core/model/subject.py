@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any
 
 from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.key_text import canonical, key_text
 
 LEAST = 5
 """Characters of a text that is looked for in other texts: a shorter one is found in those of anybody."""
@@ -24,32 +23,17 @@ Cells = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The rows of one key. `others`: values of theirs that are looked for in texts, too."""
+    """The rows of one key. `others`: values of theirs that are looked for in texts, too; `columns`: the key's, by which texts of it that a source wrote are read."""
 
     key: Cells = field(repr=False)
     others: Cells = field(default=(), repr=False)
+    columns: tuple[Column, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def texts(self) -> tuple[str, ...]:
         """What is looked for in texts: long enough that it is nobody else's by chance."""
         found = (text for _, text in (*self.key, *self.others))
         return tuple(dict.fromkeys(text for text in found if len(text) >= LEAST))
-
-
-def canonical(value: Any) -> str:
-    """The text by which values are compared, whatever holds them: of a moment that of its instant in UTC, of a number without zeros at its end."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ").removesuffix("+00:00")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex().upper()
-    if isinstance(value, Decimal):
-        text = format(value, "f")
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    return str(value)
 
 
 def is_number(text: str) -> bool:
@@ -81,34 +65,45 @@ def _ways(text: str) -> Iterator[bytes]:
     yield digest
 
 
-def subjects_in(text: str, key: Sequence[str], place: str) -> tuple[Subject, ...]:
+def subjects_in(text: str, key: Sequence[Column], place: str) -> tuple[Subject, ...]:
     """Those of a file of keys: a line is the key, or a JSON object of columns. Raises SelectionError, which quotes no value."""
-    found = [
-        _subject(line.strip(), tuple(key), f"{place}:{number}")
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.strip()
-    ]
+    lines = (line.strip() for line in text.split("\n"))
+    found = [_subject(line, tuple(key), f"{place}:{number}") for number, line in enumerate(lines, 1) if line]
     if not found:
         raise SelectionError(f"{place}: no key is in it; write one key in each line")
     return tuple(dict.fromkeys(found))
 
 
-def _subject(line: str, key: tuple[str, ...], place: str) -> Subject:
+def _subject(line: str, key: tuple[Column, ...], place: str) -> Subject:
     if not line.startswith("{"):
         if len(key) != 1:
             raise SelectionError(
                 f"{place}: the key of the table has {len(key)} columns; write an object such as "
-                f"{{{', '.join(f'{json.dumps(name)}: …' for name in key)}}}"
+                f"{{{', '.join(f'{json.dumps(each.name)}: …' for each in key)}}}"
             )
-        return Subject(((key[0], line),))
+        return Subject(_cells(key, {key[0].name: line}, place), columns=key)
     try:
         # A number keeps its digits.
         row = json.loads(line, parse_float=str, parse_int=str)
     except ValueError:
         raise SelectionError(f"{place}: this line begins like a JSON object and is none; write it as one") from None
-    missing = next((name for name in key if row.get(name) is None), None)
+    names = {each.name for each in key}
+    missing = next((each.name for each in key if row.get(each.name) is None), None)
     if missing is not None:
         raise SelectionError(f"{place}: the column {missing!r} of the key is missing; write it into the object")
     texts = {name: canonical(value) for name, value in row.items() if value is not None}
-    others = tuple((name, text) for name, text in texts.items() if name not in key)
-    return Subject(tuple((name, texts[name]) for name in key), others)
+    others = tuple((name, text) for name, text in texts.items() if name not in names)
+    return Subject(_cells(key, texts, place), others, key)
+
+
+def _cells(key: tuple[Column, ...], texts: Mapping[str, str], place: str) -> Cells:
+    """As files have them: of a value that is written in another way nothing would be found, and nothing erased."""
+    found = []
+    for column in key:
+        try:
+            found.append((column.name, key_text(column, texts[column.name])))
+        except ValueError:
+            raise SelectionError(
+                f"{place}: the value of {column.name!r} is no {column.spark_type}, so that no row has it; write it as the source has it"
+            ) from None
+    return tuple(found)

@@ -32,7 +32,8 @@ def test_a_person_is_erased_by_the_command_and_the_certificate_says_so(
     paused = shop.run("pause", "shop.public.people", "--reason", f"until {MAIL} has answered", **given)
     assert paused.returncode == 0, paused.stderr
     keys, certificate = tmp_path / "keys.jsonl", tmp_path / "certificate.json"
-    keys.write_text(json.dumps({"id": 900001, "mail": MAIL}))
+    # As editors of Windows save it.
+    keys.write_text(json.dumps({"id": 900001, "mail": MAIL}), encoding="utf-8-sig")
     assert remains(folder, MAIL) != {}
 
     asked = ("erase", "--table", "public.people", "--key-file", str(keys))
