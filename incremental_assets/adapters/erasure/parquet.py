@@ -100,8 +100,9 @@ def _may_be_key(rows: pa.RecordBatch, place: int) -> bool:
 def _as_keys(values: pa.Array, part: str | None, search: Search) -> list[str]:
     """What a quarantine has of a key is as the source wrote it."""
     texts = _texts(values)
-    is_written = part is not None and pa.types.is_string(values.type)
-    return [search.as_key(part, text) for text in texts] if is_written else texts
+    return (
+        texts if part is None or not pa.types.is_string(values.type) else [search.as_key(part, text) for text in texts]
+    )
 
 
 def _texts(values: pa.Array) -> list[str]:
