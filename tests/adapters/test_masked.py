@@ -141,6 +141,25 @@ def test_another_mask_or_key_is_refused_until_everything_is_read_again(
 
 
 @pytest.mark.acceptance
+@pytest.mark.parametrize("table", [PLAIN, "\n- {table: public.people, strategy: full_refresh, refresh_every: 1s%s}\n"])
+def test_a_column_that_has_given_its_name_to_another_one_lands_nothing_in_the_clear(desk: Stand, table: str) -> None:
+    begin_anew(desk, table % ", columns: {mask: {email: redact}}")
+    desk.execute("UPDATE people SET born = NULL", "ALTER TABLE people ADD COLUMN note text")
+    desk.land()
+    desk.execute(
+        "ALTER TABLE people RENAME email TO kept",
+        "ALTER TABLE people RENAME note TO email",
+        "UPDATE people SET phone = phone || ' 9', at = clock_timestamp()",
+    )
+    stopped = desk.sync()["people"]
+    assert "masks kept: redact -> email: redact" in str(stopped.error)
+    assert remains(desk.shop.folder, EMAIL) == {}
+    desk.shop.configure(table % ", columns: {mask: {kept: redact}}", OPTIONS)
+    desk.land()
+    assert remains(desk.shop.folder, EMAIL) == {}
+
+
+@pytest.mark.acceptance
 def test_rows_that_spark_itself_reads_are_masked_by_its_workers(desk: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JdbcReader, "parts", lambda *_: None)
     begin_anew(desk, TABLE % MASKS)

@@ -9,7 +9,7 @@ import pytest
 
 from incremental_assets.core.config.masks import with_masks
 from incremental_assets.core.config.where import parse_where
-from incremental_assets.core.errors import CommitMissing, SchemaChanged
+from incremental_assets.core.errors import CommitMissing, SchemaChanged, TermsChanged
 from incremental_assets.core.model.as_copied import as_copied
 from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.mask import Mask
@@ -128,6 +128,45 @@ def test_another_condition_is_no_rename(where: str) -> None:
     state = as_renamed(now, landed(before))
     assert state is not None
     assert state.terms.where == "status <> 'status'"
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        called(NUMBERED, customer="status", status="customer"),
+        identified(
+            called(UPSERT, customer="buyer", status="customer"),
+            id="7.1",
+            buyer="7.2",
+            customer="7.9",
+            updated_at="7.4",
+        ),
+    ],
+    ids=["exchanged", "taken by a new one"],
+)
+@pytest.mark.parametrize("keeps", ["mask", "where"])
+def test_a_condition_and_a_mask_are_of_the_columns_that_they_were_of_and_not_of_others_with_their_names(
+    now: TableSpec, keeps: str
+) -> None:
+    def on_terms(spec: TableSpec) -> TableSpec:
+        if keeps == "mask":
+            return with_masks(spec, (("customer", Mask.REDACT),))
+        return replace(spec, where=parse_where("customer <> 'x'"))
+
+    state = as_renamed(on_terms(now), landed(on_terms(NUMBERED)))
+    assert state is not None
+    assert not state.terms.same(on_terms(now).terms)
+
+
+def test_a_table_that_is_read_as_a_whole_lands_no_masked_value_under_another_name() -> None:
+    whole = replace(NUMBERED, strategy=Strategy.FULL_REFRESH, cursor=None)
+    exchanged = called(whole, customer="status", status="customer")
+    world = opened()
+    world.sync(with_masks(whole, (("customer", Mask.REDACT),)))
+    with pytest.raises(TermsChanged, match=r"\(masks status: redact -> customer: redact\)"):
+        world.sync(with_masks(exchanged, (("customer", Mask.REDACT),)))
+    # Which is not due.
+    assert world.sync(with_masks(exchanged, (("status", Mask.REDACT),))).status is Status.IDLE
 
 
 def test_another_column_under_the_keys_name_in_other_letters_is_no_rename() -> None:

@@ -10,7 +10,7 @@ from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
-from incremental_assets.core.planning.renames import as_renamed, check_renames, renamed_too_late, renames_of
+from incremental_assets.core.planning.renames import as_masked, as_renamed, check_renames, renamed_too_late, renames_of
 
 
 def plan(
@@ -19,7 +19,7 @@ def plan(
     """The plan of one sync, or NothingToDo; stops if the source or the settings are not those of the landed rows."""
     # What is written anew has the source's names, whichever they were.
     renames = () if request.mode is Mode.FULL_REFRESH else renames_of(spec, landed)
-    state = as_renamed(spec, landed) if renames else landed
+    state = as_renamed(spec, landed) if renames else as_masked(spec, landed)
     decision = capture_of(spec).plan(spec, request, state, commit_ids, observation)
     if request.mode is Mode.FULL_REFRESH or (isinstance(decision, NothingToDo) and decision.is_behind):
         # A replica that lags behind may show the names of before.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from incremental_assets.core.model.as_copied import source_name
@@ -14,6 +14,7 @@ from incremental_assets.core.model.terms import Terms
 
 _NAMES = re.compile(r"""'(?:[^']|'')*'|"(?P<quoted>(?:[^"]|"")*)"|(?P<word>[^\W\d]\w*)""")
 """What stands in the text of a condition: texts, and names with quotes and without."""
+_NOTHING = ""
 
 
 def renamed_terms(spec: TableSpec, terms: Terms, renames: tuple[Rename, ...]) -> Terms:
@@ -26,9 +27,33 @@ def renamed_terms(spec: TableSpec, terms: Terms, renames: tuple[Rename, ...]) ->
         key=tuple(name_after(renames, name) for name in terms.key),
         cursor=f"{name_after(renames, cursor)}{separator}{kind}",
         fallback=terms.fallback and name_after(renames, terms.fallback),
-        where=now.where if _where_before(spec, terms.where, renames) == terms.where else terms.where,
-        masks=now.masks if _masks_before(spec, masked, renames) == terms.masks else terms.masks,
+        where=_as_now(
+            terms.where,
+            _where_before(spec, terms.where, renames),
+            now.where,
+            lambda: _forward(spec, terms.where, renames),
+        ),
+        masks=_as_now(
+            terms.masks, _masks_before(spec, masked, renames), now.masks, lambda: _forward(spec, terms.masks, renames)
+        ),
     )
+
+
+def _as_now(landed: str, before: str, now: str, forward: Callable[[], str]) -> str:
+    """What landed in the words of now, where only names have changed; in its own else. Those may be the same words of other columns: then by the names that these have now."""
+    if before == landed:
+        return now
+    return forward() if landed == now else landed
+
+
+def _forward(spec: TableSpec, text: str, renames: Iterable[Rename]) -> str:
+    def after(match: re.Match[str]) -> str:
+        name = (match["quoted"] or "").replace('""', '"') or match["word"]
+        landed = spec.column_names.of(name) if name else ""
+        now = name_after(renames, landed)
+        return match[0] if now == landed else source_name(spec, now)
+
+    return _NAMES.sub(after, text)
 
 
 def named_by_terms(spec: TableSpec) -> tuple[str, ...]:
@@ -54,8 +79,14 @@ def _masks_before(spec: TableSpec, names: Iterable[str], renames: Iterable[Renam
 
 
 def _before(spec: TableSpec, names: Iterable[str], renames: Iterable[Rename]) -> Mapping[str, str]:
-    """What the source called its columns, of these names, by what it calls them now."""
-    was = {each.after.lower(): each.before.lower() for each in renames}
+    """What the source called its columns, of these names, by what it calls them now. One that has taken the name of another was called as nothing is: its terms are others."""
     known = {spec.column_names.of(name).lower(): name for name in names}
-    found = {source_name(spec, name): known.get(was.get(name.lower(), name.lower())) for name in named_by_terms(spec)}
-    return {now: before for now, before in found.items() if before is not None}
+    was = dict.fromkeys((each.before.lower() for each in renames), _NOTHING)
+    was |= {each.after.lower(): each.before.lower() for each in renames}
+    found = {}
+    for name in named_by_terms(spec):
+        now = name.lower()
+        before = known.get(was.get(now, now), _NOTHING if now in was else None)
+        if before is not None:
+            found[source_name(spec, name)] = before
+    return found

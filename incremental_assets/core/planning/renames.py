@@ -143,6 +143,14 @@ def renamed(spec: TableSpec, state: State, renames: tuple[Rename, ...]) -> State
     )
 
 
+def as_masked(spec: TableSpec, state: State | None) -> State | None:
+    """The state of a table that is read as a whole, its masks by the names that their columns have now: of two that have exchanged theirs, or of one whose name another has taken, values would land as they are."""
+    if state is None or not (spec.traits.overwrites and state.terms.masks):
+        return state
+    renames = tuple(_identified(spec, state, {}))
+    return replace(state, terms=replace(state.terms, masks=renamed_terms(spec, state.terms, renames).masks))
+
+
 def as_renamed(spec: TableSpec, state: State | None) -> State | None:
     """The state once every rename has been carried out."""
     return state and renamed(spec, state, renames_of(spec, state))
