@@ -51,5 +51,6 @@ def state_of(text: str) -> State:
         changed=tuple(SchemaChange.from_json(change) for change in document.get("changed", ())),
         compared=KeysCompared.from_json(compared) if compared is not None else None,
         unfilled=Unfilled.from_json(document["unfilled"]) if document.get("unfilled") else None,
+        erased=document.get("erased", False),
         definition=None if document.get("definition") is None else tuple(document["definition"].items()),
     )

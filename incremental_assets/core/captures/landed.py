@@ -32,6 +32,7 @@ def landed(plan: SyncPlan, position: Position, read: Read) -> State:
         changed=read.changed,
         compared=_compared(plan, read),
         unfilled=unfilled_after(plan, read.changed),
+        erased=before is not None and before.erased,
         definition=_definition(plan),
     )
 

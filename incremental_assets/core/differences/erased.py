@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from incremental_assets.core.differences.differing import Differing, without
+from incremental_assets.core.errors import LakeRefused
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.ports import Keys, Ports
+from incremental_assets.core.ports import Erasures, Keys, Ports
 
 
 def without_erased(spec: TableSpec, found: Differing, ports: Ports) -> Differing:
@@ -16,6 +18,15 @@ def without_erased(spec: TableSpec, found: Differing, ports: Ports) -> Differing
     with ports.source_rows(spec).keys(spec) as source:
         places = _erased(spec, found, found.lacking.numbers, source, ports)
     return replace(without(found, places), erased=len(places)) if places else found
+
+
+def check_list(spec: TableSpec, state: State | None, erasures: Erasures) -> None:
+    """Raises LakeRefused where keys were erased and the list of them is gone: a sync without it would bring the rows back, and nobody would see it."""
+    if state is not None and state.erased and not erasures.has(spec.id):
+        raise LakeRefused(
+            f"{spec.id}: keys were erased from it, and the list that keeps them out is gone from the lake (below `_erased`), so that nothing was read; "
+            "restore it from a backup of the lake, or erase the keys again"
+        )
 
 
 def _erased(spec: TableSpec, found: Differing, numbers: frozenset[int], source: Keys, ports: Ports) -> frozenset[int]:

@@ -52,8 +52,9 @@ def erase(spec: TableSpec, run_id: str, ports: Ports, eraser: Eraser) -> None:
                 )
             # Before the log goes by which it follows.
             catch_up(spec, request, ports.historian)
-            left = eraser.rewrite(position.state, run_id)
-            known = Event(spec.id, EventKind.REBUILT, run_id, target.seq, app_id=target.app_id, state=position.state)
+            state = replace(position.state, erased=True)
+            left = eraser.rewrite(state, run_id)
+            known = Event(spec.id, EventKind.REBUILT, run_id, target.seq, app_id=target.app_id, state=state)
             # Before the log goes that shows this commit as ours.
             lease.record(replace(known, target=left, detail="keys were erased"))
         for step in eraser.steps:

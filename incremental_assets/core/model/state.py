@@ -53,6 +53,8 @@ class State:
     """When keys were last compared, where deletes are followed; None where that is due."""
     unfilled: Unfilled | None = None
     """Columns whose values rows that landed before still lack."""
+    erased: bool = False
+    """Whether keys were erased from the table, so that there has to be a list of them."""
     definition: Definition | None = None
     """What the source's catalogue said of the table for which the copy was last brought up to date; None: not known."""
 
@@ -138,6 +140,7 @@ class State:
             "changed": [change.to_json() for change in self.changed],
             "compared": self.compared and self.compared.to_json(),
             "unfilled": self.unfilled and self.unfilled.to_json(),
+            **({"erased": True} if self.erased else {}),
             "definition": None if self.definition is None else dict(self.definition),
             **self.position.to_json(),
         }

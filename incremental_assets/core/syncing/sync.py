@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.concurrency.interruption import this_process
+from incremental_assets.core.differences.erased import check_list
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.schema_drift import check_columns, difference
 from incremental_assets.core.model.table import TableSpec
@@ -57,6 +58,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
 def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, phases: Phases) -> SyncReport:
     spec, commit_ids = plan.spec, plan.commit_ids
     check_same_columns(plan)
+    check_list(spec, plan.previous, ports.erasures)
     if target is not None and target.landed:
         check_columns(spec, difference(spec.columns, target.columns), overwrites=plan.overwrites)
     intent = Event(

@@ -14,6 +14,7 @@ from incremental_assets.core.maintenance.erase import erase
 from incremental_assets.core.model.erased import ErasureKey
 from incremental_assets.core.model.erasure import Place
 from incremental_assets.core.model.verdict import Check
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.erasure.erasing import ANN, MAIL, SECRET, Died, dying, erased, grounds, places
 from tests.conformance.stand import Stand
@@ -114,6 +115,25 @@ def test_an_erasure_that_leaves_a_step_out_is_found_out(
     monkeypatch.setattr(Eraser, left_out, lambda _: None)
     erased(desk)
     assert places(desk) != set()
+
+
+def test_without_the_list_of_erased_keys_nothing_is_read_until_it_is_there_again(desk: Stand) -> None:
+    erased(desk)
+    (kept,) = (desk.shop.folder / "lake/_erased").rglob("*.json")
+    text = kept.read_text()
+    for mode in (Mode.SYNC, Mode.FULL_REFRESH):
+        kept.unlink()
+        desk.execute("UPDATE people SET age = 50, at = clock_timestamp() WHERE id IN (2, 900001)")
+        stopped = desk.sync(mode=mode)["people"]
+        assert "keys were erased from it, and the list that keeps them out is gone from the lake" in str(stopped.error)
+        kept.write_text(text)
+        desk.land(mode=mode)
+        assert places(desk) == set()
+    for file in desk.shop.folder.glob("checkpoints.db*"):
+        file.unlink()
+    kept.unlink()
+    desk.execute("UPDATE people SET age = 51, at = clock_timestamp() WHERE id IN (2, 900001)")
+    assert "the list that keeps them out is gone" in str(desk.sync()["people"].error)
 
 
 def test_a_list_that_another_key_has_written_is_not_replaced(desk: Stand) -> None:
