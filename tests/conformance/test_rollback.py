@@ -12,6 +12,7 @@ from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.killing import killed
 from tests.conformance.mart import ROLLBACK
+from tests.conformance.planes import is_by_spark
 from tests.conformance.points import Point
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
@@ -65,7 +66,8 @@ def test_a_copy_goes_back_and_forth(stand: OpenStand) -> None:
         files, versions = len(list(desk.shop.lake(name).glob("*.parquet"))), len(desk.versions(name))
         back(desk, name, first)
         assert (desk.copy(name), desk.settled_at(name)) == then[name]
-        assert len(list(desk.shop.lake(name).glob("*.parquet"))) == files
+        # Spark cannot name files of an earlier version again: it writes their rows once more.
+        assert len(list(desk.shop.lake(name).glob("*.parquet"))) == files + is_by_spark()
         assert len(desk.versions(name)) == versions + 1
     assert desk.quarantined("orders") == []
     desk.assert_tidy("orders", "visits")
