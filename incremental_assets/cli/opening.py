@@ -13,7 +13,7 @@ from incremental_assets.cli.ending import ended_by_signals
 from incremental_assets.cli.lines import say
 from incremental_assets.core.config.load import CONFIG_VARIABLE, load
 from incremental_assets.core.config.settings import Configuration
-from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.errors import SelectionError, SetupError
 from incremental_assets.core.observing.json_line import Level
 from incremental_assets.demo.places import IN_CHECKOUT, PLACES, configuration_of, shipped
 
@@ -83,13 +83,18 @@ def opened(configuration: Configuration, *, writes: bool = True) -> Iterator[Run
 
 
 def dagster_home() -> Path:
-    """The folder where Dagster stores, made and named in the environment so that every process of ours stores there."""
+    """The folder where Dagster stores, made and named in the environment so that every process of ours stores there. Raises SetupError where it can be none."""
     from incremental_assets.adapters.permissions import own_folder
     from incremental_assets.resources.home import HOME_VARIABLE, home_folder
 
     home = home_folder()
-    own_folder(home)
-    _link_settings(home, _PACKAGE.parent / "dagster.yaml")
+    try:
+        own_folder(home)
+        _link_settings(home, _PACKAGE.parent / "dagster.yaml")
+    except OSError as error:
+        raise SetupError(
+            f"Dagster's run history cannot be kept in {home} ({error.strerror}); let this user write there, or name another folder by {HOME_VARIABLE}"
+        ) from None
     os.environ[HOME_VARIABLE] = str(home)
     return home
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
-from incremental_assets.cli.answer import Answer, Cell, Grid, Note
+from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.widths import fitting
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def show(answer: Answer, file: TextIO, *, width: int | None = None) -> None:
 
 def plain_lines(answer: Answer) -> Iterable[str]:
     """Nothing cut, nothing coloured: what a log or another program reads."""
-    for part in answer.shown:
+    for part in _once(answer.shown):
         if isinstance(part, Note):
             yield part.text
         elif part.rows:
@@ -46,6 +46,17 @@ def cell(value: Cell | str) -> Cell:
     return Cell("".join(char if char.isprintable() else repr(char)[1:-1] for char in bare.text), bare.tone)
 
 
+def _once(shown: Iterable[Shown]) -> Iterable[Shown]:
+    """A sentence that holds for many tables, such as a refused password, is read once; the rows of the grid say of which."""
+    said = set()
+    for part in shown:
+        if isinstance(part, Note):
+            if part.text and part.text in said:
+                continue
+            said.add(part.text)
+        yield part
+
+
 def _aligned(grid: Grid) -> Iterable[str]:
     from rich.cells import cell_len
 
@@ -65,7 +76,7 @@ def _aligned(grid: Grid) -> Iterable[str]:
 
 def _on_terminal(answer: Answer, file: TextIO, width: int | None) -> None:
     console = console_for(file, width)
-    for part in answer.shown:
+    for part in _once(answer.shown):
         if isinstance(part, Note):
             console.print(part.text, style=_TONES[part.tone], soft_wrap=not part.wrap)
         elif part.rows:

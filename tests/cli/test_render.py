@@ -118,6 +118,16 @@ def test_one_long_name_does_not_take_the_room_of_what_is_said_of_the_others() ->
     ]
 
 
+def test_a_sentence_that_holds_for_many_tables_is_read_once() -> None:
+    refused = Note("the password is refused", "bad")
+    answer = Answer({}, (GRID, refused, refused, Note("failed: 2 tables", "strong")))
+    out = io.StringIO()
+    show(answer, out, width=120)
+
+    assert list(plain_lines(answer))[-2:] == ["the password is refused", "failed: 2 tables"]
+    assert out.getvalue().count("the password is refused") == 1
+
+
 def test_names_cannot_move_the_cursor_or_change_a_colour() -> None:
     lines = list(plain_lines(Answer({}, (Grid(("table",), (("a\x1b[31mb\r[bold]c",),)),))))
 

@@ -27,3 +27,17 @@ def test_so_is_one_whose_disk_is_full_in_the_middle_of_a_run(tmp_path: Path, mon
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     with pytest.raises(SetupError, match="disk is full"), dagster_instance():
         raise OperationalError("INSERT", {}, OSError("database or disk is full"))
+
+
+@pytest.mark.parametrize("home", ["/proc/nowhere/dagster", "{file}", "{file}/dagster"])
+def test_a_home_that_can_be_no_folder_is_one_sentence_with_its_name_and_the_cure(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    named = home.format(file=tmp_path / "file")
+    monkeypatch.setenv("DAGSTER_HOME", named)
+    with (
+        pytest.raises(SetupError, match=rf"cannot be kept in {named} \(.*\); let this user .* by DAGSTER_HOME$"),
+        dagster_instance(),
+    ):
+        pass
