@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from incremental_assets.cli.commands.doctor import answer, read_by_others
+from incremental_assets.cli.commands.doctor import answer, of_folder, read_by_others
 from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.of_source import of_source
 from incremental_assets.cli.findings.of_table import of_table, of_trouble
@@ -224,3 +224,11 @@ def test_columns_that_are_masked_are_told_and_what_lands_of_them() -> None:
     facts = TableFacts(Wanted(ORDERS, ("updated_at",)), True, True, True)
     told = [each for each in of_table(spec, facts, source, landed=True) if each.topic == "masked"]
     assert [each.detail for each in told] == ["status: (masked) in place of each value; checks leave it out"]
+
+
+def test_a_place_that_can_be_no_folder_fails_with_what_is_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert of_folder("dagster", "home", tmp_path / "new" / "home", "…").health == Health.OK
+    found = of_folder("dagster", "home", tmp_path / "file" / "home", "name another folder by DAGSTER_HOME")
+    assert (found.health, found.detail) == (Health.FAIL, f"{tmp_path / 'file'} may not be written by this user")
+    assert found.cure == "change its owner, or name another folder by DAGSTER_HOME"

@@ -134,7 +134,9 @@ def _engine() -> Finding:
 
 
 def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Finding]:
-    """The findings on the configuration file, the lake and the checkpoint table."""
+    """The findings on the configuration file, Dagster's home, the lake and the checkpoint table."""
+    from incremental_assets.resources.home import HOME_VARIABLE, home_folder
+
     tables, globs = (
         sum(map(len, each)) for each in zip(*((s.tables, s.matches) for s in configuration.sources), strict=True)
     )
@@ -146,6 +148,7 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
         f"{configuration.path}: {counted(len(configuration.sources), 'source')}, {counted(tables, 'listed table')}{beside}",
     )
     yield from of_channels(configuration)
+    yield of_folder("dagster", "home", home_folder(), f"name another folder by {HOME_VARIABLE}")
     yield from of_lake(configuration.lake)
     yield from read_by_others(configuration.lake)
     try:
@@ -214,7 +217,7 @@ def of_lake(lake: str) -> Iterator[Finding]:
     if "://" in lake:
         yield from _in_store(lake)
     else:
-        yield _folder(lake)
+        yield of_folder("lake", "place", Path(lake), "name another `lake`")
 
 
 def _in_store(lake: str) -> Iterator[Finding]:
@@ -240,16 +243,13 @@ def _in_store(lake: str) -> Iterator[Finding]:
         )
 
 
-def _folder(lake: str) -> Finding:
-    existing = next(folder for folder in (Path(lake), *Path(lake).parents) if folder.exists())
+def of_folder(subject: str, what: str, folder: Path, otherwise: str) -> Finding:
+    """Whether this user may write there, or make the folder."""
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
     if os.access(existing, os.W_OK | os.X_OK) and existing.is_dir():
-        return Finding("lake", "place", Health.OK, f"{lake} may be written")
+        return Finding(subject, what, Health.OK, f"{folder} may be written")
     return Finding(
-        "lake",
-        "place",
-        Health.FAIL,
-        f"{existing} may not be written by this user",
-        "change its owner, or name another `lake`",
+        subject, what, Health.FAIL, f"{existing} may not be written by this user", f"change its owner, or {otherwise}"
     )
 
 
