@@ -72,6 +72,8 @@ SOURCE_MISTAKES = [
 FILE_MISTAKES = [
     ("lake: ./lake", "lake: ftp://bucket #!", "ftp://bucket", "a local path or one of s3://, s3a://"),
     ("lake: ./lake", "lake: #!", "lake", "write a value"),
+    ("lake: ./lake", "lake: s3://bucket/a//b #!", "s3://bucket/a//b", "in a store each folder has a name"),
+    ("lake: ./lake", "lake: s3://bucket/../b #!", "s3://bucket/../b", "in a store each folder has a name"),
     ("lake: ./lake", "lake: s3a://key:s3cr3t@bucket #!", "s3a://key:…@bucket", "an address carries no secret"),
     ("lake: ./lake", "lak: ./lake #!", "lak", "did you mean `lake`?"),
     ("sqlite:///c.db", "sqlite:// #!", "sqlite://", "write sqlite:///path/to/checkpoints.db"),

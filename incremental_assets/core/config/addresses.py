@@ -49,7 +49,18 @@ def checked_lake(text: str) -> str:
         raise ValueError(f"the lake is a local path or one of {known}")
     if ":" in match["authority"].partition("@")[0] and "@" in match["authority"]:
         raise ValueError("an address carries no secret; give the store's credentials to Spark's environment")
-    return text
+    return checked_key(text)
+
+
+def checked_key(address: str) -> str:
+    """An address in a store, whose keys have no folders as a disk has them: one without a name, or that leads back, is none."""
+    match = _SCHEME.match(address)
+    path = address[match.end() :].removeprefix("/").rstrip("/") if match else ""
+    if path and {"", ".", ".."} & set(path.split("/")):
+        raise ValueError(
+            "in a store each folder has a name; write it without `//`, `.` and `..`, as in s3://bucket/lake"
+        )
+    return address
 
 
 def bucket_of(address: str) -> str:

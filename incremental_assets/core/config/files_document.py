@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from incremental_assets.core.config.addresses import bucket_of, checked_name
+from incremental_assets.core.config.addresses import bucket_of, checked_key, checked_name
 from incremental_assets.core.config.document import SourceDocument
 from incremental_assets.core.config.files_settings import FileFormat
 from incremental_assets.core.config.scalars import Column, Duration, Strict, TableName, Text
@@ -20,7 +20,7 @@ def _checked_folder(text: str) -> str:
         raise ValueError(
             "files are read from a folder of this machine or of a store that speaks S3, as in s3://bucket/folder; mount another one, or have its files copied"
         )
-    return checked_name(text)
+    return checked_name(checked_key(text))
 
 
 def _checked_pattern(text: str) -> str:
