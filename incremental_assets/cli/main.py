@@ -118,7 +118,7 @@ def init(config: Path | None, url: str | None, tables: tuple[str, ...], **_: Any
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @everywhere
 def completion(shell: str, **_: Any) -> Answer:
-    """Print what makes a shell complete commands, options and listed tables.
+    """Print what makes a shell complete commands and tables.
 
     \b
     bash: incremental-assets completion bash > ~/.local/share/bash-completion/completions/incremental-assets
@@ -348,7 +348,7 @@ def setup(**_: Any) -> Answer:
 @click.argument("action", type=click.Choice(["start", "stop", "status"]))
 @everywhere
 def engine(config: Path | None, action: str, **_: Any) -> Answer:
-    """Keep Spark warm: start, stop or show the engine of this machine.
+    """Keep Spark warm: start, stop or show the engine.
 
     A local Spark Connect server of your own, on loopback, that every run finds and uses; without one each run starts Spark itself.
     `status` ends with 1 where no engine runs that runs can use.

@@ -8,7 +8,18 @@ from incremental_assets.cli.shell import is_completing
 
 
 def start() -> None:
-    """Run the command of the command line, and end as it ends."""
+    """Run the command of the command line, and end as it ends. A command answers to Ctrl-C itself, once it has begun."""
+    try:
+        _begin()
+    except KeyboardInterrupt:
+        from incremental_assets.cli.answer import INTERRUPTED
+        from incremental_assets.cli.ending import sentence
+
+        sys.stderr.write(f"{sentence(INTERRUPTED)}\n")
+        sys.exit(INTERRUPTED)
+
+
+def _begin() -> None:
     if is_completing():
         from incremental_assets.cli.main import main
 

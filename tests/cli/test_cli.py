@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,29 @@ def test_an_unexpected_error_is_one_sentence_and_its_traceback_is_in_a_file(call
     assert log.stat().st_mode & 0o777 == 0o600
     assert said.document["error"]["kind"] == "ZeroDivisionError"
     log.unlink()
+
+
+_STOPPED_AT_AN_IMPORT = """
+import sys
+
+class Stop:
+    def find_spec(self, name, *_):
+        if name == "incremental_assets.cli.main":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stop())
+sys.argv = ["incremental-assets", "engine", "status"]
+from incremental_assets.cli.start import start
+start()
+"""
+
+
+def test_ctrl_c_before_a_command_has_begun_is_a_sentence_too() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _STOPPED_AT_AN_IMPORT], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "interrupted; what had landed stays landed, the next call resumes from there\n"
 
 
 def test_an_interrupted_command_is_130(call: Call, outside: Outside) -> None:

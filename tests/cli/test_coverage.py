@@ -32,11 +32,11 @@ def test_before_anything_has_landed_nothing_is_missing(call: Call) -> None:
 
 
 def test_a_table_without_a_watermark_is_not_counted_as_covered(call: Call, synced: Outside) -> None:
-    assert "1 of 1 tables are covered up to their watermark" in call("coverage").out
+    assert "1 of 1 table is covered up to their watermark" in call("coverage").out
     assert call("reset", "--select", "public.orders", "--yes").code == 0
     said, orders = call("coverage"), call("coverage", "--json").tables["public.orders"]
     assert said.code == 0
-    assert "0 of 1 tables are covered up to their watermark; 1 table has no watermark" in said.out
+    assert "0 of 1 table is covered up to their watermark; 1 table has no watermark" in said.out
     assert (orders["agrees"], orders["begun"], orders["covered"]) == (True, False, [])
 
 

@@ -409,7 +409,7 @@ def test_a_row_under_another_key_leaves_the_old_one_in_the_copy_and_its_key_is_n
     world.sync(spec)
     drift = found(world, spec)
     assert drift.rows == 0
-    assert "1 row is only in the lake (the keys 2): " in drift.detail
+    assert "1 row is only in the lake (the key 2): " in drift.detail
     assert "given another key" in drift.detail
 
 

@@ -37,6 +37,7 @@ from incremental_assets.core.model.stamping import (
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec, cursor_of
 from incremental_assets.core.model.table_shape import Arrival
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from tests.core.plans import NOON, landed, marks, moment, nothing, placed, planned, seen
 from tests.core.stories import assert_equal, reset
@@ -385,6 +386,16 @@ def test_a_trigger_that_was_altered_between_two_syncs_makes_one_run_a_best_effor
     order(world.database, "alan", world.database.stamp())
     world.pass_time(60)
     assert world.sync(after).guarantee is Guarantee.SETTLED
+
+
+def test_a_full_refresh_after_a_trigger_was_altered_is_settled_and_warns_of_nothing() -> None:
+    world = World(shop())
+    before, after = (by(replace(BY_THE_SOURCE, marks=text)) for text in ("17", "18"))
+    order(world.database, "ada", world.database.stamp())
+    world.pass_time(60)
+    world.sync(before)
+    again = world.sync(after, mode=Mode.FULL_REFRESH)
+    assert (again.guarantee, again.warnings) == (Guarantee.SETTLED, ())
 
 
 def test_a_source_that_marks_its_schema_as_a_whole_says_that_a_trigger_may_have_been_altered() -> None:

@@ -17,6 +17,7 @@ _ALTERED = (
     "the row of {at:%Y-%m-%d %H:%M:%S}Z, {act} of {of}, is not as it was written, or one before it is gone: compare it with a backup of the "
     "checkpoint database; an erasure alters the reasons that named the person"
 )
+_NOTHING = "nobody has paused, reset, rolled back, replayed, erased or fully refreshed anything yet, or changed the configuration"
 _MOST = 100_000
 """Rows among which those of some tables are looked for."""
 
@@ -32,7 +33,9 @@ def run(config: Path | None, patterns: Sequence[str], limit: int) -> Answer:
     )
     document = {"audit": [_entry(each) for each in chosen], "chain": _chain(chain)}
     notes = [Note(_ALTERED.format(at=each.at, act=each.act, of=each.of), "bad") for each in chain.altered]
-    notes.append(Note(f"{counted(len(chosen), 'row')} of {chain.rows}{_until(chain)}", "dim"))
+    notes.append(
+        Note(f"{counted(len(chosen), 'row')} of {chain.rows}{_until(chain)}" if chain.rows else _NOTHING, "dim")
+    )
     return Answer(document, (grid, *notes), FAILED if chain.altered else DONE)
 
 

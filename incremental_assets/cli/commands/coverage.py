@@ -52,7 +52,10 @@ def _summary(found: Sequence[Coverage]) -> Note:
     waiting = len(found) - begun
     rest = f"; {counted(waiting, 'table')} {agreeing(waiting, 'has', 'have')} no watermark, before a first sync or since a reset"
     tone = "strong" if all(each.agrees for each in found) else "bad"
-    return Note(f"{good} of {len(found)} tables are covered up to their watermark{rest if waiting else ''}", tone)
+    return Note(
+        f"{good} of {counted(len(found), 'table')} {agreeing(len(found), 'is', 'are')} covered up to their watermark{rest if waiting else ''}",
+        tone,
+    )
 
 
 def _coverages(runtime: Runtime, patterns: Sequence[str]) -> list[Coverage]:

@@ -262,7 +262,11 @@ def _outdated(
 
 
 def _only_in_lake(spec: TableSpec, found: Comparison) -> str:
-    keys = f" (the keys {'; '.join(found.extra_keys)})" if found.extra_keys else ""
+    keys = (
+        f" (the {agreeing(len(found.extra_keys), 'key', 'keys')} {'; '.join(found.extra_keys)})"
+        if found.extra_keys
+        else ""
+    )
     rows = f"{counted(found.extra, 'row')} {agreeing(found.extra, 'is', 'are')} only in the lake{keys}"
     left = "given another key, or left out by `where` since" if spec.where else "or given another key"
     return f"{rows}: changed since in the source, deleted there, {left}"

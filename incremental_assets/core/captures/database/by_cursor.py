@@ -68,7 +68,7 @@ def plan_by_cursor(
         *discarded_warning(spec, known),
         *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
         *updates_warning(spec, state),
-        *stamps_warning(spec, state, "" if bound.experimental else doubt),
+        *stamps_warning(spec, known, "" if bound.experimental else doubt),
     )
     plan = SyncPlan(
         spec=spec,
