@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -121,6 +122,12 @@ class Runtime:
         from incremental_assets.adapters.process import ProcessIdentity
 
         return ProcessIdentity.parse(process).is_gone
+
+    def remove_tracebacks(self, than: timedelta) -> int:
+        """How many were older, of what no command expected."""
+        from incremental_assets.adapters import tracebacks
+
+        return tracebacks.remove_older(than)
 
     def probe(self, source: str) -> Probe:
         """Light queries to a source, by its name."""

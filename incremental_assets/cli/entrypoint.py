@@ -7,14 +7,13 @@ import os
 import select
 import signal
 import sys
-import tempfile
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from incremental_assets.adapters import tracebacks
 from incremental_assets.cli.answer import (
     DONE,
     FAILED,
@@ -125,7 +124,7 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
         case Terminated():
             return sentence(TERMINATED), TERMINATED
     return (
-        f"unexpected {type(error).__name__}, which is a bug in this program; its traceback is in {_log(error)}",
+        f"unexpected {type(error).__name__}, which is a bug in this program; its traceback is in {tracebacks.kept(error)}",
         FAILED,
     )
 
@@ -137,15 +136,6 @@ def _usage(error: click.UsageError) -> str:
     if selects and "unexpected extra argument" in words:
         return f"{words}: name tables by --select source.schema.table"
     return words
-
-
-def _log(error: BaseException) -> str:
-    """A file of its own for each, that only its owner reads."""
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="incremental-assets-", suffix=".log", delete=False, encoding="utf-8"
-    ) as file:
-        traceback.print_exception(error, file=file)
-    return file.name
 
 
 def _print_document(document: Any, out: TextIO, indent: int | None = 2) -> None:

@@ -28,7 +28,12 @@ def views(
 ) -> tuple[View, ...]:
     """Every source that has a known table, without querying it. `resource` is the key of what opens the sources; `translate`, where a project says more than the file does by itself."""
     home = Home(
-        configuration.path, configuration.lake, resource, configuration.ledger, translate or names_of(configuration)
+        configuration.path,
+        configuration.lake,
+        resource,
+        configuration.ledger,
+        configuration.logs,
+        translate or names_of(configuration),
     )
     seen = (View.of(source, home, catalogues.get(source.name, ())) for source in configuration.sources)
     return tuple(view for view in seen if view.tables)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any, Protocol, cast
 
 from incremental_assets.core.config.resolve import Resolved
@@ -31,6 +32,9 @@ class Opened(Protocol):
 
     def has_ended(self, process: str) -> bool:
         """Whether such a process is certainly gone; one that cannot be seen from here may be alive."""
+
+    def remove_tracebacks(self, than: timedelta) -> int:
+        """How many were older, of what no command expected."""
 
     def probe(self, source: str) -> Probe:
         """Light queries, without Spark."""

@@ -22,6 +22,7 @@ from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.jobs import ONE_SESSION
 from incremental_assets.defs.names import plain, pool
 from incremental_assets.defs.opened import opened
+from incremental_assets.defs.run_logs import remove_older
 from incremental_assets.defs.tables import View
 
 _AT = time(3)
@@ -30,7 +31,8 @@ _AT = time(3)
 
 def prunes(view: View) -> bool:
     """Whether something of a source is not kept forever."""
-    return view.home.ledger is not None or any(known.terms.retention != KEEPS_ALL for known in view.tables)
+    of_none = (view.home.ledger, view.home.logs) != (None, None)
+    return of_none or any(known.terms.retention != KEEPS_ALL for known in view.tables)
 
 
 def prune_job(view: View) -> JobDefinition:
@@ -57,6 +59,14 @@ def prune_job(view: View) -> JobDefinition:
             if view.home.ledger is not None:
                 removed, counted = runtime.checkpoints.prune_events(view.home.ledger)
                 context.log.info("ledger: %s events removed, %s are only counted from now on", removed, counted)
+            if view.home.logs is not None:
+                runs, tracebacks = (
+                    remove_older(context.instance, view.home.logs),
+                    runtime.remove_tracebacks(view.home.logs),
+                )
+                context.log.info(
+                    "logs: of %s runs what they had printed was removed, and %s tracebacks", runs, tracebacks
+                )
         except IncrementalAssetsError as error:
             raise Failure(str(error)) from None
 

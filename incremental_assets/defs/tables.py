@@ -51,6 +51,8 @@ class Home:
     resource: str
     ledger: timedelta | None = None
     """How long the checkpoint database keeps what it says of syncs."""
+    logs: timedelta | None = None
+    """How long what runs have printed is kept, and tracebacks."""
     translate: Translate = untranslated
 
 

@@ -7,6 +7,7 @@ import pickle
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,9 @@ class FakeRuntime:
     def process(self) -> str:
         """This one."""
         return ProcessIdentity.here().text
+
+    def remove_tracebacks(self, than: timedelta) -> int:
+        return 2
 
     def has_ended(self, process: str) -> bool:
         """As ever."""

@@ -84,3 +84,13 @@ def test_without_a_retention_there_is_nothing_to_do(call: Call, synced: Outside)
     said = call("prune")
     assert said.code == 0
     assert "no table has a `retention`: nothing was removed" in said.out
+
+
+def test_what_old_runs_have_printed_goes_with_it_and_other_tables_are_not_asked(
+    call: Call, synced: Outside, config: Path
+) -> None:
+    config.write_text(f"retention: {{logs: 30d}}\n{config.read_text()}")
+    said = call("prune", "--json").document
+    assert (said["run_logs_removed"], said["tracebacks_removed"]) == (0, 2)
+    assert "logs: of 0 runs what was printed is removed, and 2 tracebacks" in call("prune").out
+    assert "run_logs_removed" not in call("prune", "--select", "public.orders", "--json").document

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -52,6 +53,7 @@ class FakeRuntime:
     configuration: Configuration
     broken: Exception | None = None
     expected_full_reads: set[TableId] = field(default_factory=set)
+    tracebacks_removed: list[timedelta] = field(default_factory=list)
 
     @property
     def checkpoints(self) -> FakeCheckpoints:
@@ -63,6 +65,10 @@ class FakeRuntime:
 
     def has_ended(self, process: str) -> bool:
         return ProcessIdentity.parse(process).is_gone
+
+    def remove_tracebacks(self, than: timedelta) -> int:
+        self.tracebacks_removed.append(than)
+        return 1
 
     def probe(self, source: str) -> FakeProbe:
         if self.broken is not None:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from dagster import DagsterEventType, DagsterInstance, ExecuteInProcessResult
+from dagster import DagsterEventType, DagsterInstance, DagsterRunStatus, ExecuteInProcessResult
+from dagster._core.test_utils import create_run_for_test
 
 from incremental_assets.core.model.retention import OldFiles, StoredFile
 from tests.defs.studio import TERMS, Studio, opened
@@ -77,6 +78,41 @@ def test_a_ledger_that_is_not_kept_forever_is_pruned_by_the_same_job(tmp_path: P
     studio.runtime.configuration = replace(studio.runtime.configuration, ledger=timedelta(days=400))
     assert execute(studio).success
     assert studio.world.memory.kept_for == timedelta(days=400)
+
+
+def test_what_runs_have_printed_is_removed_when_it_is_old_and_their_events_stay(
+    tmp_path: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studio = kept(tmp_path, instance, TERMS)
+    removed: list[str] = []
+    monkeypatch.setattr(
+        instance.compute_log_manager, "delete_logs", lambda prefix: removed.append("/".join(prefix)), raising=False
+    )
+    (ours,) = [record.dagster_run.run_id for record in instance.get_run_records()]
+    foreign = create_run_for_test(instance, "of_another", status=DagsterRunStatus.SUCCESS)
+    studio.runtime.configuration = replace(studio.runtime.configuration, logs=timedelta(0))
+    assert execute(studio).success
+    assert removed == [f"{ours}/compute_logs"]
+    assert foreign.run_id not in "".join(removed)
+    assert instance.all_logs(ours)
+    assert studio.runtime.tracebacks_removed == [timedelta(0)]
+
+    pruning = instance.get_run_records(limit=1)[0].dagster_run.run_id
+    assert execute(opened_again(studio)).success
+    assert removed[1:] == [f"{pruning}/compute_logs"], "it was at work the first time; none goes twice"
+
+
+def test_what_younger_runs_have_printed_stays(
+    tmp_path: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studio = kept(tmp_path, instance, TERMS)
+    monkeypatch.setattr(instance.compute_log_manager, "delete_logs", lambda prefix: pytest.fail(str(prefix)))
+    studio.runtime.configuration = replace(studio.runtime.configuration, logs=timedelta(days=30))
+    assert execute(studio).success
+
+
+def opened_again(studio: Studio) -> Studio:
+    return Studio(studio.world, studio.runtime, studio.instance)
 
 
 def test_a_source_that_keeps_everything_has_no_such_job(studio: Studio) -> None:

@@ -28,7 +28,20 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
         done = _pruned(runtime, found, str(uuid.uuid4()))
         kept = runtime.configuration.ledger
         events = None if kept is None or patterns else runtime.checkpoints.prune_events(kept)
-    return with_problems(_answer(done, events), found)
+        logs = None if patterns else _logs(runtime)
+    return with_problems(_answer(done, events, logs), found)
+
+
+def _logs(runtime: Runtime) -> tuple[int, int] | None:
+    """Of how many runs what they had printed was removed, and how many tracebacks."""
+    kept = runtime.configuration.logs
+    if kept is None:
+        return None
+    from incremental_assets.cli.dagster_runs import dagster_instance
+    from incremental_assets.defs.run_logs import remove_older
+
+    with dagster_instance() as instance:
+        return remove_older(instance, kept), runtime.remove_tracebacks(kept)
 
 
 def _pruned(runtime: Runtime, found: Selection, run_id: str) -> list[Pruned | NotPruned]:
@@ -42,7 +55,9 @@ def _pruned(runtime: Runtime, found: Selection, run_id: str) -> list[Pruned | No
     return done
 
 
-def _answer(done: Sequence[Pruned | NotPruned], events: tuple[int, int] | None) -> Answer:
+def _answer(
+    done: Sequence[Pruned | NotPruned], events: tuple[int, int] | None, logs: tuple[int, int] | None = None
+) -> Answer:
     pruned = [each for each in done if isinstance(each, Pruned)]
     others = [each for each in done if isinstance(each, NotPruned)]
     columns = ("table", "files", "bytes", "versions", "quarantined")
@@ -65,6 +80,11 @@ def _answer(done: Sequence[Pruned | NotPruned], events: tuple[int, int] | None) 
         notes.append(
             Note(f"ledger: {counted(removed, 'event')} removed, {reduced:,} are only counted from now on", "dim")
         )
+    if logs is not None:
+        runs, tracebacks = logs
+        document |= {"run_logs_removed": runs, "tracebacks_removed": tracebacks}
+        said_of = f"logs: of {counted(runs, 'run')} what was printed is removed, and {counted(tracebacks, 'traceback')}"
+        notes.append(Note(said_of, "dim"))
     codes = [BUSY if each.is_busy else FAILED for each in others]
     return Answer(document, (*((grid,) if done else ()), *notes, Note(said, "strong")), worst(codes))
 

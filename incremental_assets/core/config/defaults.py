@@ -61,6 +61,7 @@ def configuration(checked: Checked, path: Path) -> Configuration:
         stores=tuple(_store(checked, bucket, path) for bucket in checked.settings.stores),
         observers=settings.observers,
         ledger=settings.retention.ledger,
+        logs=settings.retention.logs,
         notify=tuple(
             ChannelConfig(
                 name,

@@ -123,8 +123,8 @@ def _at_least_a_month(kept: timedelta | None) -> timedelta | None:
 SHORTEST_LEDGER = timedelta(days=40)
 
 
-class LedgerDocument(Strict):
-    """How long the checkpoint database keeps what it says of syncs."""
+class KeptDocument(Strict):
+    """How long what belongs to no table is kept."""
 
     ledger: Annotated[
         Kept,
@@ -132,6 +132,10 @@ class LedgerDocument(Strict):
         Field(
             description="Events of syncs; what a position, an objective or the audit depends on stays, and so do counts."
         ),
+    ] = None
+    logs: Annotated[
+        Kept,
+        Field(description="What runs have printed, and tracebacks of what no command expects."),
     ] = None
 
 
@@ -155,7 +159,7 @@ class SettingsDocument(Strict):
         Field(description="Buckets by their names: how this process reaches them. Spark has settings of its own."),
     ] = Field(default_factory=dict)
 
-    retention: LedgerDocument = LedgerDocument()
+    retention: KeptDocument = KeptDocument()
     erasure_key: Annotated[
         Secret | None,
         Field(

@@ -346,6 +346,8 @@ class Configuration:
     notify: tuple[ChannelConfig, ...] = ()
     ledger: timedelta | None = None
     """How long the checkpoint database keeps what it says of syncs; None: forever."""
+    logs: timedelta | None = None
+    """How long what runs have printed is kept, and tracebacks; None: forever."""
     erasure: ErasureConfig = ErasureConfig()
     translation: TranslationConfig | None = None
 
