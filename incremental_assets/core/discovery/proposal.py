@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.discovery.ranking import Candidate, Tells, ranked
 from incremental_assets.core.discovery.traits import TableTraits
+from incremental_assets.core.model.cures import add_table
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor, NullPolicy
 from incremental_assets.core.model.table_shape import Arrival, TableShape, is_small
@@ -51,7 +52,7 @@ def propose(shape: TableShape, traits: TableTraits) -> Proposal:
         return Proposal(
             shape,
             None,
-            "the user that reads the source may not read this table: grant it, then `incremental-assets init --tables` with its name adds it",
+            f"the user that reads the source may not read this table: grant it, then {add_table(shape.id)} adds it",
         )
     if Arrival.VIEW in shape.arrivals or Arrival.FOREIGN in shape.arrivals:
         what = "view" if Arrival.VIEW in shape.arrivals else "foreign table"

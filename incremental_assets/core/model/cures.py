@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
@@ -32,6 +33,11 @@ NO_TEXTS_CURE = (
     "else add a generated column that shows them as texts, such as `datetime({0})` of Julian days, take it, and leave this one out: `columns: {{exclude: [{0}]}}`"
 )
 """For its column."""
+
+
+def add_table(table: TableId) -> str:
+    """Propose and write the terms of one more table of a source that the file has."""
+    return f"`incremental-assets init --tables {shlex.quote(render_table(table.schema, table.name))}`"
 
 
 def full_refresh(spec: TableSpec, *, landed_by: Strategy | None = None) -> str:
