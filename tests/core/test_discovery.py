@@ -296,7 +296,10 @@ def test_rows_without_a_stamp_go_by_that_of_their_insert_or_are_read_by_every_sy
     ("shape", "why"),
     [
         (replace(table(ID), arrivals=(Arrival.VIEW,)), "a view"),
-        (replace(table(ID), readable=False, columns=()), "grant it, then `incremental-assets init --tables main.orders`"),
+        (
+            replace(table(ID), readable=False, columns=()),
+            "grant it, then `incremental-assets init --tables main.orders`",
+        ),
         (replace(table(ID), filtered=True), "row-level security"),
         (table(ID, column("ID", "bigint")), "differ by case alone"),
         (table(ID, column("_sync_x", "string")), "begins with `_sync_`"),
