@@ -38,6 +38,11 @@ FOLLOWED: tuple[Name, ...] = (ORDERS, ITEMS)
         ("SET STATEMENT lock_wait_timeout=9 FOR ALTER TABLE other ADD COLUMN x int", Does.NOTHING, []),
         ("SET STATEMENT sort_buffer_size=9 FOR INSERT INTO orders VALUES (1)", Does.WRITES, [ORDERS, ITEMS]),
         ("/*!50000 TRUNCATE */ TABLE orders WAIT 5", Does.EMPTIES, [ORDERS]),
+        ("/*MyApp 3*/ CREATE TABLE other (id int)", Does.NOTHING, []),
+        ("CREATE /*M!100103 OR REPLACE */ TABLE orders (id int)", Does.ALTERS, [ORDERS]),
+        ("--\nCREATE TABLE other (id int)", Does.NOTHING, []),
+        ("ALTER TABLE orders COMMENT '/*', TRUNCATE PARTITION p, COMMENT '*/'", Does.ALTERS, [ORDERS]),
+        ("ALTER INSTANCE ROTATE INNODB MASTER KEY", Does.NOTHING, []),
         ("ALTER TABLE orders ADD COLUMN x int", Does.ALTERS, [ORDERS]),
         ("ALTER TABLE orders ADD INDEX i (total)", Does.NOTHING, []),
         ("ALTER TABLE shop.orders DROP KEY `i`", Does.NOTHING, []),
@@ -90,7 +95,7 @@ FOLLOWED: tuple[Name, ...] = (ORDERS, ITEMS)
         ("INSERT INTO t SELECT 1", Does.WRITES, [ORDERS, ITEMS]),
         ("WITH x AS (SELECT 1) DELETE FROM y", Does.WRITES, [ORDERS, ITEMS]),
         ("FROBNICATE everything", Does.WRITES, [ORDERS, ITEMS]),
-        ("ALTER INSTANCE ROTATE INNODB MASTER KEY", Does.WRITES, [ORDERS, ITEMS]),
+        ("ALTER WHATEVER COMES NEXT", Does.WRITES, [ORDERS, ITEMS]),
     ],
 )
 def test_what_a_statement_does_is_told_of_the_tables_that_it_names(text: str, does: Does, tables: list[Name]) -> None:

@@ -10,10 +10,9 @@ from enum import Enum, auto
 Name = tuple[str, str]
 
 _TOKEN = re.compile(
-    r"/\*!?\d*|\*/|`(?:[^`]|``)*`|'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\"|--[ \t][^\n]*|#[^\n]*|[\w$\u0080-\uffff]+|[^\s]",
+    r"/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|`(?:[^`]|``)*`|'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\"|--(?!\S)[^\n]*|#[^\n]*|[\w$\u0080-\uffff]+|[^\s]",
     re.DOTALL,
 )
-_COMMENT = re.compile(r"/\*(?![!M]).*?\*/", re.DOTALL)
 _CONTROL = frozenset(("begin", "commit", "savepoint", "release", "start"))
 _ANYTHING_ELSE = frozenset(
     (
@@ -58,6 +57,7 @@ _OTHERS = frozenset(
         "package",
         "aggregate",
         "resource",
+        "instance",
     )
 )
 """What is made, altered or dropped and is no table."""
@@ -222,10 +222,10 @@ def _named(tokens: list[str], schema: str, followed: Collection[Name]) -> frozen
 
 
 def _tokens(text: str) -> Iterator[str]:
-    for found in _TOKEN.finditer(_COMMENT.sub(" ", text)):
-        token = found[0]
-        if not token.startswith(("/*", "*/", "#")) and not (token.startswith("--") and len(token) > 2):
-            yield token
+    for found in _TOKEN.finditer(text):
+        # Of a comment whose text the server runs, that text is left.
+        if not found[0].startswith(("/*", "*/", "#", "--")):
+            yield found[0]
 
 
 def _word(token: str) -> str:
