@@ -40,8 +40,13 @@ class _Fold:
     written: dict[int, int] = field(default_factory=dict)
     deletes: dict[int, tuple[int, int]] = field(init=False)
     """Offset and place of a delete that is the last record so far of its partition."""
+    goes_on: bool = field(init=False)
+    """Whether changes were read before this range."""
+    changed: set[int] = field(default_factory=set)
+    """Partitions of which it has a change so far."""
 
     def __post_init__(self) -> None:
+        self.goes_on = self.log.has_changes
         self.deletes = {number: (offset, place) for number, offset, place in self.log.deletes}
 
     def add(self, change: Change) -> None:
@@ -104,6 +109,16 @@ class _Fold:
             latest=max(self.log.latest, place.at),
             has_changes=self.log.has_changes or not is_read(change),
         )
+        partition = change.record.partition
+        if not is_read(change):
+            self.changed.add(partition)
+        elif place.is_snapshot:
+            # A connector reads its first one before all changes. What came before another one need not be there any more.
+            known = self.log.snapshot
+            again = known != place.number if known else self.goes_on or partition in self.changed
+            self.log = replace(
+                self.log, snapshot=known or place.number, is_taken_again=self.log.is_taken_again or again
+            )
 
     def _order(self, change: Change, chain: list[Change]) -> None:
         if change.place is not None:

@@ -15,6 +15,8 @@ from incremental_assets.adapters.topics.record import Poison
 COVERED = "PostgreSQL, MySQL and MariaDB"
 """Whose connectors' envelopes are ordered."""
 _FILE = re.compile(r".*\.(\d+)", re.ASCII)
+_SNAPSHOT = frozenset({"true", "first", "last", "first_in_data_collection", "last_in_data_collection"})
+"""What an event says of its row that a snapshot of the whole table has read; an incremental one is read beside the log, which goes on."""
 _WITHIN_FILE = 40
 """Bits for a place within a file of the binlog."""
 
@@ -32,6 +34,8 @@ class Place:
     """When the source says that it was, in microseconds since 1970; 0 where that does not count."""
     server: str = ""
     """Which server's log it is, where the event names it."""
+    is_snapshot: bool = False
+    """Whether a snapshot of the whole table has read the row: all rows of one snapshot name one place."""
 
 
 def place_of(source: Mapping[str, Any]) -> Place:
@@ -47,7 +51,7 @@ def place_of(source: Mapping[str, Any]) -> Place:
 
 
 def _postgresql(source: Mapping[str, Any]) -> Place:
-    return Place(_natural(source["lsn"]), _at(source))
+    return Place(_natural(source["lsn"]), _at(source), is_snapshot=_is_snapshot(source))
 
 
 def _binlog(source: Mapping[str, Any]) -> Place:
@@ -56,12 +60,17 @@ def _binlog(source: Mapping[str, Any]) -> Place:
         raise ValueError(source["file"])
     # A snapshot is of no server.
     server = _natural(source["server_id"])
-    return Place(int(found[1]) << _WITHIN_FILE | _natural(source["pos"]), _at(source), str(server) if server else "")
+    number = int(found[1]) << _WITHIN_FILE | _natural(source["pos"])
+    return Place(number, _at(source), str(server) if server else "", _is_snapshot(source))
 
 
 def _at(source: Mapping[str, Any]) -> int:
     """Nothing of an incremental snapshot, which shows a row of now at the place of the change before it."""
     return 0 if source.get("snapshot") == "incremental" else _natural(source["ts_ms"]) * 1000
+
+
+def _is_snapshot(source: Mapping[str, Any]) -> bool:
+    return str(source.get("snapshot")).lower() in _SNAPSHOT
 
 
 def _natural(value: Any) -> int:

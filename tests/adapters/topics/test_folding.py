@@ -207,6 +207,32 @@ def test_a_row_in_two_partitions_is_what_a_snapshot_has_read_of_it_last() -> Non
     assert left(fold(found)) == {1: ("u", "newer")}
 
 
+def test_a_snapshot_that_is_taken_again_is_known_by_its_place_or_by_the_changes_before_it() -> None:
+    def told(*said: tuple[str, int, str], before: Log | None = None, partitions: int = 1) -> Log:
+        found = FakeTopic([[] for _ in range(partitions)], [0] * partitions)
+        for key, (op, at, snapshot) in enumerate(said):
+            row = envelope(op, {"id": key, "status": "x"}, at, snapshot=snapshot)
+            found.put({"id": key}, row, key % partitions)
+        return fold(found, before).log
+
+    first = (("r", 100, "first"), ("r", 100, "true"), ("r", 100, "last"))
+    late, change = ("u", 90, "false"), ("c", 120, "false")
+    for more in ((), (late, change), (change, ("r", 130, "incremental"))):
+        assert not told(*first, *more).is_taken_again
+        assert not told(*more, before=told(*first)).is_taken_again
+    # A snapshot of which a sync reads a part, and one whose other partition has changes already.
+    assert not told(*first[1:], before=told(first[0])).is_taken_again
+    assert not told(first[0], change, first[1], partitions=3).is_taken_again
+    for log in (
+        told(*first, ("r", 140, "first")),
+        told(("r", 140, "first_in_data_collection"), before=told(*first)),
+        told(change, ("r", 140, "last")),
+        told(("r", 140, "last"), before=told(change)),
+    ):
+        assert log.is_taken_again
+        assert told(change, before=Log.from_json(asdict(log))).is_taken_again
+
+
 def test_what_a_log_has_told_is_read_back_and_an_older_one_may_have_told_of_changes() -> None:
     kept = fold(made(("r", 1, "new", 10), ("d", 1, None, 20))).log
     assert kept == Log("", 20, (START + 20) * 1000, 0, ((0, 1, 20),), has_changes=True)

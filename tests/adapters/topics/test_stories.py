@@ -9,9 +9,11 @@ import pytest
 from incremental_assets.adapters.topics import completing
 from incremental_assets.core.captures.topic import ranges
 from incremental_assets.core.captures.topic.position import Log
+from incremental_assets.core.captures.topic.reading import REASON
 from incremental_assets.core.config.kafka_settings import Records
 from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.history import History
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.topics.broker import START, envelope
@@ -97,6 +99,38 @@ def test_a_value_that_did_not_come_is_not_that_of_before_a_change_that_could_not
     assert there.copy() == {2: "new", 6: "new"}
     (unfit,) = there.world.lake.unfit_rows(there.spec)
     assert str(unfit["status"]).startswith(f"unfit: {completing.NOWHERE}")
+
+
+def test_a_snapshot_that_is_taken_again_leaves_what_was_deleted_before_it_and_says_so_until_a_new_load() -> None:
+    def shown(there: Shop, key: int) -> None:
+        row = envelope("r", {"id": key, "status": "new"}, there.lsn, snapshot="true")
+        there.topic.put({"id": key}, row)
+
+    there = Shop()
+    there.lsn = 100
+    shown(there, 1)
+    shown(there, 2)
+    first = there.sync()
+    assert (first.warnings, first.guarantee_reason) == ((), REASON)
+    # Its connector has lost its place in the log, and row 2 was deleted meanwhile.
+    there.lsn = 200
+    begin = len(there.topic.partitions[0])
+    shown(there, 1)
+    again = there.sync()
+    (warning,) = again.warnings
+    assert "its connector has taken a snapshot again" in warning
+    assert "kafka-delete-records" in warning
+    assert there.copy() == {1: "new", 2: "new"}
+    there.say("u", 1, "paid")
+    next_one, idle = there.sync(), there.sync()
+    assert (next_one.warnings, next_one.guarantee_reason) == ((), again.guarantee_reason)
+    assert idle.guarantee_reason == again.guarantee_reason != REASON
+    assert (
+        "its connector has taken a snapshot again" in there.sync(mode=Mode.FULL_REFRESH, allow_shrink=True).warnings[0]
+    )
+    there.topic.lows[0] = begin
+    anew = there.sync(mode=Mode.FULL_REFRESH, allow_shrink=True)
+    assert (anew.warnings, anew.guarantee_reason, there.copy()) == ((), REASON, {1: "paid"})
 
 
 def test_a_truncation_empties_the_copy_and_a_person_decides_where_nothing_is_left() -> None:

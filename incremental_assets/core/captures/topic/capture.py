@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,11 +12,17 @@ from incremental_assets.core.captures.landed import landed
 from incremental_assets.core.captures.topic.observation import TopicSeen
 from incremental_assets.core.captures.topic.position import Log, TopicPosition
 from incremental_assets.core.captures.topic.ranges import ahead, everything
-from incremental_assets.core.captures.topic.reading import REASON, Range, TopicReading, of_topic, shown_by_topic
+from incremental_assets.core.captures.topic.reading import (
+    TAKEN_AGAIN,
+    Range,
+    TopicReading,
+    of_topic,
+    promise_of,
+    shown_by_topic,
+)
 from incremental_assets.core.captures.topic.stops import check_readable, check_same
 from incremental_assets.core.errors import SelectionError
-from incremental_assets.core.model.cures import reset
-from incremental_assets.core.model.guarantee import Guarantee
+from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import EVERYTHING, Window
@@ -49,7 +56,8 @@ class TopicCapture:
         check_same(spec, at, observation)
         ranges, waiting = self._ranges(request, at, observation)
         if state is not None and not anew and not request.mode.reads_again and not any(each.size for each in ranges):
-            return NothingToDo("no record came", Guarantee.AS_DELIVERED, REASON, None, None)
+            promise = promise_of(at.log)
+            return NothingToDo("no record came", promise.guarantee, promise.reason, None, None)
         warnings = (f"{counted(waiting, 'offset')} of the topic more are read by the next syncs",) if waiting else ()
         reading = TopicReading(
             ranges=ranges,
@@ -93,8 +101,15 @@ class TopicCapture:
         return landed(plan, TopicPosition(ends, reading.id, reading.cluster, log), read)
 
     def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
-        """Nothing more."""
-        return report, state
+        """The records may have told of another snapshot, which is said at length once."""
+        log = _position(state).log
+        if not log.is_taken_again or of_topic(plan).log.is_taken_again:
+            return report, state
+        told = (
+            f"{TAKEN_AGAIN}; unless it was asked for while the log was read on (a blocking snapshot), delete the records before that snapshot from the topic (`kafka-delete-records`), "
+            f"and load the table again with {full_refresh(plan.spec)}"
+        )
+        return replace(report, guarantee_reason=promise_of(log).reason, warnings=(*report.warnings, told)), state
 
     def position(self, document: Mapping[str, Any]) -> TopicPosition:
         """Its own."""

@@ -27,6 +27,10 @@ class Log:
 
     has_changes: bool = False
     """Whether any record told of a change, and not of a row as a snapshot has read it."""
+    snapshot: int = 0
+    """The place of the snapshot from which the copy begins; 0 where no row of one was read."""
+    is_taken_again: bool = False
+    """Whether another snapshot came behind it: of rows that were deleted while the connector was not reading the log there is no record."""
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Log:

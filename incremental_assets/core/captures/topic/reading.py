@@ -12,6 +12,12 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.reading import Reading
 
 REASON = "every record that the topic has up to the offsets that were read, as it was delivered"
+TAKEN_AGAIN = "its connector has taken a snapshot again, and of rows that were deleted in the source while it did not read the log the topic has no record, so that they may be left in the copy"
+
+
+def promise_of(log: Log) -> Promise:
+    """As it was delivered, and what no record tells."""
+    return Promise(Guarantee.AS_DELIVERED, f"{REASON}; {TAKEN_AGAIN}" if log.is_taken_again else REASON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +51,8 @@ class TopicReading(Reading):
 
     @property
     def promise(self) -> Promise:
-        """As it was delivered."""
-        return Promise(Guarantee.AS_DELIVERED, REASON)
+        """By what was known before."""
+        return promise_of(self.log)
 
     @property
     def clock(self) -> datetime:

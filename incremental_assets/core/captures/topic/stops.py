@@ -43,5 +43,5 @@ def check_same(spec: TableSpec, at: TopicPosition, seen: TopicSeen) -> None:
         if begin < ends.low:
             raise SourceExchanged(
                 f"{spec.id}: partition {number} of {seen.topic!r} begins at offset {ends.low}, and {begin} comes next: retention has removed records that were never read; "
-                f"have the topic filled again (a snapshot of its connector), keep its records for longer, and {anew}"
+                f"have the topic emptied and filled again (`kafka-delete-records`, then a snapshot of its connector), keep its records for longer, and {anew}"
             )
