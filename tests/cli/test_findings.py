@@ -9,6 +9,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.mysql.doctor import missing_sql
 from incremental_assets.cli.commands.doctor import answer, of_folder, read_by_others
 from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.of_source import of_source
@@ -37,6 +39,21 @@ def test_a_user_who_sees_no_other_transactions_is_best_effort_only_while_another
     assert found.detail == (
         "other users' transactions cannot be seen, so that runs are best_effort while another session has a transaction open"
     )
+
+
+def test_a_source_that_cannot_compare_its_rows_is_told_with_the_statement_that_mends_it(tmp_path: Path) -> None:
+    (tmp_path / "sources.yaml").write_text(CONFIG)
+    (source,) = load(tmp_path / "sources.yaml").sources
+    now = datetime(2024, 1, 31, tzinfo=UTC)
+    facts = SourceFacts("9.7.4", "reader", "UTF8", False, True, True, True, False, "UTC", now, not_compared="no MD5()")
+
+    (found,) = (each for each in of_source(source, facts) if each.topic == "comparison")
+
+    assert (found.health, found.detail) == (Health.WARN, "checks, and syncs that compare rows, fail: no MD5()")
+    assert not [each for each in of_source(source, replace(facts, not_compared="")) if each.topic == "comparison"]
+    assert missing_sql(Address("mysql", "db", 3306, "shop", "reader", ""), (), facts).splitlines() == [
+        "INSTALL COMPONENT 'file://component_classic_hashing';"
+    ]
 
 
 def test_rows_that_cross_a_network_unencrypted_are_looked_at(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
             "the database does not say which one it is, so that a restored or exchanged one would not be noticed",
             f"{facts.cures.no_identity}; {SQL}",
         )
+    yield from _of_comparison(name, facts)
     yield from _of_room(source, facts)
     yield from _of_sessions(name, facts)
     writable = [facts_of for facts_of in facts.tables if facts_of.writable]
@@ -70,6 +71,12 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
         )
     else:
         yield Finding(name, "privileges", Health.OK, f"{facts.user} may read and not write")
+
+
+def _of_comparison(name: str, facts: SourceFacts) -> Iterator[Finding]:
+    """Whether its rows can be compared with a copy."""
+    if facts.not_compared:
+        yield warn(name, "comparison", f"checks, and syncs that compare rows, fail: {facts.not_compared}", SQL)
 
 
 def _of_room(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:

@@ -100,6 +100,8 @@ class SourceFacts:
     """Why none of these facts is proven: the dialect was never run against a real server; empty for one that was."""
     unsettled: str = ""
     """Another reason why no run can be `settled`, with its cure; empty if there is none."""
+    not_compared: str = ""
+    """Why the source cannot compare its rows with a copy; empty where it can."""
     pooled: bool = False
     """Whether a connection pooler answers at the address, and not the server."""
     shared_with: str = ""

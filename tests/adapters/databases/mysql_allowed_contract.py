@@ -15,13 +15,16 @@ import pymysql
 import pytest
 
 from incremental_assets.adapters.databases.mysql.connect import Connection
+from incremental_assets.adapters.databases.mysql.uncommitted import lowest_uncommitted
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.databases import contract, mysql_settings
-from tests.adapters.databases.contract import orders, spec_of, synced
+from tests.adapters.databases.contract import decided, orders, spec_of, synced
 from tests.adapters.databases.mysql_contract import Shop
 from tests.settings_page import section
 from tests.waiting import until
@@ -95,6 +98,33 @@ def test_a_row_that_is_too_long_for_the_server_to_compare_lands_and_is_not_compa
         finally:
             cursor.execute("SET GLOBAL max_allowed_packet = %s", (before,))
     assert SqlProbe(shop.address, "shop").measure(spec, (Window(None, None),))[0].rows == 2
+
+
+def test_a_server_that_has_md5_in_a_component_alone_is_followed_and_compares_nothing(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As MySQL since 9.6."""
+    whole = Connection.rows
+
+    def lacking(self: Connection, sql: str, values: Any = ()) -> Any:
+        if "MD5(" in sql:
+            raise pymysql.OperationalError(1370, "execute command denied to user 'reader'@'%' for routine 'shop.MD5'")
+        return whole(self, sql, values)
+
+    monkeypatch.setattr(Connection, "rows", lacking)
+    spec, probe = orders(shop), SqlProbe(shop.address, "shop")
+    rows, state = synced(probe, spec)
+    connection = Connection(shop.address)
+    with shop.server.connect(shop.database, autocommit=False) as other, other.cursor() as cursor:
+        cursor.execute("UPDATE orders SET note = 'later' WHERE id = 1")
+        stamp = lowest_uncommitted(connection, spec, Window(None, None))
+        other.commit()
+    connection.close()
+    assert (rows, stamp is not None) == (3, True)
+    assert isinstance(decided(probe, spec, state), SyncPlan), "the fingerprint is another one"
+    with pytest.raises(contract.SourceRefused, match="INSTALL COMPONENT 'file://component_classic_hashing'"):
+        probe.measure(spec, (Window(None, None),))
+    assert probe.facts([Wanted(spec.id)]).not_compared
 
 
 def test_each_variable_that_a_session_has_is_on_the_page_with_a_verdict(shop: Shop) -> None:

@@ -50,6 +50,7 @@ from tests.adapters.databases.mysql_contract import NUMBERED, Shop
         ("longtext", "string"),
         ("varbinary(16)", "binary"),
         ("point", "binary"),
+        ("vector(3)", "binary"),
         ("uuid", "string"),
         ("inet6", "string"),
     ],

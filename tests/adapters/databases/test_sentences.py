@@ -51,6 +51,21 @@ def test_what_two_databases_refuse_alike_is_told_alike(told: Exception, alike: s
     assert str(told).endswith(alike.replace("{}", "gone"))
 
 
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (1370, "execute command denied to user 'reader'@'%' for routine 'shop.MD5'"),
+        (1305, "FUNCTION shop.md5 does not exist"),
+    ],
+)
+def test_a_mysql_that_has_its_hashes_in_a_component_is_told_how_to_install_it(number: int, words: str) -> None:
+    told = str(mysql.explain(pymysql.OperationalError(number, words), ADDRESS, ORDERS))
+    assert told == (
+        "shop.public.orders: the server has no MD5(), by which rows are compared with a copy: since version 9.6 MySQL has it in a component alone "
+        f"({words}); as an administrator run INSTALL COMPONENT 'file://component_classic_hashing'"
+    )
+
+
 def test_a_query_that_is_refused_is_told_with_its_cure() -> None:
     """What a view or a function of the source does wrong, it does again; nobody knows of what else may come."""
     told = str(postgresql.explain(psycopg.errors.DivisionByZero("division by zero"), ADDRESS, ORDERS))

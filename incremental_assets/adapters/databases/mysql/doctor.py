@@ -10,6 +10,7 @@ import pymysql
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.grants import Words, table_statements
 from incremental_assets.adapters.databases.mysql.connect import Connection
+from incremental_assets.adapters.databases.mysql.errors import INSTALL_MD5, MISSING_MD5
 from incremental_assets.adapters.databases.mysql.sql import identifier, relation
 from incremental_assets.adapters.databases.mysql.zone import server_zone
 from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted
@@ -57,6 +58,7 @@ def read_facts(connection: Connection, wanted: Sequence[Wanted]) -> SourceFacts:
         zone=server_zone(zone, machine),
         clock=datetime.fromisoformat(clock).replace(tzinfo=UTC),
         room=_room(connection),
+        not_compared="" if _has_md5(connection) else MISSING_MD5,
         tables=tuple(_facts(connection, each, privileges) for each in wanted),
         cures=_CURES,
     )
@@ -80,6 +82,14 @@ def sees_transactions(connection: Connection) -> bool:
     return True
 
 
+def _has_md5(connection: Connection) -> bool:
+    try:
+        connection.rows("SELECT MD5('')")
+    except pymysql.Error:
+        return False
+    return True
+
+
 def missing_sql(
     address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()
 ) -> str:
@@ -93,6 +103,8 @@ def missing_sql(
         ]
     if facts is None or not facts.sees_transactions:
         lines.append(f"GRANT PROCESS ON *.* TO {user};")
+    if facts is not None and facts.not_compared:
+        lines.append(f"{INSTALL_MD5};")
     unknown = tuple(whole) if facts is None else ()
     lines += [f"GRANT SELECT ON {identifier(schema)}.* TO {user};" for schema in unknown]
     lines += table_statements(_WORDS, user, facts, wanted, unknown)

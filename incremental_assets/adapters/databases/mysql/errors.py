@@ -41,6 +41,10 @@ _NO_ROOM = (1040, 1203, 1226)
 _TURNED_AWAY = (3118, 4151, 1820, 1862)
 """An account that is locked, in MySQL and in MariaDB, and a password that has expired."""
 _TLS = 2026
+_NO_FUNCTION = (1305, 1370)
+"""Neither one of the server's own nor a stored one, as who may not run that one is answered, too."""
+MISSING_MD5 = "the server has no MD5(), by which rows are compared with a copy: since version 9.6 MySQL has it in a component alone"
+INSTALL_MD5 = "INSTALL COMPONENT 'file://component_classic_hashing'"
 _CONNECT_SCRIPT, _PACKET = 1184, 1153
 _CUT = (2006, 2013, 1053, 1927)
 _NO_HOST = 2003
@@ -86,6 +90,8 @@ def _refused(number: int, words: str, address: Address, table: TableId | None) -
         return ALTERED.format(words)
     if number == _PACKET:
         return f"a question to this table is longer than the server allows ({words}); SET GLOBAL max_allowed_packet to some megabytes"
+    if number in _NO_FUNCTION and "MD5" in words.upper():
+        return f"{MISSING_MD5} ({words}); as an administrator run {INSTALL_MD5}"
     if number in _NOT_GRANTED:
         cure = f"GRANT SELECT ON {relation(table)}" if table else "`doctor --sql` prints the grants"
         return f"the user {address.user} lacks a privilege ({words}); {cure}"

@@ -19,7 +19,7 @@ _UNSIGNED = {"tinyint": "smallint", "smallint": "int", "mediumint": "int", "int"
 _TEXTS = frozenset(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"))
 _PRINTED = _TEXTS | {"json"}
 """What is sent as a text without a cast, which has no result where the text is long."""
-_BINARY = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"))
+_BINARY = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"))
 _SPATIAL = frozenset(
     (
         "geometry",
@@ -83,7 +83,7 @@ def travel(column: Column) -> Travel:
             return _text(own if name in _PRINTED else f"CAST({own} AS CHAR CHARACTER SET utf8mb4)")
         case "binary":
             digits = f"LOWER(HEX({own}))"
-            return Travel(own, "", digits, f"MD5({own})")
+            return Travel(own, "", digits, f"SHA2({own}, 256)")
         case "date" | "timestamp" | "timestamp_ntz" as kind:
             return _moment(own, kind)
         case "float" | "double":
@@ -103,7 +103,7 @@ def _text(value: str) -> Travel:
     text = f"CONVERT({value} USING utf8mb4)"
     # The server takes half a surrogate for a character, which Unicode does not have; UTF-16 cannot hold it.
     unfit = f"BINARY CONVERT(CONVERT({text} USING utf16) USING utf8mb4) <> BINARY {text}"
-    return Travel(value, unfit, f"CONCAT(CHAR_LENGTH({text}), ':', {text})", f"MD5({value})")
+    return Travel(value, unfit, f"CONCAT(CHAR_LENGTH({text}), ':', {text})", f"SHA2({value}, 256)")
 
 
 def _moment(own: str, kind: str) -> Travel:
