@@ -93,6 +93,26 @@ def test_maintenance_that_takes_rows_away_is_none_whatever_it_calls_itself(desk:
         assert found.foreign == "OPTIMIZE in version 3 by by hand"
 
 
+def test_maintenance_whose_statistics_hide_rows_stops_the_table_as_an_upsert_would_not_find_them(desk: Desk) -> None:
+    desk.land(ORDERS, [(number, "a", number) for number in range(20)])
+    file = next(iter(log_cache.at(desk.path(ORDERS), 1).files.values()))
+    told = json.loads(file["stats"])
+    low, high = (told[end]["id"] for end in ("minValues", "maxValues"))
+    for number, (ends, harm) in enumerate(
+        [
+            ({}, False),
+            ({"maxValues": {"id": high + 1, "at": high}}, False),
+            ({"minValues": {"id": low + 1, "at": low}}, True),
+        ],
+        start=2,
+    ):
+        add = {**file, "dataChange": False, "stats": json.dumps(told | ends)}
+        desk.other_hand("COMPUTE STATS", ORDERS, {"add": add})
+        found = desk.lake.inspect(ORDERS, number - 1)
+        assert found is not None
+        assert found.foreign == (f"COMPUTE STATS in version {number} by by hand" if harm else "")
+
+
 def test_a_hand_that_reaches_in_between_inspection_and_commit_stops_the_commit(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 10)])
     lake = desk.lake

@@ -44,7 +44,7 @@ class LoggedTable(Protocol):
         """The rows, without those that deletion vectors mark."""
 
     def loses_rows(self, version: int) -> bool:
-        """Whether a commit is known to have left another number of rows than there were."""
+        """Whether a commit is known to have left another number of rows than there were, or to hide some by its statistics."""
 
     def has_files_of(self, version: int) -> bool:
         """Whether its files, and the rows that are marked in them, are known to be those of an earlier version."""
