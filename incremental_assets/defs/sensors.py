@@ -7,7 +7,7 @@ failed run too, and would never run it again; the checkpoint table knows what ha
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from dagster import (
@@ -23,7 +23,7 @@ from dagster import (
     sensor,
 )
 
-from incremental_assets.core.config.resolve import gone
+from incremental_assets.core.config.resolve import Resolved, gone
 from incremental_assets.core.errors import IncrementalAssetsError, sentence
 from incremental_assets.core.model.cures import resume
 from incremental_assets.core.model.look import Look
@@ -46,10 +46,12 @@ from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
 from incremental_assets.defs.tags import FIRST_TAG, MODE_TAG
-from incremental_assets.defs.tick import Memory, Tick, look, told_of_quiet
+from incremental_assets.defs.tick import Memory, Tick, aged, look, told_of_quiet
 from incremental_assets.defs.verdicts import evaluations
 
 SOURCE_TAG = "incremental_assets/source"
+_LONG = timedelta(minutes=1)
+"""A run that is under way for longer lets what it does not land grow older than people may see."""
 
 
 def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
@@ -125,8 +127,34 @@ def _look(context: SensorEvaluationContext, view: View, jobs: Jobs, cursor: str 
         return _skipped(f"{memory.error} (failed {memory.failures} times; tried again at {until:%H:%M:%S}Z)"), True
     running = in_flight(context.instance, sync_tags(view), runtime)
     if running:
-        return _skipped(f"run {running} is still syncing {view.name}"), False
+        return _meanwhile(context, view, paused, running, now)
     return _looked(context, view, jobs, paused, now)
+
+
+def _meanwhile(
+    context: SensorEvaluationContext, view: View, paused: _Paused, running: str, now: datetime
+) -> tuple[SensorResult, bool]:
+    """The run has its source for itself. What waits for one that takes long grows older, which people are to see."""
+    skipped = _skipped(f"run {running} is still syncing {view.name}")
+    record = context.instance.get_run_record_by_id(running)
+    if record is None or now - record.create_timestamp < _LONG:
+        return skipped, False
+    runtime = opened(context.resources, view.resource)
+    try:
+        specs = _defined(view, paused, runtime.specs(view.name))
+        seen = aged(view.config, specs, runtime, paused.memory, now)
+    except IncrementalAssetsError:
+        # The run meets the same, and says it.
+        return skipped, False
+    told = evaluations(context.instance, seen.verdicts, view.keys)
+    found = skipped._replace(cursor=seen.memory.write(), asset_events=[*paused.told, *told])
+    return found, bool(paused.told or told)
+
+
+def _defined(view: View, paused: _Paused, resolved: Resolved) -> list[TableSpec]:
+    """The tables that Dagster knows and nobody has paused."""
+    defined = {known.id for known in view.tables}
+    return [spec for spec in resolved.specs if spec.id in defined and spec.id not in paused.still]
 
 
 def _looked(
@@ -136,12 +164,12 @@ def _looked(
     runtime, still = opened(context.resources, view.resource), paused.still
     try:
         resolved = runtime.specs(view.name)
-        defined = {known.id for known in view.tables}
-        specs = [spec for spec in resolved.specs if spec.id in defined and spec.id not in still]
+        specs = _defined(view, paused, resolved)
         seen = look(view.config, specs, runtime, paused.memory, now)
     except IncrementalAssetsError as error:
         failed = _failed(error, runtime, view, paused.memory, now)
         return failed._replace(asset_events=[*paused.told]), True
+    defined = {known.id for known in view.tables}
     new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
     seen, shown = _announced(context, view, specs, seen, runtime)
     moved = {each.spec.id for each in seen.moved}

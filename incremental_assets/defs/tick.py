@@ -174,6 +174,24 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     )
 
 
+def aged(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memory: Memory, now: datetime) -> Tick:
+    """How fresh tables are while a run is under way, which lands some of them and lets the others wait: nothing is requested, and nothing else is kept."""
+    limited = [spec for spec in specs if terms_of(source, spec.id).freshness != Freshness()]
+    if not limited:
+        return Tick(memory)
+    positions = runtime.checkpoints.positions()
+    looks = [ObserveRequest(spec, positions[spec.id].state if spec.id in positions else None) for spec in limited]
+    probe = runtime.probe(source.name)
+    observations = observe(probe, looks, runtime.observer)
+    moved, stopped, _ = look_over(limited, positions, observations)
+    verdicts = _fresh(
+        source, looks, {*(each.spec.id for each in moved), *(each.table for each in stopped)}, observations, probe
+    )
+    landed = _landed(verdicts, positions)
+    told, stale, told_at = _worth_telling(verdicts, landed, memory, now)
+    return Tick(replace(memory, stale=stale, told_at=told_at, told=landed), verdicts=told)
+
+
 def _kept(
     moved: Sequence[Pending],
     stopped: Sequence[Blocked],
