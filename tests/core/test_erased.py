@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from incremental_assets.core.errors import LakeRefused, SelectionError
 from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.core.model.erased import ErasedKeys, ErasureKey, erased_from, typed_text
 from incremental_assets.core.model.subject import Subject, pattern, subjects_in
+from tests.core.stories import UPSERT
 
 KEY = ErasureKey("a key of erasures that nobody can try all values of")
 OTHER = ErasureKey(KEY.secret[::-1])
@@ -31,6 +33,16 @@ def test_a_list_tells_a_key_and_nothing_else_by_the_secret_alone() -> None:
 
 def test_keys_of_several_columns_are_not_those_whose_texts_run_together() -> None:
     assert not NONE.with_keys([("1", "23")]).holds(["12", "3"])
+
+
+def test_a_key_of_several_columns_is_known_in_whichever_order_the_table_has_them() -> None:
+    by_two = replace(UPSERT, key=("id", "customer"))
+    kept = erased_from(replace(NONE, columns=("customer", "id")).with_keys([("ada", "7")]).to_json(), "place", KEY)
+    key = ("7", "ada")
+    assert kept.holds([key[place] for place in kept.places(by_two)])
+    assert NONE.places(by_two) == (0, 1)
+    with pytest.raises(LakeRefused, match="its keys were erased by customer, id, and its key is id now"):
+        kept.places(UPSERT)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +67,7 @@ def test_a_list_that_cannot_be_read_stops_whoever_asks(text: str, key: ErasureKe
         ("decimal(10,2)", "1.50", "1.5"),
         ("timestamp", "2024-01-31T10:00:00Z", "2024-01-31 10:00:00"),
         ("timestamp_ntz", "2024-01-31 10:00:00.500000", "2024-01-31 10:00:00.5"),
+        ("binary", "0a0b", "0A0B"),
         ("string", "1.50", "1.50"),
         ("date", "1987-06-05", "1987-06-05"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.measure import readable_values
+from incremental_assets.adapters.delta.quarantine.key_values import compared_text
 from incremental_assets.adapters.lake_store.opened import store_of
+from incremental_assets.adapters.spark.own_names import RAW
 from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.erased import ErasedKeys, ErasureKey, erased_from, typed_text
 from incremental_assets.core.model.key_text import canonical
@@ -51,35 +54,49 @@ class LakeErasures:
         found = self.keys(spec.id)
         if found is None:
             return frozenset()
-        columns = spec.key_columns
-        return frozenset(text for text in texts if found.holds(_parts(columns, text)))
+        columns, places = spec.key_columns, found.places(spec)
+        keys = ((text, _parts(columns, text)) for text in texts)
+        return frozenset(text for text, parts in keys if found.holds([parts[place] for place in places]))
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a task keeps of rows whose columns are `c0`, `c1`, …. `places`: of the key's columns."""
+    """What a task keeps of rows whose columns are `c0`, `c1`, …. `places`: of the key's columns, by whose names rows that cannot land have them in their texts."""
 
     erased: ErasedKeys
     places: tuple[int, ...]
-    types: tuple[str, ...]
+    key: tuple[Column, ...]
 
     @classmethod
     def of(cls, spec: TableSpec, erased: ErasedKeys) -> Left:
         """Of a read of a table."""
         at = {column.name: place for place, column in enumerate(spec.columns)}
-        kinds = {column.name: column.spark_type for column in spec.columns}
-        names = spec.named_key
-        return cls(erased, tuple(at[name] for name in names), tuple(kinds[name] for name in names))
+        key = tuple(spec.key_columns[place] for place in erased.places(spec))
+        return cls(erased, tuple(at[column.name] for column in key), key)
 
     def rows(self, rows: pa.Table) -> pa.Table:
         """Those whose keys were not erased."""
         gone = [self.erased.holds(key) for key in zip(*self._texts(rows), strict=True)]
+        if RAW in rows.column_names and rows.column(RAW).null_count < rows.num_rows:
+            # One that cannot land may have its key there alone.
+            raws = rows.column(RAW).to_pylist()
+            gone = [each or self._is_gone(raw) for each, raw in zip(gone, raws, strict=True)]
         return rows.filter(pa.array([not each for each in gone])) if any(gone) else rows
+
+    def _is_gone(self, raw: str | None) -> bool:
+        row = json.loads(raw) if raw else {}
+        texts = (compared_text(str(row.get(column.name, "")), column) for column in self.key)
+        return self.erased.holds(
+            [typed_text(column.spark_type, text) for column, text in zip(self.key, texts, strict=True)]
+        )
 
     def _texts(self, rows: pa.Table) -> list[list[str]]:
         return [
-            ["" if value is None else typed_text(kind, canonical(value)) for value in rows.column(place).to_pylist()]
-            for place, kind in zip(self.places, self.types, strict=True)
+            [
+                "" if value is None else typed_text(column.spark_type, canonical(value))
+                for value in rows.column(place).to_pylist()
+            ]
+            for place, column in zip(self.places, self.key, strict=True)
         ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +20,7 @@ from incremental_assets.adapters.erasure.redacting import Redacting
 from incremental_assets.adapters.erasure.rewriting import Erasing
 from incremental_assets.adapters.erasure.search import Search
 from incremental_assets.core.errors import LakeRefused
+from incremental_assets.core.model.as_copied import source_name
 from incremental_assets.core.model.erased import ErasedKeys, ErasureKey, typed_text
 from incremental_assets.core.model.paths import erased_path, quarantine_path, staging_path, table_path
 from incremental_assets.core.model.state import State
@@ -49,9 +50,13 @@ class Eraser:
         """The list of erased keys has them before anything goes: from here on no sync brings one back."""
         store, table, lake = self.grounds.store, self.spec.id, self.grounds.lake
         before = LakeErasures(lake, lambda: self.key).keys(table) or ErasedKeys(self.key, frozenset())
+        places = before.places(self.spec)
+        names = [source_name(self.spec, name) for name in self.spec.named_key]
+        listed = replace(before, columns=tuple(names[place] for place in places))
+        keys = [[key[place] for place in places] for key in self._keys()]
         path = erased_path(lake, table)
         store.own_folder(path.rpartition("/")[0])
-        store.replace(path, before.with_keys(self._keys()).to_json().encode())
+        store.replace(path, listed.with_keys(keys).to_json().encode())
 
     def rewrite(self, state: State, run_id: str) -> AsLeft:
         """The quarantine, the copy and its history without the rows. Gives what the copy is after it."""

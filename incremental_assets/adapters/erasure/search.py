@@ -6,16 +6,15 @@ import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from incremental_assets.adapters.delta.quarantine.key_values import key_value
+from incremental_assets.adapters.delta.quarantine.key_values import compared_text
 from incremental_assets.core.model.column import Column
-from incremental_assets.core.model.key_text import canonical
 from incremental_assets.core.model.subject import Subject, pattern
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -63,7 +62,7 @@ class Search:
     def as_key(self, part: str, text: str) -> str:
         """A text of a column of the key that a source wrote, as keys are compared."""
         column = self._columns.get(part)
-        return text if column is None else written(column, text)
+        return text if column is None else compared_text(text, column)
 
     @cached_property
     def _columns(self) -> Mapping[str, Column]:
@@ -77,21 +76,6 @@ class Search:
     def in_text(self, text: str) -> bool:
         """Whether a text that may hold anything has one of the texts."""
         return self.texts.search(text.encode(errors="surrogatepass")) is not None
-
-
-def written(column: Column, text: str) -> str:
-    """The text by which values are compared of one that a source wrote, as a quarantine keeps it."""
-    kind = column.spark_type
-    value = None if kind == "string" else key_value(text, column)
-    if value is None:
-        return text
-    if kind == "date" or kind.startswith("timestamp"):
-        try:
-            moment = _EPOCH.replace(tzinfo=None) + timedelta(**{"days" if kind == "date" else "microseconds": value})
-        except OverflowError:
-            return text
-        return canonical(moment.date() if kind == "date" else moment)
-    return canonical(value)
 
 
 def plain(text: str, kind: pa.DataType, physical: str, length: int) -> bytes | None:

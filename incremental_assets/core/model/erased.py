@@ -7,9 +7,10 @@ import hmac
 import json
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import LakeRefused
+from incremental_assets.core.model.as_copied import source_name
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 
@@ -42,6 +43,8 @@ class ErasedKeys:
 
     key: ErasureKey
     digests: frozenset[str] = field(repr=False)
+    columns: tuple[str, ...] = ()
+    """Of the key, as the source calls them, in the order in which a digest has their values; none in a list of an earlier release."""
 
     def holds(self, key: Sequence[str]) -> bool:
         """Whether a key was erased."""
@@ -49,11 +52,23 @@ class ErasedKeys:
 
     def with_keys(self, keys: Iterable[Sequence[str]]) -> ErasedKeys:
         """The same with more of them."""
-        return ErasedKeys(self.key, self.digests | {self.key.digest(each) for each in keys})
+        return replace(self, digests=self.digests | {self.key.digest(each) for each in keys})
+
+    def places(self, spec: TableSpec) -> tuple[int, ...]:
+        """Which value of a key of the table is the first of a digest, and so on. Raises LakeRefused where the table is known by another key now: it would tell nobody from whom."""
+        names = [source_name(spec, name) for name in spec.named_key]
+        if self.columns and set(self.columns) != set(names):
+            raise LakeRefused(
+                f"{spec.id}: its keys were erased by {', '.join(self.columns)}, and its key is {', '.join(names)} now, by which nobody could tell the rows that are to stay out; "
+                "put the key back, or where its columns only have other names, write these into `columns` of the list below `_erased`"
+            )
+        return tuple(names.index(name) for name in self.columns or names)
 
     def to_json(self) -> str:
         """As it is kept in the lake."""
-        return json.dumps({"version": VERSION, "key": self.key.id, "digests": sorted(self.digests)})
+        return json.dumps(
+            {"version": VERSION, "key": self.key.id, "columns": list(self.columns), "digests": sorted(self.digests)}
+        )
 
 
 def erased_from(text: str, place: str, key: ErasureKey | None) -> ErasedKeys:
@@ -61,6 +76,7 @@ def erased_from(text: str, place: str, key: ErasureKey | None) -> ErasedKeys:
     try:
         found = json.loads(text)
         version, by, digests = found["version"], found["key"], frozenset(found["digests"])
+        columns = tuple(found.get("columns", ()))
     except (ValueError, KeyError, TypeError):
         raise LakeRefused(
             f"{place} is no list of erased keys that this release can read; restore it, as a sync without it would bring erased rows back"
@@ -77,7 +93,7 @@ def erased_from(text: str, place: str, key: ErasureKey | None) -> ErasedKeys:
         raise LakeRefused(
             f"{place} was written with another key than `erasure_key` leads to now, so that erased rows would come back; name the key of then"
         )
-    return ErasedKeys(key, digests)
+    return ErasedKeys(key, digests, columns)
 
 
 def typed_text(kind: str, text: str) -> str:
@@ -89,6 +105,8 @@ def typed_text(kind: str, text: str) -> str:
         return moment.rstrip("0").rstrip(".") if "." in moment else moment
     if kind in ("tinyint", "smallint", "int", "bigint"):
         return str(int(text)) if text.removeprefix("-").isdigit() else text
+    if kind == "binary":
+        return text.upper()
     return text
 
 

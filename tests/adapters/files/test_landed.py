@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from incremental_assets.core.errors import SchemaChanged
+from incremental_assets.core.model.erased import ErasedKeys, ErasureKey
 from incremental_assets.core.model.history import FaultyKeys
+from incremental_assets.core.model.paths import erased_path
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from tests.adapters.files.place import Place
@@ -114,6 +116,28 @@ def test_columns_of_parquet_are_followed_as_the_table_says(place: Place) -> None
     place.put("d.parquet", parquet(id=[4], n=["x"]))
     with pytest.raises(SchemaChanged, match=r"n was bigint and is string"):
         place.sync()
+
+
+def test_a_key_that_was_erased_comes_back_by_no_file_and_by_no_row_that_cannot_land(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = ErasureKey("a key of erasures that nobody can try all values of")
+    monkeypatch.setenv("ERASURE_KEY", key.secret)
+    place.configure(ORDERS)
+    file = place.folder / "sources.yaml"
+    file.write_text(f"erasure_key: {{env: ERASURE_KEY}}\n{file.read_text()}")
+    place.put("orders/a.csv", "id,price,at\n2,2.20,2024-01-01T00:00:00Z\n")
+    place.sync()
+    kept = Path(erased_path(str(place.folder / "lake"), place.spec().id))
+    kept.parent.mkdir(parents=True)
+    kept.write_text(ErasedKeys(key, frozenset()).with_keys([["1"]]).to_json())
+    place.put(
+        "orders/b.csv",
+        "id,price,at\n1,odd,2024-01-01T00:00:00Z\n1,1.10,2024-01-02T00:00:00Z\n1,odd,2024-01-03T00:00:00Z\n3,odd,2024-01-01T00:00:00Z\n",
+    )
+    place.sync()
+    assert [row["id"] for row in place.rows()] == [2]
+    assert [held[-1] for held in place.quarantined()] == ["3"]
 
 
 @pytest.mark.acceptance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.spark.arrow_types import comparable, required_type
 from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.key_text import canonical
 
 _MOMENT = re.compile(
     r"(?P<sign>[+-]?)(?P<year>\d{4,6})-(?P<month>\d\d)-(?P<day>\d\d)"
@@ -56,6 +57,21 @@ def canonical_text(text: str | None, column: Column) -> str | None:
     if kind == "boolean":
         return "true" if value else "false"
     return format(value, "f") if kind.startswith("decimal") else str(value)
+
+
+def compared_text(text: str, column: Column) -> str:
+    """As erased keys are compared, see `core.model.key_text`; the text itself where it is no value of the column."""
+    kind = column.spark_type
+    value = None if kind == "string" else key_value(text, column)
+    if value is None:
+        return text
+    if kind == "date" or kind.startswith("timestamp"):
+        try:
+            moment = datetime(1970, 1, 1) + timedelta(**{"days" if kind == "date" else "microseconds": value})  # noqa: DTZ001 - UTC, or no zone at all
+        except OverflowError:
+            return text
+        return canonical(moment.date() if kind == "date" else moment)
+    return canonical(value)
 
 
 def _bytes(text: str, source_type: str) -> bytes:
