@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.measure import readable_values
-from incremental_assets.adapters.delta.quarantine.key_values import compared_text
+from incremental_assets.adapters.delta.key_values import compared_text
 from incremental_assets.adapters.lake_store.opened import store_of
 from incremental_assets.adapters.spark.own_names import RAW
 from incremental_assets.core.model.column import Column

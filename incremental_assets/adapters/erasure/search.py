@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incremental_assets.adapters.delta.quarantine.key_values import compared_text
+from incremental_assets.adapters.delta.key_values import compared_text
 from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.subject import Subject, pattern
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import io
 import lzma
 import os
@@ -18,6 +17,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from incremental_assets.adapters.files import object_parts
+from incremental_assets.adapters.files.packed import of_bzip2, of_xz
 from incremental_assets.adapters.files.pattern import tag_of
 from incremental_assets.adapters.files.refusals import Broken, Refusals
 from incremental_assets.adapters.permissions import plain_file
@@ -27,7 +27,7 @@ from incremental_assets.core.model.table_id import TableId
 
 _PACKED = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}
 """By the end of a name, in Arrow's words."""
-_BZ2, _XZ = ".bz2", ".xz"
+_BY_STREAMS = {".bz2": of_bzip2, ".xz": of_xz}
 _ASKED_AT_ONCE = 16
 """Files of a store, of each of which the end is held."""
 
@@ -97,13 +97,17 @@ class Opening:
 
 
 def unpacked(path: str, opened: BinaryIO) -> Any:
-    """What it holds, as the end of its name says how it is packed."""
-    if path.endswith(_BZ2):
-        return bz2.open(opened)
-    if path.endswith(_XZ):
-        return lzma.open(opened)
+    """What it holds, as the end of its name says how it is packed. Raises Broken."""
+    by_streams = next((to_open for end, to_open in _BY_STREAMS.items() if path.endswith(end)), None)
+    if by_streams is not None:
+        return by_streams(opened)
     kind = next((kind for end, kind in _PACKED.items() if path.endswith(end)), None)
-    return opened if kind is None else pa.CompressedInputStream(pa.PythonFile(_Kept(opened), mode="r"), kind)
+    if kind is None:
+        return opened
+    if not opened.read(1):
+        raise Broken("it is empty, which nothing is that was packed")
+    opened.seek(0)
+    return pa.CompressedInputStream(pa.PythonFile(_Kept(opened), mode="r"), kind)
 
 
 class _Kept(io.RawIOBase):

@@ -7,6 +7,7 @@ import gzip
 import io
 import itertools
 import lzma
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -232,6 +233,40 @@ def test_files_that_are_packed(tmp_path: Path, name: str, pack: Any) -> None:
     (tmp_path / "in" / f"b{name}").write_bytes(pack(data)[:-20])
     assert f"the file 'b{name}' is broken" in drop.refused()
     assert len(drop.rows()) in (1000, 1001)
+
+
+def framed(kind: str) -> Callable[[bytes], bytes]:
+    def pack(data: bytes) -> bytes:
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, kind) as stream:
+            stream.write(data)
+        return bytes(sink.getvalue())
+
+    return pack
+
+
+PACKS = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": framed("zstd"),
+    ".lz4": framed("lz4"),
+}
+
+
+@pytest.mark.parametrize("end", PACKS)
+def test_each_stream_of_a_packed_file_counts_and_a_damaged_one_is_not_the_end(tmp_path: Path, end: str) -> None:
+    first, second = PACKS[end](b"id,status\n" + b"1,new\n" * 50_000), PACKS[end](b"2,new\n")
+    whole = first + PACKS[end](b"") + second
+    drop = Drop(tmp_path, files(columns=PLAIN), Strategy.APPEND)
+    path = drop.folder / f"a.csv{end}"
+    damaged = [whole[: -len(second)] + b"\x01" + second[1:], whole + b"more", whole[: -len(second) + 3], b""]
+    for data in damaged:
+        path.write_bytes(data)
+        assert f"the file 'a.csv{end}' is broken" in drop.refused(), data[-30:]
+    path.write_bytes(whole + b"\0" * 8 if end == ".xz" else whole)
+    drop.sync()
+    assert [row["id"] for row in drop.rows()] == [1] * 50_000 + [2]
 
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.csv.bz2", "a.csv.xz", "a.csv.zst", "a.csv.lz4"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from incremental_assets.adapters.delta.quarantine.key_values import canonical_text, key_value
+from incremental_assets.adapters.delta.key_values import canonical_text, key_value
 from incremental_assets.core.model.column import Column, Fidelity
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.stand import Stand

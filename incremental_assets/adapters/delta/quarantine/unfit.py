@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incremental_assets.adapters.databases.measure import SEPARATOR
+from incremental_assets.adapters.delta.key_values import canonical_text, key_value
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.quarantine.key_values import canonical_text, key_value
 from incremental_assets.adapters.delta.quarantine.unit import KeyTexts
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
 from incremental_assets.adapters.delta.tasks.files.skipping import WHOLE, Among, file_may_hold
