@@ -144,7 +144,10 @@ def test_its_settings_are_the_folder_and_the_files_of_each_table(tmp_path: Path)
         ("key: [id], order", "order", 8, "rows are ordered where one of a key is newer than another; write `key`"),
         ("columns: {id: bigint, what: string}\n", "marker: a/b\n", 12, "write the end of a name, as in .done"),
         ("        columns: {id: bigint, what: string}\n", "", 12, "without a header nothing names the columns"),
-        ("quote: none", "quote: '\"\"'", 15, "write one character, or none"),
+        ("quote: none", "quote: '\"\"'", 15, "write one character of ASCII that ends no line, or none"),
+        ("quote: none", 'quote: "\\t"', 14, "one character cannot stand between values and around them"),
+        ('delimiter: "\\t"', "delimiter: ¦", 14, "write one character of ASCII that ends no line, such as `;` or"),
+        ('delimiter: "\\t"', 'delimiter: "\\n"', 14, "write one character of ASCII that ends no line, such as `;`"),
         ("key: [sku]", "header: true", 17, "`header` is for CSV, and these files are parquet; remove it"),
         ("key: [sku]", "columns: {sku: string}", 17, "Parquet says itself what columns it has; remove `columns`"),
         (

@@ -66,8 +66,7 @@ def _mistakes(files: FilesOfTableDocument) -> Iterator[Mistake]:
             ("header",),
             "without a header nothing names the columns; write them in their order: `columns: {id: bigint}`",
         )
-    if files.quote is not None and files.quote != "none" and len(files.quote) != 1:
-        yield ("quote",), "write one character, or none"
+    yield from _form_mistakes(files)
     if files.format is FileFormat.JSON and not files.columns:
         yield (
             ("columns",),
@@ -76,6 +75,22 @@ def _mistakes(files: FilesOfTableDocument) -> Iterator[Mistake]:
     yield from _column_mistakes(files)
     if files.order is not None and not files.key:
         yield ("order",), "rows are ordered where one of a key is newer than another; write `key`, or remove `order`"
+
+
+def _form_mistakes(files: FilesOfTableDocument) -> Iterator[Mistake]:
+    if files.delimiter is not None and not _is_sign(files.delimiter):
+        yield ("delimiter",), "write one character of ASCII that ends no line, such as `;` or `\\t`"
+    if files.quote is not None and files.quote != "none" and not _is_sign(files.quote):
+        yield ("quote",), "write one character of ASCII that ends no line, or none"
+    if (files.delimiter or CsvForm().delimiter) == (files.quote or CsvForm().quote):
+        yield (
+            ("quote" if files.delimiter is None else "delimiter",),
+            "one character cannot stand between values and around them; write another one, or `quote: none`",
+        )
+
+
+def _is_sign(text: str) -> bool:
+    return len(text) == 1 and text.isascii() and text not in "\0\r\n"
 
 
 def _column_mistakes(files: FilesOfTableDocument) -> Iterator[Mistake]:
