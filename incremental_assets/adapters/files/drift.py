@@ -74,7 +74,7 @@ def check_columns(spec: TableSpec, files: Files, path: str, found: Described | N
 
 
 def _missing(spec: TableSpec, files: Files, path: str, found: Described, types: dict[str, str]) -> tuple[str, ...]:
-    missing = tuple(name for name in types if name not in found.columns)
+    missing = tuple(name for name in types if name not in found.columns and name not in found.untyped)
     needed = [name for name in missing if name in spec.key or name == files.order]
     if needed:
         raise SchemaChanged(

@@ -24,6 +24,8 @@ class Described:
 
     columns: Mapping[str, str]
     why: str = ""
+    untyped: frozenset[str] = frozenset()
+    """Columns that are there without a value, so that nobody knew their types."""
 
 
 def declared(files: Files) -> Described | None:
@@ -44,6 +46,8 @@ def of_schema(path: str, schema: pa.Schema) -> Described:
             return Described(
                 {}, f"the file {path!r} has two columns {field.name!r}; have it written with one name for each"
             )
+        if pa.types.is_null(field.type):
+            continue
         kind = spark_type_of(field.type)
         if kind is None:
             return Described(
@@ -51,7 +55,7 @@ def of_schema(path: str, schema: pa.Schema) -> Described:
                 f"the file {path!r} has a column {field.name!r} of the type {field.type}, which no table here holds; have it written as another type",
             )
         columns[field.name] = kind
-    return Described(columns)
+    return Described(columns, untyped=frozenset(field.name for field in schema if pa.types.is_null(field.type)))
 
 
 def together(newest_first: Iterable[Described]) -> Described:

@@ -53,6 +53,17 @@ def test_a_header_names_the_columns_of_csv_all_of_which_are_texts(tmp_path: Path
     ]
 
 
+def test_a_column_without_any_value_is_of_the_type_that_other_files_say(tmp_path: Path) -> None:
+    drop = Drop(tmp_path, files(FileFormat.PARQUET), Strategy.APPEND)
+    nothing = parquet(id=[1], note=pa.nulls(1))
+    drop.put("a.parquet", nothing)
+    drop.sync()
+    drop.put("b.parquet", parquet(id=[2], note=["x"]))
+    drop.put("c.parquet", nothing)
+    assert drop.sync().warnings == ()
+    assert [(row["id"], row.get("note")) for row in drop.rows()] == [(1, None), (2, "x"), (1, None)]
+
+
 def test_columns_that_are_frozen_stop_a_file_that_lacks_one(tmp_path: Path) -> None:
     drop = Drop(tmp_path, PARQUET, config={"schema_changes": "freeze"})
     drop.put("a.parquet", parquet(id=[1], status=["new"]))
