@@ -24,7 +24,7 @@ from incremental_assets.definitions import catalogues
 from incremental_assets.defs.build import build
 from incremental_assets.defs.names import plain
 from incremental_assets.defs.scaffold import ConfigurationScaffolder
-from incremental_assets.defs.translation import Translate, translation_of
+from incremental_assets.defs.translation import Translation
 from incremental_assets.resources.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class IncrementalSource(Component):
     No row is lost and none is there twice; checks prove that each copy is complete, and a sensor keeps it fresh.
     """
 
-    def __init__(self, configuration: Configuration, translate: Translate | None = None) -> None:
-        self.configuration, self._translate = configuration, translate
+    def __init__(self, configuration: Configuration, translation: Translation | None = None) -> None:
+        self.configuration, self._translation = configuration, translation
 
     @classmethod
     def get_model_cls(cls) -> type[BaseModel]:
@@ -89,7 +89,7 @@ class IncrementalSource(Component):
             written = (attributes.model_extra or {}).get("translation") if attributes else None
             if written is None:
                 return cls(configuration)
-            return cls(configuration, translation_of(written, configuration, context.resolution_context))
+            return cls(configuration, Translation(written, configuration, context.resolution_context))
         except ConfigurationError as error:
             raise Misconfigured(error.problems) from None
 
@@ -98,7 +98,7 @@ class IncrementalSource(Component):
         begin_as_forks()
         runtime, key = Runtime(self.configuration), resource_key(context)
         try:
-            return build(self.configuration, catalogues(runtime), {key: runtime}, key, self._translate)
+            return build(self.configuration, catalogues(runtime), {key: runtime}, key, self._translation)
         except ConfigurationError as error:
             raise Misconfigured(error.problems) from None
 

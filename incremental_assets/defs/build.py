@@ -17,23 +17,23 @@ from incremental_assets.defs.prune import prune_job, prune_schedule, prunes
 from incremental_assets.defs.repair import repair_job
 from incremental_assets.defs.sensors import sync_sensor
 from incremental_assets.defs.tables import Home, View
-from incremental_assets.defs.translation import Translate, names_of
+from incremental_assets.defs.translation import Translation
 
 
 def views(
     configuration: Configuration,
     catalogues: Mapping[str, tuple[TableShape, ...]],
     resource: str = RESOURCE,
-    translate: Translate | None = None,
+    translation: Translation | None = None,
 ) -> tuple[View, ...]:
-    """Every source that has a known table, without querying it. `resource` is the key of what opens the sources; `translate`, where a project says more than the file does by itself."""
+    """Every source that has a known table, without querying it. `resource` is the key of what opens the sources; `translation`, where a project says more than the file does by itself."""
     home = Home(
         configuration.path,
         configuration.lake,
         resource,
         configuration.ledger,
         configuration.logs,
-        translate or names_of(configuration),
+        translation or Translation.of_file(configuration),
     )
     seen = (View.of(source, home, catalogues.get(source.name, ())) for source in configuration.sources)
     return tuple(view for view in seen if view.tables)
@@ -44,12 +44,12 @@ def build(
     catalogues: Mapping[str, tuple[TableShape, ...]],
     resources: Mapping[str, Any],
     resource: str = RESOURCE,
-    translate: Translate | None = None,
+    translation: Translation | None = None,
 ) -> Definitions:
     """Queries and opens nothing; `resources` are bound as they are, and `resource` is the key of the runtime among them."""
     return Definitions.merge(
         Definitions(resources=dict(resources)),
-        *(_source(view) for view in views(configuration, catalogues, resource, translate)),
+        *(_source(view) for view in views(configuration, catalogues, resource, translation)),
     )
 
 

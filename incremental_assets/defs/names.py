@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dagster import AssetKey
 
@@ -13,7 +14,7 @@ from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AssetKeys:
     """The keys of copies and histories: `[source, schema, table]`, or what `translation` makes of it."""
 
@@ -30,9 +31,12 @@ class AssetKeys:
 
     def table(self, key: AssetKey) -> TableId:
         """The inverse of `of`."""
-        usual = next((usual for usual, found in self.translated.items() if found == key), key)
-        source, schema, name = usual.path
+        source, schema, name = self._usual.get(key, key).path
         return TableId(source, schema, name)
+
+    @cached_property
+    def _usual(self) -> Mapping[AssetKey, AssetKey]:
+        return {key: usual for usual, key in self.translated.items()}
 
 
 def usual_key(table: TableId) -> AssetKey:

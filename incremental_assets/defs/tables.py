@@ -24,7 +24,7 @@ from incremental_assets.core.strategies import traits_of
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import AssetKeys, source_key, usual_key
 from incremental_assets.defs.partitions import Scheme, scheme_of
-from incremental_assets.defs.translation import Translate, keys_of, untranslated
+from incremental_assets.defs.translation import Translation, keys_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Home:
     """How long the checkpoint database keeps what it says of syncs."""
     logs: timedelta | None = None
     """How long what runs have printed is kept, and tracebacks."""
-    translate: Translate = untranslated
+    translation: Translation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class View:
         # A table of the source that is called so is refused by name when its source is read.
         histories = {known.id.history for known in tables if known.keeps_history}
         shown = tuple(known for known in tables if known.id not in histories)
-        return cls(config, home, shown, keys_of([*(known.id for known in shown), *histories], home.translate))
+        return cls(config, home, shown, keys_of([*(known.id for known in shown), *histories], home.translation))
 
     @property
     def name(self) -> str:
@@ -162,7 +162,10 @@ class View:
         return self._translated(spec, table)
 
     def _translated(self, spec: AssetSpec, table: TableId) -> AssetSpec:
-        return self.home.translate(spec, table).replace_attributes(key=self.keys.of(table))
+        translation = self.home.translation
+        return (
+            spec if translation is None else translation.spec(spec, table).replace_attributes(key=self.keys.of(table))
+        )
 
     def asset_keys(self, tables: Iterable[TableId]) -> list[AssetKey]:
         """The keys of the tables' copies, each followed by that of its history if it keeps one."""

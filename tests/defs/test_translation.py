@@ -15,9 +15,10 @@ from incremental_assets.cli.dagster_checks import DagsterChecks
 from incremental_assets.core.checks.verdict import unanswered
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import SetupError
+from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.observing.occurrences import CheckEnded
-from incremental_assets.defs.translation import keys_of, names_of
+from incremental_assets.defs.translation import Translation, keys_of
 from tests.defs.project import Project, component
 from tests.defs.studio import Studio
 from tests.defs.watch import Watch, settle
@@ -89,9 +90,9 @@ def test_a_function_of_the_project_may_say_all_of_it(project: Project) -> None:
 
 def test_commands_use_the_names_that_the_project_has(project: Project) -> None:
     file = project.write("shop/defs.yaml", translated())
-    assert keys_of([ORDERS], names_of(load(file))).of(ORDERS) == RAW_ORDERS
+    assert keys_of([ORDERS], Translation.of_file(load(file))).of(ORDERS) == RAW_ORDERS
     file.write_text(translated("  translation: {key_prefix: [lake, raw], tags: {tier: '{{ of_the_project }}'}}\n"))
-    assert keys_of([ORDERS], names_of(load(file))).of(ORDERS) == USUAL.with_prefix(["lake", "raw"])
+    assert keys_of([ORDERS], Translation.of_file(load(file))).of(ORDERS) == USUAL.with_prefix(["lake", "raw"])
 
 
 def test_a_sync_its_checks_and_the_sensor_speak_of_the_same_asset(renamed: Studio) -> None:
@@ -157,8 +158,16 @@ def test_a_translation_that_cannot_be_filled_in_is_one_sentence_at_its_line(
     assert "Traceback" not in said
 
 
-def test_two_tables_with_one_name_are_refused_by_both_names() -> None:
+def test_two_tables_with_one_name_are_refused_by_both_names(studio: Studio) -> None:
+    configuration = studio.runtime.configuration
     with pytest.raises(
         SetupError, match=r"gives shop.public.orders and shop.public.countries one asset key, raw/all; "
     ):
-        keys_of([ORDERS, COUNTRIES], lambda spec, _: spec.replace_attributes(key=dg.AssetKey(["raw", "all"])))
+        keys_of([ORDERS, COUNTRIES], Translation({"key": "raw/all"}, configuration, dg.ResolutionContext.default()))
+
+
+def test_a_name_that_looks_like_a_number_or_a_list_is_a_name(studio: Studio) -> None:
+    written = {"key_prefix": ["{{ table.schema }}", "raw"], "key": "{{ table.name }}"}
+    translation = Translation(written, studio.runtime.configuration, dg.ResolutionContext.default())
+    assert translation.key(TableId("shop", "2024", "007")).path == ["2024", "raw", "007"]
+    assert translation.key(TableId("shop", "public", "[1]")).path == ["public", "raw", "[1]"]

@@ -44,9 +44,9 @@ def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answe
         found = selected(runtime, patterns)
         # Dagster costs a second to import: only once there is something to be checked.
         from incremental_assets.cli.dagster_checks import shown_in_dagster
-        from incremental_assets.defs.translation import keys_of, names_of
+        from incremental_assets.defs.translation import Translation, keys_of
 
-        keys = keys_of((spec.id for spec in found.specs), names_of(runtime.configuration))
+        keys = keys_of((spec.id for spec in found.specs), Translation.of_file(runtime.configuration))
         with shown_in_dagster(keys, display.say) as shown, runtime.observer.joined_by(shown):
             verdicts = list(_verdicts(runtime, found, display))
     return with_problems(answer(sorted(verdicts, key=_place), options), found)

@@ -60,12 +60,12 @@ def _summary(found: Sequence[Coverage]) -> Note:
 
 def _coverages(runtime: Runtime, patterns: Sequence[str]) -> list[Coverage]:
     from incremental_assets.cli.dagster_runs import dagster_instance
-    from incremental_assets.defs.translation import keys_of, names_of
+    from incremental_assets.defs.translation import Translation, keys_of
 
     positions, found = runtime.checkpoints.positions(), []
     with dagster_instance() as instance:
         specs = remembered(runtime, patterns).specs
-        keys = keys_of((spec.id for spec in specs), names_of(runtime.configuration))
+        keys = keys_of((spec.id for spec in specs), Translation.of_file(runtime.configuration))
         for spec in specs:
             grid = terms_of(runtime.configuration.source(spec.id.source), spec.id).partitions
             if grid is not None and spec.read_by is not None:
