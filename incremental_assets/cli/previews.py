@@ -10,6 +10,7 @@ from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown,
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.captures.registry import capture_of
+from incremental_assets.core.errors import ConfigurationError
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.guarantee import Guarantee, stated
@@ -162,7 +163,9 @@ def _troubled_row(trouble: Trouble) -> tuple[Cell | str, ...]:
 
 
 def _cause(table: TableId, error: Exception) -> str:
-    """What a sentence says between its table and its cure; the whole of it is below the table."""
+    """What a sentence says between its table, or its place in the file, and its cure; the whole of it is below the table."""
+    if isinstance(error, ConfigurationError) and error.problems:
+        return f"{error.problems[0].text!r}: {error.problems[0].cure.partition(': ')[0]}"
     return str(error).removeprefix(f"{table}: ").partition(": ")[0].partition("; ")[0]
 
 

@@ -152,8 +152,9 @@ def bounds(window: Window) -> dict[str, str | None]:
 
 
 def short(watermark: object) -> str:
-    """A watermark for people: no finer than the second."""
-    return "" if watermark is None else str(watermark).partition(".")[0].replace("T", " ")
+    """A watermark for people: no finer than the second. One in UTC keeps its `Z`, as one without is in the zone of its column."""
+    seconds, fraction, rest = ("" if watermark is None else str(watermark)).partition(".")
+    return seconds.replace("T", " ") + ("Z" if fraction and rest.endswith("Z") else "")
 
 
 def number(value: int) -> Cell | str:

@@ -68,10 +68,10 @@ class Selection:
         )
 
 
-def selected(runtime: Runtime, patterns: Sequence[str]) -> Selection:
-    """Ask each source for its catalogue; one that does not answer does not stop the others. SelectionError for a pattern without a match."""
+def selected(runtime: Runtime, patterns: Sequence[str], *, option: str = "--select") -> Selection:
+    """Ask each source for its catalogue; one that does not answer does not stop the others. SelectionError for a pattern without a match, with the `option` that it was given by."""
     found = _asked(runtime, runtime.configuration.sources)
-    return found.among(_wanted(patterns, found.tables, found.unreachable))
+    return found.among(_wanted(patterns, found.tables, found.unreachable, option))
 
 
 def selected_of(runtime: Runtime, patterns: Sequence[str], sources: Sequence[SourceConfig]) -> Selection:
@@ -120,7 +120,7 @@ def remembered(runtime: Runtime, patterns: Sequence[str]) -> Selection:
         specs += resolved.specs
         troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
     found = Selection(tuple(specs), tuple(troubles), {}, positions=positions)
-    return found.among(_wanted(patterns, found.tables, {}))
+    return found.among(_wanted(patterns, found.tables, {}, "--select"))
 
 
 def with_problems(answer: Answer, found: Selection) -> Answer:
@@ -184,10 +184,10 @@ def known_tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
 
 
 def _wanted(
-    patterns: Sequence[str], tables: Sequence[TableId], unreachable: dict[str, IncrementalAssetsError]
+    patterns: Sequence[str], tables: Sequence[TableId], unreachable: dict[str, IncrementalAssetsError], option: str
 ) -> frozenset[TableId]:
     try:
-        return chosen(patterns, tables)
+        return chosen(patterns, tables, option=option)
     except SelectionError:
         # It may name a table of a source that could not be queried.
         for error in unreachable.values():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from incremental_assets.cli.answer import Grid
 
-_READABLE = 19
+_READABLE = 20
 """Characters that a column of sentences keeps, such as a time to the second; a spare one that cannot have them is left out."""
 _NAME = 40
 """Characters that any other column keeps, or half of the terminal: one name of eighty must not take the room of all that is said of the others."""

@@ -108,6 +108,10 @@ def test_a_table_that_cannot_be_shown_says_why_and_takes_no_other_with_it(call: 
     assert "10 rows of the source" in said.out
 
 
+def test_a_name_that_no_table_has_is_told_as_the_argument_that_it_is(call: Call) -> None:
+    assert call("peek", "main.nowhere").err.startswith("TABLE 'main.nowhere' matches no table; ")
+
+
 def test_a_copy_that_cannot_be_read_without_spark_is_told_and_the_source_is_shown(call: Call, tmp_path: Path) -> None:
     copied(tmp_path)
     for file in (tmp_path / "lake/shop/main/orders").glob("*.parquet"):

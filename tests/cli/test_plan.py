@@ -302,6 +302,16 @@ def test_a_stop_is_shown_with_its_own_cause_and_not_with_that_of_a_guarantee(
     assert row[heading.index("guarantee") : heading.index("schema")].strip() == ""
 
 
+def test_a_stop_by_a_mistake_of_the_file_is_shown_with_what_is_written_there_and_not_with_its_line(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    config.write_text(CONFIG.replace("strategy: upsert", "strategy: upsert\n        contract: {id: {ge: abc}}"))
+    monday(outside.world.database)
+    heading, *rows = call("plan").out.splitlines()
+    (row,) = (each for each in rows if each.startswith("shop.public.orders "))
+    assert row[heading.index("because") :] == "'contract: id': the column is bigint"
+
+
 def test_the_sum_of_a_plan_counts_tables_in_which_nothing_moved(call: Call, outside: Outside) -> None:
     outside.world.database.tick(600)
     call("sync")

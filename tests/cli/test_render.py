@@ -8,6 +8,7 @@ import pytest
 
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note
 from incremental_assets.cli.render import plain_lines, show
+from incremental_assets.cli.reports import short
 
 GRID = Grid(
     columns=("table", "status", "read", "late", "guarantee", "watermark"),
@@ -147,3 +148,18 @@ def _plain(text: str) -> str:
     import re
 
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.mark.parametrize(
+    ("watermark", "shown"),
+    [
+        (None, ""),
+        (990, "990"),
+        ("2026-11-30", "2026-11-30"),
+        ("2026-11-30T04:01:16.896657Z", "2026-11-30 04:01:16Z"),
+        ("2026-11-30T04:01:16Z", "2026-11-30 04:01:16Z"),
+        ("2026-11-30T04:01:16.49976", "2026-11-30 04:01:16"),
+    ],
+)
+def test_a_watermark_in_utc_keeps_its_zone_with_and_without_a_fraction(watermark: object, shown: str) -> None:
+    assert short(watermark) == shown

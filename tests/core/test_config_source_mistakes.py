@@ -107,6 +107,7 @@ FILE_MISTAKES = [
         "SPARK_CONNECT_AUTHENTICATE_TOKEN",
     ),
     ("lake: ./lake", "lake: ./lake\nspark: {master: mesos://h} #!", "mesos://h", "master is spark://"),
+    ("lake: ./lake", "lake: ./lake\nspark: {master: 'local[0]'} #!", "local[0]", "master is spark://"),
     ("lake: ./lake", "lake: ./lake\nspark: {remote: auto, master: yarn} #!", "yarn", "remove one of them"),
     ("lake: ./lake", "lake: ./lake\nspark: {keep: 10} #!", "10", "a duration with its unit, like 90s, 15m"),
     ("lake: ./lake", "lake: ./lake\nspark: {keep: 0s} #!", "0s", "longer than nothing"),

@@ -41,7 +41,7 @@ class Peeked:
 def run(config: Path | None, tables: Sequence[str]) -> Answer:
     """Run the command."""
     with opened(configured(config)) as runtime:
-        selection = selected(runtime, tables)
+        selection = selected(runtime, tables, option="TABLE")
         found: list[Peeked | Trouble] = [*(_peeked(runtime, spec) for spec in selection.specs), *selection.troubles]
     return with_problems(_answer(found), selection)
 

@@ -103,7 +103,7 @@ def checked_remote(text: str) -> str:
 
 def checked_master(text: str) -> str:
     """The master of a cluster, or `local[…]` for a session on this machine."""
-    if not re.fullmatch(r"(spark|k8s)://\S+|yarn|local(\[[0-9*,]+\])?", text):
+    if not re.fullmatch(r"(spark|k8s)://\S+|yarn|local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?", text):
         raise ValueError("master is spark://…, k8s://…, yarn or local[*]")
     return text
 

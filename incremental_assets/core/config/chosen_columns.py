@@ -15,7 +15,7 @@ def chosen_columns(config: TableConfig, shape: TableShape) -> TableShape:
     for role, name in _needed(config, shape):
         if name in shape.names and config.columns.leaves_out(name):
             raise SourceRefused(
-                f"{shape.id}: `columns` leaves out {name!r}, which is {role}: {_cure(config, name)}, or configure {role} by another column"
+                f"{shape.id}: `columns` leaves out {name!r}, which is {role}: {_cure(config, name)}, or have another column be {role}"
             )
     chosen = shape.without([name for name in shape.names if config.columns.leaves_out(name)])
     if not chosen.columns:
