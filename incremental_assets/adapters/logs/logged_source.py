@@ -137,7 +137,7 @@ def changed_keys(log: Source, spec: TableSpec, state: State) -> ChangedKeys:
 
 def _is_there(look: ObserveRequest, seen: LogSeen) -> bool:
     at = look.state.position if look.state else None
-    return isinstance(at, LogPosition) and at.lsn is not None and seen.flushed <= at.lsn
+    return isinstance(at, LogPosition) and at.lsn is not None and seen.flushed == at.lsn
 
 
 def _told(seen: Observation, sentence: str) -> Observation:

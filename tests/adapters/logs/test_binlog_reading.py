@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -269,6 +270,31 @@ def test_a_folder_that_lost_its_record_is_told(world: MariaWorld) -> None:
     assert "has no record of it" in refused(mirror.sync, LakeRefused)
     mirror.sync(again=True)
     assert mirror.rows == mirror.truth()
+
+
+@pytest.mark.parametrize("lost", ["", "segments"])
+def test_a_folder_that_was_lost_is_told_also_where_the_log_began_anew_before(world: MariaWorld, lost: str) -> None:
+    world.execute("CREATE TABLE items (id int PRIMARY KEY)")
+    world.configure("- {table: {s}.orders, capture: log}\n- {table: {s}.items, capture: log}")
+    orders, items = loaded(world), Mirror.of(world, "items")
+    # Places of the log are later ones from then on, and come to the first ones again in a new folder.
+    world.execute("RESET MASTER")
+    orders.sync(again=True)
+    items.sync()
+    shutil.rmtree(orders.log.folder / lost)
+    (orders.log.folder / "standing.json").unlink(missing_ok=True)
+    world.execute("INSERT INTO items VALUES (1)")
+    refused(items.sync, LakeRefused)
+    before = replace(orders)
+    orders.sync(again=True)
+    # A copy that is taken back to before is none of the new folder either.
+    refused(before.sync, LakeRefused)
+    refused(items.sync, LakeRefused)
+    assert items.rows == {}
+    items.sync(again=True)
+    world.execute("INSERT INTO items VALUES (2)")
+    assert items.sync() == "changes"
+    assert items.rows == items.truth()
 
 
 HARMLESS: tuple[tuple[str, ...], ...] = (

@@ -105,7 +105,8 @@ class Shelf:
             sync_folder(self.folder)
 
     def after(self, position: int) -> Iterator[Manifest]:
-        """The segments that end behind a position, in order. Raises LakeRefused where one is missing."""
+        """The segments that end behind a position, in order. Raises LakeRefused where one is missing, or the log was not read so far here."""
+        self._check_reached(position)
         found: list[Manifest] = []
         # From the last one back: a log that began anew may have lower places than the one before it, whose segments are none of this one.
         for name in reversed(self.names()):
@@ -124,6 +125,15 @@ class Shelf:
                     f"load it again with {LOAD_AGAIN}"
                 )
         yield from reversed(found)
+
+    def _check_reached(self, position: int) -> None:
+        standing = self.standing()
+        reached = standing.position if standing else 0
+        if position > reached:
+            raise LakeRefused(
+                f"{self.folder} has the log up to {lsn_text(reached)}, and the copy has landed it up to {lsn_text(position)}, so that the folder is not the one from which it did: "
+                f"restore it from a backup of the lake that is as young as the copy, or load the table again with {LOAD_AGAIN}"
+            )
 
     def rows(self, manifest: Manifest, oid: int) -> Iterator[pa.Table]:
         """The changes of a table, some thousands of one layout at a time, in order. Raises LakeRefused where a file is not as it was written."""

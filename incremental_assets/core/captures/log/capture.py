@@ -62,7 +62,8 @@ class LogCapture(DatabaseCapture):
             _check_shown(spec, state)
             # An `append` is not compared: what it was said of the last run is over.
             moved, owed = _moved(spec, state, seen), at.untold if spec.traits.one_row_per_key else ""
-            if found.flushed <= begin and not is_repair and not moved and not owed:
+            # A copy that lies beyond the log is not up to date: whoever reads finds out why.
+            if found.flushed == begin and not is_repair and not moved and not owed:
                 reason = f"the log has nothing behind {lsn_text(begin)}"
                 return NothingToDo(reason, *_promise(begin, of_shown(spec)), None, None, warnings=found.warnings)
         elif state is not None:
