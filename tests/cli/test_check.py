@@ -97,6 +97,13 @@ def test_rows_of_a_table_without_a_key_are_named_as_what_they_are_by_hash(
     assert "keys such as" not in out
 
 
+def test_a_table_that_cannot_be_checked_is_named_once_in_its_line(call: Call, synced: Outside, config: Path) -> None:
+    config.write_text(CONFIG.replace("updated_at", "updatd_at"))
+    (line, *_) = (each for each in call("check").out.splitlines() if each.startswith("shop.public.orders "))
+    assert line.count("shop.public.orders") == 1
+    assert "the cursor column 'updatd_at' does not exist" in line
+
+
 def test_failed_alone_leaves_out_what_passed(call: Call, synced: Outside) -> None:
     assert call("check", "--failed").out.splitlines() == ["7 of 7 checks passed (2 tables)"]
     emptied(synced)

@@ -41,6 +41,10 @@ def test_what_was_measured_is_told_and_needs_no_lookback_where_the_bound_is_sett
     )
 
 
+def test_one_row_is_told_of_as_one() -> None:
+    assert found(measured=replace(SLOW, rows=1)).detail.startswith("of 1 row that was written last, ")
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -3,6 +3,7 @@
 import itertools
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -91,6 +92,14 @@ def test_a_column_with_a_default_has_it_in_all_rows_though_none_of_them_moved() 
     assert (report.status, report.rows.updated, report.unfilled) == (Status.LANDED, 5, ())
     assert [change.change for change in report.schema_changes] == [Change.ADDED, Change.FILLED]
     assert filled(world, UPSERT).status is Status.IDLE
+
+
+def test_rows_that_the_sync_itself_read_again_are_not_said_to_have_been_filled_in_none() -> None:
+    spec = replace(UPSERT, lookback=timedelta(days=1))
+    world = altered(spec)
+    report = filled(world, spec)
+    assert_equal(world)
+    assert (report.rows.updated, report.unfilled, report.warnings) == (5, (), ())
 
 
 @pytest.mark.parametrize(("whole", "read"), [(False, ("id", "status", "updated_at")), (True, UPSERT.shape.names)])

@@ -155,4 +155,6 @@ def _row(verdict: Verdict) -> tuple[Cell | str, ...]:
         if verdict.severity is Severity.ERROR
         else ("warns", "warn")
     )
-    return str(verdict.table), str(verdict.check), Cell(word, tone), verdict.detail
+    # What stops a table names it, which its line does already.
+    found = verdict.detail.removeprefix(f"{verdict.table}: ")
+    return str(verdict.table), str(verdict.check), Cell(word, tone), found

@@ -13,7 +13,7 @@ from incremental_assets.core.checks.lateness import Lateness, LateRows, advised
 from incremental_assets.core.config.edits import Edit
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.words import age, counted
+from incremental_assets.core.words import age, agreeing, counted
 
 
 def of_lateness(spec: TableSpec, source: SourceFacts, measured: Lateness | None, found: LateRows) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def of_lateness(spec: TableSpec, source: SourceFacts, measured: Lateness | None,
 
 def _measured(spec: TableSpec, measured: Lateness, *, exposed: bool, unproven: bool) -> Finding:
     detail = (
-        f"of {counted(measured.rows, 'row')} that were written last, half were committed within {_seconds(measured.median)} of their stamp, "
+        f"of {counted(measured.rows, 'row')} that {agreeing(measured.rows, 'was', 'were')} written last, half were committed within {_seconds(measured.median)} of their stamp, "
         f"99 in 100 within {_seconds(measured.nearly_all)}, all within {_seconds(measured.longest)}"
     )
     lookback = spec.lookback if isinstance(spec.lookback, timedelta) else timedelta()

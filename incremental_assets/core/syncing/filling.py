@@ -84,15 +84,16 @@ def _together(synced: SyncReport, done: Sequence[SyncReport], left: tuple[str, .
         schema_changes=(*synced.schema_changes, *(change for each in done for change in each.schema_changes)),
         unfilled=left,
         seconds=whole.seconds,
-        warnings=(*dict.fromkeys(warnings), _filled_sentence(synced.unfilled, done, left)),
+        warnings=(*dict.fromkeys(warnings), *_filled_sentence(synced.unfilled, done, left)),
     )
 
 
-def _filled_sentence(columns: Sequence[str], done: Sequence[SyncReport], left: tuple[str, ...]) -> str:
+def _filled_sentence(columns: Sequence[str], done: Sequence[SyncReport], left: tuple[str, ...]) -> tuple[str, ...]:
+    """None where the sync itself had read every row again, so that nothing was left to be read."""
     read, written = (sum(getattr(each.rows, name) for each in done) for name in ("read", "updated"))
     last = done[-1].window
     goes_on = f"; the next sync goes on from {last.upper}" if left and last else "; none are left"
-    return (
-        f"new columns ({', '.join(columns)}) came with values for rows that had landed before: "
-        f"read for {counted(read, 'row')} and written to {written:,}{goes_on}"
-    )
+    if not read and not left:
+        return ()
+    came = f"new columns ({', '.join(columns)}) came with values for rows that had landed before"
+    return (f"{came}: read for {counted(read, 'row')} and written to {written:,}{goes_on}",)
