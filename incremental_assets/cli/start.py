@@ -38,3 +38,7 @@ def _begin() -> None:
     from incremental_assets.cli.main import main
 
     main()
+
+
+if __name__ == "__main__":
+    start()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest
 from pydantic import BaseModel, Field
 
+from incremental_assets.core.config.dialects import facts_of
 from incremental_assets.core.discovery.source_url import SourceUrl, parse_url
 from incremental_assets.core.errors import SelectionError
 
@@ -77,10 +82,11 @@ class ConfigurationScaffolder(Scaffolder[Address]):
     def scaffold(self, request: ScaffoldRequest[Address]) -> None:
         """Write, or append to, `defs.yaml`; with `--format python` a `component.py` and the `sources.yaml` that it loads."""
         folder = request.target_path.parent if request.append else request.target_path
-        url = _parsed(request.params.url) if request.params and request.params.url else None
+        url = _parsed(request.params.url, folder) if request.params and request.params.url else None
+        file = folder / "sources.yaml"
         if request.scaffold_format == "python":
             (folder / "component.py").write_text(_PYTHON, encoding="utf-8")
-            (folder / "sources.yaml").write_text(_attributes(folder, 0, url), encoding="utf-8")
+            file.write_text(_attributes(folder, 0, url), encoding="utf-8")
         else:
             text = _YAML.format(type=request.type_name, attributes=_attributes(folder, 2, url))
             file = request.target_path if request.append else folder / "defs.yaml"
@@ -88,13 +94,28 @@ class ConfigurationScaffolder(Scaffolder[Address]):
             file.write_text(before + text, encoding="utf-8")
         if not (folder / ".gitignore").exists():
             (folder / ".gitignore").write_text(_IGNORED, encoding="utf-8")
+        if url is not None and not request.append and _may_connect(url):
+            _add_tables(file)
 
 
-def _parsed(text: str) -> SourceUrl:
+def _may_connect(url: SourceUrl) -> bool:
+    """Whether the database can be asked now: it is a file, or its password is there."""
+    return facts_of(url.dialect).is_file or url.variable in os.environ
+
+
+def _add_tables(file: Path) -> None:
+    """What `init` proposes, in a process of its own, which says what it found on the terminal. Where the database does not answer, the file stays as it is and says how to go on."""
+    command = [sys.executable, "-P", "-m", "incremental_assets.cli.start", "init", "--tables", "*.*", "--config", file]
+    subprocess.run(command, check=False, stdout=sys.stderr)
+
+
+def _parsed(text: str, folder: Path) -> SourceUrl:
     try:
-        return parse_url(text)
+        url = parse_url(text)
     except SelectionError as error:
         raise click.ClickException(str(error)) from None
+    # The file speaks of its own folder, and whoever types the address of the one that they are in.
+    return replace(url, database=os.path.relpath(url.database, folder)) if facts_of(url.dialect).is_file else url
 
 
 def _attributes(folder: Path, indent: int, url: SourceUrl | None) -> str:

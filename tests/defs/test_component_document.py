@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import dagster as dg
@@ -49,6 +51,37 @@ def test_what_is_scaffolded_from_an_address_has_it_and_no_tables_yet(project: Pr
     assert "password: {env: WEB_SHOP_PASSWORD}" in text
     with pytest.raises(Exception, match="the address holds a password"):
         project.sandbox.scaffold_component(IncrementalSource, "b", scaffold_params={"url": "postgresql://a:b@c/d"})
+
+
+def test_what_is_scaffolded_from_a_database_that_answers_has_what_init_proposes(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect("store.db")) as database, database:
+        database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY AUTOINCREMENT, status TEXT)")
+        database.execute("CREATE TABLE countries (code TEXT PRIMARY KEY, name TEXT)")
+        database.execute("INSERT INTO orders (status) VALUES ('new')")
+    project.sandbox.scaffold_component(IncrementalSource, "shop", scaffold_params={"url": "sqlite:///store.db"})
+    file = project.folder / "shop" / "defs.yaml"
+    (source,) = load(file).sources
+    assert {each.id(source.name).name for each in source.tables} == {"orders", "countries"}
+    keys = {key.to_user_string() for key in project.load().resolve_asset_graph().materializable_asset_keys}
+    assert keys == {f"{source.name}/main/orders", f"{source.name}/main/countries"}
+
+
+def test_a_database_that_does_not_answer_leaves_what_is_scaffolded_as_it_is(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WEB_PASSWORD", "swordfish")
+    address = {"url": "postgresql://reader@127.0.0.1:1/web"}
+    project.sandbox.scaffold_component(IncrementalSource, "shop", scaffold_params=address)
+    text = (project.folder / "shop" / "defs.yaml").read_text(encoding="utf-8")
+    assert "tables: []" in text
+    assert "init --tables 'public.*' --config defs.yaml" in text
+    said = capfd.readouterr()
+    assert "127.0.0.1:1" in said.err
+    assert "swordfish" not in said.err + said.out + text
+    assert "Traceback" not in said.err
 
 
 def test_what_is_scaffolded_as_python_loads_as_it_is(project: Project) -> None:
