@@ -105,7 +105,17 @@ def _may_connect(url: SourceUrl) -> bool:
 
 def _add_tables(file: Path) -> None:
     """What `init` proposes, in a process of its own, which says what it found on the terminal. Where the database does not answer, the file stays as it is and says how to go on."""
-    command = [sys.executable, "-P", "-m", "incremental_assets.cli.start", "init", "--tables", "*.*", "--config", file]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "incremental_assets.cli.start",
+        "init",
+        "--tables",
+        "*.*",
+        "--config",
+        str(file),
+    ]
     subprocess.run(command, check=False, stdout=sys.stderr)
 
 
