@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,15 @@ def test_a_file_that_is_not_as_it_was_written_stops_by_name(
         reader.rows(oid)
 
 
+def test_a_file_that_the_disk_does_not_give_back_stops_by_name(three: tuple[Reader, int]) -> None:
+    reader, oid = three
+    (path,) = (reader.shelf.segments / reader.shelf.names()[1]).glob(f"{oid}-*.parquet")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(LakeRefused, match=f"{path.name} cannot be read .*; give access, or restore it"):
+        reader.rows(oid)
+
+
 def test_segments_that_all_have_landed_go_when_they_are_old_enough(three: tuple[Reader, int]) -> None:
     reader, oid = three
     first, second, third = reader.shelf.after(0)
@@ -77,6 +87,18 @@ def test_segments_that_all_have_landed_go_when_they_are_old_enough(three: tuple[
     assert reader.rows(oid, second.end) == [{"change": "insert", "id": 3}]
     with pytest.raises(LakeRefused, match="the table has not landed it while it was kept"):
         reader.rows(oid, first.end)
+
+
+def test_segments_that_go_while_their_bytes_are_counted_stop_nothing(
+    three: tuple[Reader, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, _ = three
+    last = reader.shelf.segments / reader.shelf.names()[-1]
+    left = sum(each.stat().st_size for each in last.iterdir())
+    listed = list(reader.shelf.segments.glob("*/*"))
+    reader.shelf.prune(reader.shelf.manifest(last.name).end, timedelta(), datetime.now(UTC))
+    monkeypatch.setattr(Path, "glob", lambda *_: iter(listed))
+    assert reader.shelf.bytes() == left
 
 
 def test_a_segment_that_cannot_be_read_goes_as_well(three: tuple[Reader, int]) -> None:

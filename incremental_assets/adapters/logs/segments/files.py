@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.logs.disk import RESTORE
+from incremental_assets.adapters.logs.disk import RESTORE, read_from
 from incremental_assets.adapters.logs.segments.manifest import Written
 from incremental_assets.adapters.new_file import new_file
 from incremental_assets.core.errors import LakeRefused
@@ -123,10 +123,10 @@ def read_groups(folder: Path, written: Written) -> Iterator[pa.Table]:
 
 
 def check_file(folder: Path, written: Written) -> None:
-    """Raises LakeRefused where it is missing, cut or altered."""
+    """Raises LakeRefused where it is missing, cut or altered, or cannot be read."""
     path = folder / written.name
     try:
-        with path.open("rb") as file:
+        with read_from(path), path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
     except FileNotFoundError:

@@ -162,7 +162,12 @@ class Shelf:
 
     def bytes(self) -> int:
         """What the segments take on disk."""
-        return sum(each.stat().st_size for each in self.segments.glob("*/*")) if self.segments.exists() else 0
+        found = 0
+        for each in self.segments.glob("*/*") if self.segments.exists() else ():
+            # A sync may remove segments meanwhile.
+            with suppress(FileNotFoundError):
+                found += each.stat().st_size
+        return found
 
     def _finish_removing(self) -> None:
         for left in self.segments.glob(f"{_GOING}*"):
