@@ -301,6 +301,6 @@ def _line(report: SyncReport) -> str:
     rows = report.rows
     phases = ", ".join(f"{phase} {seconds:.1f}" for phase, seconds in report.phases)
     return (
-        f"{report.table}: {counted(rows.read, 'row')} read, {rows.inserted} inserted, {rows.updated} updated, {rows.unchanged} unchanged "
+        f"{report.table}: {counted(rows.read, 'row')} read, {rows.inserted:,} inserted, {rows.updated:,} updated, {rows.unchanged:,} unchanged "
         f"in {report.seconds:.1f} s ({phases}); watermark {report.new_watermark or 'none'}"
     )
