@@ -74,7 +74,7 @@ class LakeAudit(LakePart):
         from incremental_assets.adapters.delta.audit import checksums
 
         with explained(spec.id, self._lake), one_reader(source, spec.id):
-            return checksums.compare(held, windows, source, places, self._erased(spec))
+            return checksums.compare(held, windows, source, places)
 
     def differing_rows(
         self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None, most: int
@@ -167,4 +167,4 @@ class LakeAudit(LakePart):
         session = self._session()
         from incremental_assets.adapters.delta.audit import checksums
 
-        return checksums.Held(session, path, log, spec, quarantine_path(self._lake, spec.id))
+        return checksums.Held(session, path, log, spec, quarantine_path(self._lake, spec.id), self._erased(spec))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.core.checks.differing_rows import differing_rows
+from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.erased import ErasedKeys, ErasureKey
 from incremental_assets.core.model.paths import erased_path
 from incremental_assets.core.model.verdict import Check
@@ -78,6 +80,9 @@ def test_no_path_brings_an_erased_key_back_and_no_check_misses_it(desk: Stand) -
     assert found.passed, found.detail
     assert "append" in desk.shop.config.read_text() or "erased from the copy" in found.detail
     assert desk.check("people") == 0
+    with desk.runtime() as runtime:
+        spec, source = desk.spec("people"), runtime.configuration.sources[0]
+        assert differing_rows(spec, terms_of(source, spec.id).partitions, 10, runtime.ports("shop")).rows == ()
     before = desk.versions("people")
     desk.land()
     if "compare: {every" in desk.shop.config.read_text():

@@ -41,6 +41,14 @@ class Held:
     spec: TableSpec
     quarantine: str = ""
     """Where rows lie that its contract holds; only a comparison with the source asks."""
+    erased: Callable[[frozenset[str]], frozenset[str]] | None = None
+    """What tells those of some keys that were erased, which the copy rightly lacks; None where none was."""
+
+    def erased_among(self, keys: Callable[[], DataFrame]) -> frozenset[str]:
+        """Those of some keys, a column of the source's rows, that must not come back. The keys are asked for only where a list keeps some out."""
+        if self.erased is None:
+            return frozenset()
+        return self.erased(frozenset(row[0] for row in keys().distinct().collect()))
 
 
 def measure(held: Held, windows: Sequence[Window]) -> tuple[Measure, ...]:
@@ -76,12 +84,8 @@ def compare(
     windows: Sequence[Window],
     reader: Reader,
     places: KeyParts | None = None,
-    erased: Callable[[frozenset[str]], frozenset[str]] | None = None,
 ) -> Comparison:
-    """Multisets of (key, hash); every version that an append kept may answer for a row of the source.
-
-    `erased`: tells those of some keys that the copy rightly lacks.
-    """
+    """Multisets of (key, hash); every version that an append kept may answer for a row of the source."""
     spec = held.spec
     rows = rows_of(held).where(in_any(spec, windows))
     if places is not None:
@@ -96,10 +100,8 @@ def compare(
     here, there = (side.groupBy(KEY, HASH).agg(*counted) for side in (source, lake))
     both = here.alias(_SOURCE).join(there.alias(_LAKE), on=_same_row(), how="full_outer")
     more = sf.coalesce(column(TIMES, _SOURCE), sf.lit(0)) - sf.coalesce(column(TIMES, _LAKE), sf.lit(0))
-    if erased is not None:
-        lacking = both.where(more > 0).select(column(KEY, _SOURCE)).distinct().collect()
-        out = erased(frozenset(row[0] for row in lacking))
-        both = both.where(~column(KEY, _SOURCE).isin(*out) | column(KEY, _SOURCE).isNull()) if out else both
+    if out := held.erased_among(lambda: both.where(more > 0).select(column(KEY, _SOURCE))):
+        both = both.where(~column(KEY, _SOURCE).isin(*out) | column(KEY, _SOURCE).isNull())
     written = sf.coalesce(column(WRITTEN, _SOURCE), column(WRITTEN, _LAKE)).alias(KEY)
     differing = both.select(written, more.alias(_MORE)).where(sf.col(_MORE) != 0)
     placed = differing.withColumn(_PLACE, sf.row_number().over(Over.partitionBy(sf.signum(_MORE)).orderBy(KEY)))
