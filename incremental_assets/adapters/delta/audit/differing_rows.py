@@ -43,10 +43,9 @@ def differing_rows(
     source = without_held(
         held.session, held.quarantine, spec, _hashed(reader.row_texts(held.session, in_source(spec), windows, places))
     )
-    differing = _differing(source, _rows(held, windows, places), keeps_versions=spec.traits.keeps_versions)
-    found = differing
-    if out := held.erased_among(lambda: found.where(sf.col(_MORE) > 0).select(KEY)):
-        differing = found.where(~column(KEY).isin(*out) | column(KEY).isNull())
+    every = _differing(source, _rows(held, windows, places), keeps_versions=spec.traits.keeps_versions)
+    out = held.erased_among(lambda: every.where(sf.col(_MORE) > 0).select(KEY))
+    differing = every.where(~column(KEY).isin(*out) | column(KEY).isNull()) if out else every
     first = column(KEY).cast("bigint") if placed_by_value(spec) else column(KEY)
     # By whole keys: of a row that is cut off one could believe that only one side has it.
     by_key = differing.groupBy(KEY).agg(sf.sort_array(sf.collect_list(sf.struct(_MORE, ROW))).alias(_ROWS))
