@@ -15,6 +15,7 @@ from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note
 from incremental_assets.cli.commands.fix import fixed
 from incremental_assets.cli.findings.finding import Finding, Health, warn
 from incremental_assets.cli.findings.lateness import of_lateness
+from incremental_assets.cli.findings.of_assets import of_assets
 from incremental_assets.cli.findings.of_catalogues import of_catalogues
 from incremental_assets.cli.findings.of_cluster import PYTHON, of_executors
 from incremental_assets.cli.findings.of_log import of_log
@@ -59,6 +60,7 @@ def run(config: Path | None, patterns: Sequence[str], *, sql: bool, fix: bool = 
         findings = [
             *of_machine(),
             *of_places(configuration, runtime),
+            *of_assets(configuration, runtime),
             *of_cluster(configuration, runtime),
             *_of_sources(runtime, patterns),
         ]

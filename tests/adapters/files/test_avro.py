@@ -144,6 +144,16 @@ BLOCK = WHOLE.index(WHOLE[-16:]) + 16
         (WHOLE.replace(b"x" * 100, b"\xff" * 100), "utf-8"),
         (WHOLE[: -16 - 2 * 103] + bytes([2 * 100 + 1]) + WHOLE[-15 - 2 * 103 :], ""),
     ],
+    # A mark within is drawn at random.
+    ids=[
+        "empty",
+        "another format",
+        "cut in the mark",
+        "cut in a record",
+        "too many records",
+        "no text",
+        "a wrong length",
+    ],
 )
 def test_a_file_of_avro_that_is_broken_is_named(tmp_path: Path, content: bytes, why: str) -> None:
     drop = Drop(tmp_path, files(FileFormat.AVRO), Strategy.APPEND)
