@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Self
 
 from dagster import AssetKey, DagsterInstance, RepositoryDefinition, SensorEvaluationContext
 
 from incremental_assets.core.checks.shown import settled_keys
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.model.partition import TimeGrid, keys
+from incremental_assets.core.model.partition import TimeGrid, count
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
@@ -23,23 +24,35 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs.announcing import announce_without_run
 from incremental_assets.defs.partitions import Scheme
-from incremental_assets.defs.tables import View
+from incremental_assets.defs.tables import Known, View
 
 _NAME = "incremental_assets/awaited/"
 
 
-def awaited(view: View, repository: RepositoryDefinition | None) -> dict[AssetKey, TableId]:
+def awaited(view: View, repository: RepositoryDefinition | None) -> dict[AssetKey, Known]:
     """The copies and histories by time on which an asset of the same code location depends that runs by itself, each with its table."""
-    if repository is None:
+    waited_for = frozenset() if repository is None else _waited_for(repository)
+    if not waited_for:
         return {}
-    graph = repository.asset_graph
     return {
-        key: known.id
+        key: known
         for known in view.tables
         if isinstance(known.scheme.grid, TimeGrid)
         for key in view.asset_keys([known.id])
-        if graph.has(key) and any(graph.get(child).automation_condition for child in graph.get(key).child_keys)
+        if key in waited_for
     }
+
+
+@lru_cache(maxsize=1)
+def _waited_for(repository: RepositoryDefinition) -> frozenset[AssetKey]:
+    """Kept, as each look asks and a code location has one repository: of a thousand tables it is a sixth of a second."""
+    graph = repository.asset_graph
+    return frozenset(
+        parent
+        for key in graph.get_all_asset_keys()
+        if graph.get(key).automation_condition
+        for parent in graph.get(key).parent_keys
+    )
 
 
 def announce_awaited(
@@ -51,11 +64,11 @@ def announce_awaited(
 ) -> list[str]:
     """A sentence for each asset of which some were announced; one statement where no window has turned. Of tables that have moved since, those that the last sync saw."""
     now = datetime.now(UTC)
-    seen = {table: _Seen.of(spec, view, positions, None if table in moved else now) for table, spec in specs.items()}
     marks = {
         _NAME + key.to_string(): (key, found)
-        for key, table in awaited(view, context.repository_def).items()
-        if (found := seen.get(table)) is not None
+        for key, known in awaited(view, context.repository_def).items()
+        if (spec := specs.get(known.id)) is not None
+        and (found := _Seen.of(spec, known, positions, None if known.id in moved else now)) is not None
     }
     storage = context.instance.daemon_cursor_storage
     kept = storage.get_cursor_values(set(marks)) if marks else {}
@@ -63,7 +76,11 @@ def announce_awaited(
     for name, (key, found) in marks.items():
         if kept.get(name) == found.mark:
             continue
-        done = _announce(context.instance, key, found)
+        try:
+            done = _announce(context.instance, key, found)
+        except IncrementalAssetsError:
+            # On other terms than it has now, or with too many windows: a sync of it says so.
+            continue
         storage.set_cursor_values({name: found.mark})
         if done:
             sentences.append(
@@ -84,10 +101,10 @@ class _Seen:
 
     @classmethod
     def of(
-        cls, spec: TableSpec, view: View, positions: Mapping[TableId, Checkpoint], until: datetime | None
+        cls, spec: TableSpec, known: Known, positions: Mapping[TableId, Checkpoint], until: datetime | None
     ) -> Self | None:
         """None for other tables, and while a sync is at work or was killed."""
-        scheme = next(known.scheme for known in view.tables if known.id == spec.id)
+        scheme = known.scheme
         position = positions.get(spec.id, Checkpoint())
         state, until = position.state, until or (position.state.clock if position.state else None)
         if state is None or until is None or position.open is not None or not isinstance(scheme.grid, TimeGrid):
@@ -97,15 +114,11 @@ class _Seen:
     @property
     def mark(self) -> str:
         """Up to which window it is known."""
-        return f"{self.scheme.name} {self.state.app_id} {keys(self.grid, self.until)[-1]}"
+        return f"{self.scheme.name} {self.state.app_id} {count(self.grid, self.until)}"
 
 
 def _announce(instance: DagsterInstance, key: AssetKey, found: _Seen) -> int:
-    try:
-        settled = settled_keys(found.spec, found.grid, found.state, found.until)
-    except IncrementalAssetsError:
-        # On other terms than it has now: a sync of it says so.
-        return 0
+    settled = settled_keys(found.spec, found.grid, found.state, found.until)
     shown = instance.get_materialized_partitions(key)
     missing = [each for each in settled if each not in shown]
     announce_without_run(instance, key, {each: {"sequence": found.state.seq, "rows_read": 0} for each in missing})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dagster import Definitions
@@ -17,7 +18,7 @@ from incremental_assets.defs.prune import prune_job, prune_schedule, prunes
 from incremental_assets.defs.repair import repair_job
 from incremental_assets.defs.sensors import sync_sensor
 from incremental_assets.defs.tables import Home, View
-from incremental_assets.defs.translation import Translation
+from incremental_assets.defs.translation import Translation, keys_of
 
 
 def views(
@@ -35,8 +36,9 @@ def views(
         configuration.logs,
         translation or Translation.of_file(configuration),
     )
-    seen = (View.of(source, home, catalogues.get(source.name, ())) for source in configuration.sources)
-    return tuple(view for view in seen if view.tables)
+    seen = [View.of(source, home, catalogues.get(source.name, ())) for source in configuration.sources]
+    keys = keys_of((table for view in seen for table in view.copies), home.translation)
+    return tuple(replace(view, keys=keys) for view in seen if view.tables)
 
 
 def build(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from incremental_assets.core.strategies import traits_of
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import AssetKeys, source_key, usual_key
 from incremental_assets.defs.partitions import Scheme, scheme_of
-from incremental_assets.defs.translation import Translation, keys_of
+from incremental_assets.defs.translation import Translation
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class View:
     config: SourceConfig
     home: Home
     tables: tuple[Known, ...]
-    keys: AssetKeys
+    keys: AssetKeys = field(default_factory=AssetKeys)
+    """Of all sources: two assets of one key are as wrong where their sources differ."""
 
     @classmethod
     def of(cls, config: SourceConfig, home: Home, shapes: Iterable[TableShape]) -> View:
@@ -76,7 +77,16 @@ class View:
         # A table of the source that is called so is refused by name when its source is read.
         histories = {known.id.history for known in tables if known.keeps_history}
         shown = tuple(known for known in tables if known.id not in histories)
-        return cls(config, home, shown, keys_of([*(known.id for known in shown), *histories], home.translation))
+        return cls(config, home, shown)
+
+    @property
+    def copies(self) -> tuple[TableId, ...]:
+        """The tables in the lake: copies and histories."""
+        return tuple(
+            table
+            for known in self.tables
+            for table in ((known.id, known.id.history) if known.keeps_history else (known.id,))
+        )
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from dagster import AssetAttributesModel, AssetKey, AssetSpec
 
 from incremental_assets.core.config.settings import Configuration
-from incremental_assets.core.errors import ConfigurationError, Problem, SetupError
+from incremental_assets.core.errors import ConfigurationError, Problem
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.defs.names import AssetKeys, usual_key
 
@@ -89,25 +89,30 @@ class Translation:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever a template does, or a function of a project
-            configuration = self.configuration
-            line = configuration.translation.line if configuration.translation else 1
             cure = (
                 f"it cannot be filled in for {table}: {_last_line(error)}; known are `table.source`, `table.schema`, `table.name`, `spec`, "
                 "and in a component what its project gives it"
             )
-            raise ConfigurationError((Problem(str(configuration.path), line, "translation", cure),)) from None
+            raise self.mistake(cure) from None
+
+    def mistake(self, cure: str) -> ConfigurationError:
+        """What is wrong, at its line."""
+        written = self.configuration.translation
+        return ConfigurationError(
+            (Problem(str(self.configuration.path), written.line if written else 1, "translation", cure),)
+        )
 
 
 def keys_of(tables: Iterable[TableId], translation: Translation | None) -> AssetKeys:
-    """The keys of the assets of these tables. Raises SetupError where two have one."""
+    """The keys of the assets of these tables. Raises ConfigurationError where two have one."""
     if translation is None:
         return AssetKeys()
     found: dict[AssetKey, TableId] = {}
     for table in tables:
         key = translation.key(table)
         if (other := found.setdefault(key, table)) != table:
-            raise SetupError(
-                f"`translation` gives {other} and {table} one asset key, {key.to_user_string()}; write a `key` with `{{{{ table.schema }}}}` and `{{{{ table.name }}}}` in it"
+            raise translation.mistake(
+                f"it gives {other} and {table} one asset key, {key.to_user_string()}; write a `key` with `{{{{ table.source }}}}`, `{{{{ table.schema }}}}` and `{{{{ table.name }}}}` in it"
             )
     return AssetKeys({usual_key(table): key for key, table in found.items()})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 from dagster import (
@@ -12,13 +12,15 @@ from dagster import (
     Definitions,
     MonthlyPartitionsDefinition,
     asset,
+    build_sensor_context,
     evaluate_automation_conditions,
 )
 
 from incremental_assets.core.checks.shown import settled_keys
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.partition import TimeGrid
+from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.window import Window
+from incremental_assets.defs.awaited import announce_awaited
 from tests.defs.studio import Studio
 from tests.defs.watch import Watch, settle
 from tests.scenario import ORDERS as SHOP_ORDERS
@@ -112,3 +114,15 @@ def test_a_window_that_was_never_read_is_no_empty_one(watched: Studio) -> None:
     assert settled_keys(spec, grid, state, now)[0] == "2023-10-01"
     begun = replace(state.position, coverage=(Window(CursorValue.of(spec.read_by.type, "2023-11-15T00:00:00Z"), None),))  # type: ignore[union-attr]
     assert settled_keys(spec, grid, replace(state, position=begun), now)[0] == "2023-12-01"
+
+
+@pytest.mark.parametrize(
+    "grid", [TimeGrid(Every.MONTH, date(2031, 1, 1)), TimeGrid(Every.HOUR, date(1990, 1, 1))], ids=["later", "too long"]
+)
+def test_a_grid_that_begins_later_or_is_too_long_stops_no_look(watched: Studio, grid: TimeGrid) -> None:
+    settle(watched)
+    context = build_sensor_context(instance=watched.instance, repository_def=watched.definitions.get_repository_def())
+    first, *rest = watched.view.tables
+    view = replace(watched.view, tables=(replace(first, scheme=replace(first.scheme, grid=grid)), *rest))
+    specs = {spec.id: spec for spec in watched.runtime.specs("shop").specs}
+    assert announce_awaited(context, view, specs, watched.world.checkpoints.positions(), ()) == []

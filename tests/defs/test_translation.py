@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import replace
+from pathlib import Path
 
 import dagster as dg
 import jsonschema
@@ -14,10 +15,11 @@ from incremental_assets import IncrementalSource
 from incremental_assets.cli.dagster_checks import DagsterChecks
 from incremental_assets.core.checks.verdict import unanswered
 from incremental_assets.core.config.load import load
-from incremental_assets.core.errors import SetupError
+from incremental_assets.core.errors import ConfigurationError
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.observing.occurrences import CheckEnded
+from incremental_assets.defs.build import views
 from incremental_assets.defs.translation import Translation, keys_of
 from tests.defs.project import Project, component
 from tests.defs.studio import Studio
@@ -158,12 +160,29 @@ def test_a_translation_that_cannot_be_filled_in_is_one_sentence_at_its_line(
     assert "Traceback" not in said
 
 
-def test_two_tables_with_one_name_are_refused_by_both_names(studio: Studio) -> None:
+def test_two_tables_with_one_name_are_refused_by_both_names_at_the_line(studio: Studio) -> None:
     configuration = studio.runtime.configuration
+    translation = Translation({"key": "raw/all"}, configuration, dg.ResolutionContext.default())
+    with pytest.raises(ConfigurationError) as refused:
+        keys_of([ORDERS, COUNTRIES], translation)
+    (problem,) = refused.value.problems
+    assert (problem.file, problem.text) == (str(configuration.path), "translation")
+    assert problem.cure.startswith("it gives shop.public.orders and shop.public.countries one asset key, raw/all; ")
+
+
+def test_tables_of_two_sources_with_one_name_are_refused_where_definitions_and_commands_load(
+    studio: Studio, tmp_path: Path
+) -> None:
+    file = tmp_path / "two.yaml"
+    source = "  {name}: {{dialect: sqlite, database: {name}.db, unlisted: ignore, tables: [{{table: main.orders, strategy: full_refresh}}]}}\n"
+    file.write_text(
+        f"lake: lake\ncheckpoints: sqlite:///checkpoints.db\nsources:\n{source.format(name='a')}{source.format(name='b')}"
+        "translation: {key: 'raw/{{ table.name }}'}\n"
+    )
     with pytest.raises(
-        SetupError, match=r"gives shop.public.orders and shop.public.countries one asset key, raw/all; "
+        ConfigurationError, match=r"gives a\.main\.orders and b\.main\.orders one asset key, raw/orders"
     ):
-        keys_of([ORDERS, COUNTRIES], Translation({"key": "raw/all"}, configuration, dg.ResolutionContext.default()))
+        views(load(file), {})
 
 
 def test_a_name_that_looks_like_a_number_or_a_list_is_a_name(studio: Studio) -> None:

@@ -25,28 +25,12 @@ class Quotes:
     def __post_init__(self) -> None:
         if not self.sign:
             return
-        sign, ends = re.escape(self.sign), re.escape(self.delimiter) + rb"\r\n"
-        quoted = sign + rb"(?:[^" + sign + rb"]++|" + sign + sign + rb")*+"
+        parts = {b"sign": re.escape(self.sign), b"ends": re.escape(self.delimiter) + rb"\r\n"}
+        quoted = rb"%(sign)s(?:[^%(sign)s]++|%(sign)s%(sign)s)*+" % parts
         # All up to the next quote at once, a quoted value, or one within which a quote is a sign like others.
-        values = (
-            rb"[^"
-            + sign
-            + rb"]*["
-            + ends
-            + rb"]|(?:"
-            + quoted
-            + sign
-            + rb"|[^"
-            + sign
-            + ends
-            + rb"][^"
-            + ends
-            + rb"]*+)["
-            + ends
-            + rb"]"
-        )
-        self._values = re.compile(rb"(?:" + values + rb")*+")
-        self._open = re.compile(quoted + rb"(?:" + sign + rb")?+\Z")
+        value = rb"[^%(sign)s]*[%(ends)s]|(?:%(quoted)s%(sign)s|[^%(sign)s%(ends)s][^%(ends)s]*+)[%(ends)s]"
+        self._values = re.compile(rb"(?:%s)*+" % (value % {**parts, b"quoted": quoted}))
+        self._open = re.compile(rb"%s(?:%s)?+\Z" % (quoted, parts[b"sign"]))
 
     def add(self, data: bytes) -> None:
         """The next bytes."""

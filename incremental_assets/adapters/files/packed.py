@@ -38,9 +38,10 @@ class Streams(io.RawIOBase):
                 return bytes(data)
 
     def _next(self) -> bytes:
-        rest: bytes = self._stream.unused_data.lstrip(self._padding) if self._padding else self._stream.unused_data
+        # Without padding nothing is taken away: b"" names no byte.
+        rest: bytes = self._stream.unused_data.lstrip(self._padding)
         while not rest and (more := self._opened.read(_BLOCK)):
-            rest = more.lstrip(self._padding) if self._padding else more
+            rest = more.lstrip(self._padding)
         return rest
 
 

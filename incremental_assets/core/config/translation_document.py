@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Discriminator, Field, Tag
 
@@ -13,29 +13,24 @@ def _is_template(value: object) -> str:
     return "template" if isinstance(value, str) else "several"
 
 
-_Texts = Annotated[
-    Annotated[tuple[Text, ...], Tag("several")] | Annotated[Text, Tag("template")], Discriminator(_is_template)
+_Several = TypeVar("_Several")
+_OrTemplate = Annotated[
+    Annotated[_Several, Tag("several")] | Annotated[Text, Tag("template")], Discriminator(_is_template)
 ]
-"""Several, or one template that gives them; so too the next."""
-_Tags = Annotated[
-    Annotated[dict[Text, Text], Tag("several")] | Annotated[Text, Tag("template")], Discriminator(_is_template)
-]
-_Entries = Annotated[
-    Annotated[dict[Text, Any], Tag("several")] | Annotated[Text, Tag("template")], Discriminator(_is_template)
-]
+"""As it is, or one template that gives it."""
 
 
 class TranslationDocument(Strict):
     """Attributes of the assets of copies and histories; a text may hold `{{ table.source }}`, `{{ table.schema }}`, `{{ table.name }}` and `{{ spec.… }}`."""
 
     key: Annotated[Text | None, Field(examples=["raw/{{ table.name }}"])] = None
-    key_prefix: _Texts | None = None
+    key_prefix: _OrTemplate[tuple[Text, ...]] | None = None
     group_name: Annotated[Text | None, Field(examples=["{{ table.schema }}"])] = None
     description: Text | None = None
-    owners: _Texts | None = None
-    tags: _Tags | None = None
-    kinds: _Texts | None = None
-    metadata: _Entries | None = None
+    owners: _OrTemplate[tuple[Text, ...]] | None = None
+    tags: _OrTemplate[dict[Text, Text]] | None = None
+    kinds: _OrTemplate[tuple[Text, ...]] | None = None
+    metadata: _OrTemplate[dict[Text, Any]] | None = None
     code_version: Text | None = None
     automation_condition: Text | None = None
 

@@ -58,7 +58,7 @@ def read_facts(connection: Connection, wanted: Sequence[Wanted]) -> SourceFacts:
         zone=server_zone(zone, machine),
         clock=datetime.fromisoformat(clock).replace(tzinfo=UTC),
         room=_room(connection),
-        not_compared="" if _has_md5(connection) else MISSING_MD5,
+        not_compared="" if _answers(connection, "SELECT MD5('')") else MISSING_MD5,
         tables=tuple(_facts(connection, each, privileges) for each in wanted),
         cures=_CURES,
     )
@@ -75,16 +75,12 @@ def _room(connection: Connection) -> int | None:
 
 def sees_transactions(connection: Connection) -> bool:
     """Asked for, as the privilege may come by a role, which the list of privileges does not show."""
-    try:
-        connection.rows("SELECT 1 FROM information_schema.innodb_trx LIMIT 1")
-    except pymysql.OperationalError:
-        return False
-    return True
+    return _answers(connection, "SELECT 1 FROM information_schema.innodb_trx LIMIT 1")
 
 
-def _has_md5(connection: Connection) -> bool:
+def _answers(connection: Connection, question: str) -> bool:
     try:
-        connection.rows("SELECT MD5('')")
+        connection.rows(question)
     except pymysql.Error:
         return False
     return True
