@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.ports import Ports, Snapshot, Source
+from incremental_assets.core.ports import DifferingRows, Ports, Seek, Snapshot, Source
 
 Change = Callable[[], object]
 
@@ -20,18 +19,38 @@ class _Late:
     def __init__(self, source: Source, changes: Mapping[str, Change]) -> None:
         self._source, self._changes = source, dict(changes)
 
+    @property
+    def differing(self) -> _Late:
+        return self
+
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Snapshot]:
+        self._change(plan)
+        with self._source.snapshot(plan) as snapshot:
+            yield snapshot
+
+    @contextmanager
+    def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Snapshot]:
+        self._change(plan)
+        differing = self._source.differing
+        assert differing is not None
+        with differing.compared(plan, seek) as snapshot:
+            yield snapshot
+
+    def _change(self, plan: SyncPlan) -> None:
         change = self._changes.pop(plan.spec.id.name, None)
         if change is not None:
             change()
-        with self._source.snapshot(plan) as snapshot:
-            yield snapshot
 
 
 def before_the_read(changes: Mapping[str, Change]) -> Callable[[Ports], Ports]:
     """For `Stand.sync(through=...)`: by table, what is done to it once, between its plan and its read."""
-    return lambda ports: replace(ports, source=_Late(ports.source, changes))
+
+    def through(ports: Ports) -> Ports:
+        source: Source = _Late(ports.source, changes)
+        return replace(ports, source=source)
+
+    return through
 
 
 class _Moving:
@@ -39,6 +58,10 @@ class _Moving:
 
     def __init__(self, source: Source, change: Change, read: list[tuple[str, ...]]) -> None:
         self._source, self._change, self._read = source, change, read
+
+    @property
+    def differing(self) -> DifferingRows | None:
+        return self._source.differing
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Snapshot]:
@@ -53,7 +76,7 @@ def before_the_fill(change: Change, read: list[tuple[str, ...]]) -> Callable[[Po
     """For `Stand.sync(through=...)`: what is done before each read of new columns; `read` is told of the columns."""
 
     def through(ports: Ports) -> Ports:
-        source: Any = _Moving(ports.source, change, read)
+        source: Source = _Moving(ports.source, change, read)
         return replace(ports, source=source)
 
     return through

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -112,10 +113,13 @@ def test_a_newer_release_wrote_the_checkpoints(stand: OpenStand) -> None:
             desk.sync()
         with database:
             database.execute("UPDATE checkpoints_version SET version_num = ?", [known])
-            database.execute(_VERSIONED, (f'"version":{VERSION}', f'"version":{VERSION + 1}'))
+            # A state is of the oldest version that can say what it says.
+            (state,) = database.execute("SELECT state FROM checkpoints WHERE state IS NOT NULL").fetchone()
+            older = f'"version":{json.loads(state)["version"]}'
+            database.execute(_VERSIONED, (older, f'"version":{VERSION + 1}'))
         assert_told(desk.sync()["orders"], f"version {VERSION + 1}", "upgrade incremental-assets")
         with database:
-            database.execute(_VERSIONED, (f'"version":{VERSION + 1}', f'"version":{VERSION}'))
+            database.execute(_VERSIONED, (f'"version":{VERSION + 1}', older))
     assert desk.versions("orders") == versions
     desk.land()
     desk.assert_equal("orders")

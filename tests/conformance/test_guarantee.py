@@ -105,7 +105,7 @@ def test_a_prepared_transaction(stand: OpenStand) -> None:
 def test_an_idle_transaction(clocked: ClockedPostgres, tmp_path: Path, spark: SparkSession) -> None:
     clocked.create_database("shop")
     desk = Stand(Shop.open(clocked, "shop", tmp_path, TABLES, options="unlisted: ignore"), spark)
-    desk.execute(ORDERS, EVENTS)
+    desk.execute(ORDERS, *touching("orders"), EVENTS)
     idle = desk.shop.connect()
     began = idle.execute("SELECT now()").fetchone()
     assert began is not None

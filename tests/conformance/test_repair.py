@@ -142,7 +142,7 @@ class _Probe:
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows | None]:
-        with self.inner.placed_rows(spec, windows) as rows:
+        with self.inner.rows.placed_rows(spec, windows) as rows:
             yield CountedRows(rows, self.wire)
 
 

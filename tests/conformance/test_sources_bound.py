@@ -268,6 +268,7 @@ def test_microsecond_neighbours_on_each_database(world: World, open_world: OpenW
         f"CREATE TABLE ticks (id int NOT NULL PRIMARY KEY, note varchar(40), at {world.words.bare} NOT NULL)",
         *(f"INSERT INTO ticks VALUES ({n}, 'as it was', {world.words.at(at)})" for n, at in enumerate(stamps, 1)),
     )
+    world.wait_until_dated("ticks")
     desk.land()
     desk.execute("UPDATE ticks SET note = 'changed'")
     third, fourth = (moment(world, f"2026-03-01T12:00:00.03115{digit}") for digit in "67")

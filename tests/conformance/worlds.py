@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import sqlite3
 import textwrap
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -141,6 +142,9 @@ class World(Place):
             cursor.execute(query)
             return [tuple(row) for row in cursor.fetchall()]
 
+    def wait_until_dated(self, table: str) -> None:
+        """Until the second is over in which the table was made: some servers tell no more of when that was, and a sync within it leaves a comparison to the next one."""
+
     def clock(self) -> str:
         """The database's own, as a literal."""
         ((moment,),) = self.rows(f"SELECT {self.words.now}")
@@ -237,6 +241,11 @@ class MariaWorld(World):
     @property
     def version(self) -> str:
         return str(self.rows("SELECT VERSION()")[0][0]).partition("-")[0]
+
+    def wait_until_dated(self, table: str) -> None:
+        dated = f"SELECT create_time < NOW() - INTERVAL 1 SECOND FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = '{table}'"
+        while self.rows(dated) != [(1,)]:
+            time.sleep(0.05)
 
     @property
     def schema(self) -> str:
