@@ -17,6 +17,7 @@ from incremental_assets.adapters.delta.ownership import Ownership
 from incremental_assets.adapters.delta.staging.stage import ParquetStage
 from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.model.installation import Installation
+from incremental_assets.core.model.layout import LaidOut, Layout, Target
 from incremental_assets.core.model.paths import owner_path, staging_path, table_path
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import CommitIds
@@ -37,6 +38,12 @@ def lake(tmp_path: Path) -> Path:
 def ownership(lake: Path, checkpoints: Path) -> Ownership:
     """As one installation opens it, whose checkpoint database is made if it is missing."""
     return Ownership(str(lake), SqlCheckpoints(f"sqlite:///{checkpoints}").installation)
+
+
+def laid_out(lake: Path, target: str, checkpoints: Path) -> Ownership:
+    """The same of a configuration in which all tables of two sources have such a place."""
+    layout = Layout(sources=dict.fromkeys(("shop", "erp"), Target.parse(target)))
+    return Ownership(LaidOut(str(lake), layout), SqlCheckpoints(f"sqlite:///{checkpoints}").installation)
 
 
 def marker(lake: Path) -> Path:
@@ -136,3 +143,74 @@ def test_a_checkpoint_database_says_which_one_it_is_without_secrets(tmp_path: Pa
     assert one.installation() == SqlCheckpoints(f"sqlite:///{tmp_path}/one.db").installation()
     assert one.installation().id != other.installation().id
     assert one.installation().place != other.installation().place
+
+
+OF_ERP = TableId("erp", "public", "orders")
+"""Another table, whose copy may lie in the same folder."""
+
+
+def test_a_folder_that_another_installation_has_for_another_table_is_refused_by_name(
+    lake: Path, tmp_path: Path
+) -> None:
+    first, second = (laid_out(lake, "gold/{table}", tmp_path / f"{name}.db") for name in ("first", "second"))
+    first.check(ORDERS.id)
+    with pytest.raises(LakeRefused, match=r"erp.public.orders: another installation .*/first\.db, last"):
+        second.check(OF_ERP)
+    assert not Path(owner_path(str(lake), OF_ERP)).exists()
+    first.check(ORDERS.id)
+    second.take(OF_ERP)
+    second.check(OF_ERP)
+    with pytest.raises(LakeRefused, match=r"shop.public.orders: another installation .*/second\.db, last"):
+        first.check(ORDERS.id)
+
+
+def test_a_table_that_got_another_source_name_stays_its_installations(lake: Path, tmp_path: Path) -> None:
+    ours = laid_out(lake, "gold/{table}", tmp_path / "ours.db")
+    ours.check(ORDERS.id)
+    ours.check(OF_ERP)
+
+
+@pytest.mark.parametrize("begins_first", ["above", "below"])
+def test_a_lake_above_or_below_that_has_the_same_folder_is_refused_by_name(
+    lake: Path, tmp_path: Path, begins_first: str
+) -> None:
+    opens = {
+        "above": lambda: laid_out(lake, "team/{source}/{schema}/{table}", tmp_path / "above.db"),
+        "below": lambda: ownership(lake / "team", tmp_path / "below.db"),
+    }
+    first = opens.pop(begins_first)()
+    [(_, then)] = opens.items()
+    first.check(ORDERS.id)
+    second = then()
+    with pytest.raises(LakeRefused, match=rf"another installation .*/{begins_first}\.db, last"):
+        second.check(ORDERS.id)
+    second.check(CUSTOMERS)
+    second.take(ORDERS.id)
+    second.check(ORDERS.id)
+    with pytest.raises(LakeRefused, match="another installation"):
+        first.check(ORDERS.id)
+
+
+def test_lakes_one_in_the_other_whose_copies_do_not_meet_know_nothing_of_each_other(lake: Path, tmp_path: Path) -> None:
+    above, below = ownership(lake, tmp_path / "above.db"), ownership(lake / "shop", tmp_path / "below.db")
+    for each in (above, below, above, below):
+        each.check(ORDERS.id)
+
+
+def test_of_two_checkpoint_databases_of_one_address_each_does_not_take_the_table_from_the_other(lake: Path) -> None:
+    """As of two clusters of containers in each of which the server is called `db`."""
+    one, other = (
+        Installation(name, "db:5432/checkpoints", "postgresql://sync@db/checkpoints", "root", name)
+        for name in ("blue", "green")
+    )
+    Ownership(str(lake), lambda: one).check(ORDERS.id)
+    Ownership(str(lake), lambda: other).check(ORDERS.id)
+    with pytest.raises(
+        LakeRefused,
+        match=r"another installation .*root on green, .*another one of the same address.*this one is root on blue",
+    ):
+        Ownership(str(lake), lambda: one).check(ORDERS.id)
+    Ownership(str(lake), lambda: one).take(ORDERS.id)
+    Ownership(str(lake), lambda: one).check(ORDERS.id)
+    with pytest.raises(LakeRefused, match="this one is root on green"):
+        Ownership(str(lake), lambda: other).check(ORDERS.id)

@@ -9,6 +9,7 @@ from incremental_assets.core.model.table_id import TableId
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 _HIDDEN = frozenset(b"_.")
 """Engines take a folder that begins with one of these for their own and skip it."""
+_OWNERS = "_owners"
 _LONGEST = 255
 """What a file system allows one name to be."""
 
@@ -57,7 +58,20 @@ def lock_path(lake: str, table: TableId) -> str:
 
 def owner_path(lake: str, table: TableId) -> str:
     """The file that says which installation writes a table."""
-    return f"{_under(f'{_root(lake)}/_owners', table)}.json"
+    return f"{_under(f'{_root(lake)}/{_OWNERS}', table)}.json"
+
+
+def folder_owner_path(lake: str, table: TableId) -> str:
+    """The same of the folder of its copy, in which the configuration of another installation may put another table: one file with that of the table, where the layout is as usual."""
+    return _owner_of(_root(lake), table_path(lake, table))
+
+
+def owner_paths_around(lake: str, table: TableId) -> tuple[str, ...]:
+    """Where that file of the same folder would be for lakes that begin above or below this one."""
+    copy, ours = table_path(lake, table), folder_owner_path(lake, table)
+    begin = copy.index("/", copy.index("://") + 3) if "://" in copy else 0
+    roots = (copy[:end] for end in range(begin, len(copy)) if copy[end] == "/")
+    return tuple(path for path in (_owner_of(root, copy) for root in roots) if path != ours)
 
 
 def erased_path(lake: str, table: TableId) -> str:
@@ -77,6 +91,10 @@ def is_local(place: str) -> bool:
 
 def _under(root: str, table: TableId) -> str:
     return "/".join((_root(root), encoded(table.source), encoded(table.schema), encoded(table.name)))
+
+
+def _owner_of(root: str, folder: str) -> str:
+    return f"{root}/{_OWNERS}{folder.removeprefix(root)}.json"
 
 
 def _root(lake: str) -> str:
