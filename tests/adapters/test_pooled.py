@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 
+from incremental_assets.adapters import budget
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import trusted
 from incremental_assets.adapters.databases.postgresql.pinned import Terms
+from incremental_assets.adapters.databases.postgresql.rows import copy_part
 from incremental_assets.adapters.databases.postgresql.settled import open_transactions
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.core.checks.doctor import Wanted
-from incremental_assets.core.errors import SourceRefused, SourceUnreachable
+from incremental_assets.core.errors import SourceFull, SourceRefused, SourceUnreachable
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
@@ -58,11 +62,13 @@ class Pooled:
 
 
 @contextmanager
-def pooled(source: Source, pgbouncer: OpenPooler, connections: int, mode: str = "transaction") -> Iterator[Pooled]:
+def pooled(
+    source: Source, pgbouncer: OpenPooler, connections: int, mode: str = "transaction", **settings: str
+) -> Iterator[Pooled]:
     """A pooler of so many connections for both."""
     source.execute(ORDERS, f"GRANT ALL ON orders TO {READER}", f"GRANT pg_read_all_stats TO {READER}")
     logins = {READER: source.postgres.password_of(READER)}
-    told = {"pool_mode": mode, "default_pool_size": str(connections), "query_wait_timeout": "2"}
+    told = {"pool_mode": mode, "default_pool_size": str(connections), "query_wait_timeout": "2", **settings}
     with pgbouncer(logins, **told) as pooler:
         yield Pooled(source, pooler)
         for probe in source.opened:
@@ -195,6 +201,79 @@ def test_a_pooler_that_is_full_is_told_as_what_it_is(source: Source, pgbouncer: 
         ):
             probe.bound()
         application.close()
+
+
+@pytest.fixture
+def one_session_again() -> Iterator[None]:
+    """What a source without a free connection has left in this process is forgotten."""
+    yield
+    budget._fewer.clear()
+
+
+@pytest.mark.usefixtures("one_session_again")
+def test_a_pooler_that_lends_a_reader_nothing_is_not_taken_for_a_server_that_fell_silent(
+    source: Source, pgbouncer: OpenPooler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own `query_wait_timeout` is two minutes, as long as nobody sets it: longer than we wait for a silent server."""
+    monkeypatch.setattr(copy_part, "_LENT_WITHIN", 1.0)
+    monkeypatch.setattr(budget, "PATIENCE", 0.5)
+    with pooled(source, pgbouncer, 1, query_wait_timeout="120") as shared:
+        probe, address = shared.open(), source.address(READER, port=shared.pooler.port)
+        plan = planned(probe, source.spec("orders", UPDATED))
+        with probe.snapshot(plan) as numbers:
+            (part,) = dialect_of("postgresql").reader(address).parts(plan, numbers) or ()
+            with pytest.raises(SourceFull, match=r"the pooler has no connection .* left \(silent .*default_pool_size"):
+                list(part.batches())
+        assert address.budget.is_single
+
+
+@pytest.mark.acceptance
+@pytest.mark.usefixtures("one_session_again")
+def test_nor_does_sparks_own_reader_take_it_for_one(source: Source, pgbouncer: OpenPooler, spark: SparkSession) -> None:
+    with pooled(source, pgbouncer, 1, query_wait_timeout="120") as shared:
+        probe = shared.open()
+        address = source.address(READER, port=shared.pooler.port, socket_timeout=timedelta(seconds=2))
+        plan = planned(probe, source.spec("orders", UPDATED))
+        with (
+            pytest.raises(SourceFull, match=r"the pooler has no connection .* left \(Read timed out\)"),
+            SparkSource(probe, address, lambda: spark).snapshot(plan) as snapshot,
+        ):
+            snapshot.frame.count()
+        assert address.budget.is_single
+
+
+def test_a_limit_of_the_pooler_that_ends_a_question_is_named(source: Source, pgbouncer: OpenPooler) -> None:
+    with pooled(source, pgbouncer, 2, query_timeout="1") as shared:
+        source.execute(
+            "CREATE VIEW slow AS SELECT id FROM orders WHERE pg_sleep(3) IS NOT NULL",
+            "INSERT INTO orders (note) VALUES ('a')",
+            f"GRANT SELECT ON slow TO {READER}",
+        )
+        probe = shared.open()
+        plan = planned(probe, source.spec("slow", strategy=Strategy.FULL_REFRESH))
+        with (
+            pytest.raises(
+                SourceRefused, match=r"slow: the pooler ended the session .*\(query timeout\).*query_timeout"
+            ),
+            probe.snapshot(plan),
+        ):
+            raise AssertionError("it was counted")
+
+
+@pytest.mark.acceptance
+def test_a_limit_of_the_pooler_that_ends_the_snapshot_is_named_to_its_readers(
+    source: Source, pgbouncer: OpenPooler
+) -> None:
+    with pooled(source, pgbouncer, 2, idle_transaction_timeout="1") as shared:
+        probe, address = shared.open(), source.address(READER, port=shared.pooler.port)
+        plan = planned(probe, source.spec("orders", UPDATED))
+        with probe.snapshot(plan) as numbers:
+            (part,) = dialect_of("postgresql").reader(address).parts(plan, numbers) or ()
+            time.sleep(3)
+            with pytest.raises(
+                SourceUnreachable, match=r"the session that holds the snapshot ended .*idle_transaction_"
+            ):
+                list(part.batches())
 
 
 def test_a_user_that_an_application_has_become_is_not_ours(source: Source, pgbouncer: OpenPooler) -> None:

@@ -14,7 +14,7 @@ from incremental_assets.adapters.databases import shared_snapshot
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.postgresql import unaltered
 from incremental_assets.adapters.databases.probe import SqlProbe
-from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
 from incremental_assets.core.model.table_shape import TableShape
@@ -104,6 +104,22 @@ def test_a_table_that_was_altered_stops_alone(tables: Source, monkeypatch: pytes
         altered.result(30)
     for future in (first, last):
         future.result(30)[1].close()
+    assert snapshots(tables) == 0
+
+
+def test_a_table_that_ends_the_session_of_all_stops_alone(tables: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a pooler, or somebody by hand, ends what takes too long."""
+    tables.execute("CREATE VIEW ending AS SELECT id, n FROM a WHERE pg_terminate_backend(pg_backend_pid())")
+    together = Together(tables, monkeypatch)
+    plans = [planned(together.probe, tables.spec(name, NUMBER)) for name in ("a", "b", "c")]
+    ending = planned(together.probe, tables.spec("ending", strategy=Strategy.FULL_REFRESH))
+    first, ended, last = together.ask(plans[0], ending, plans[2])
+    with pytest.raises(SourceUnreachable, match="terminating connection due to administrator command"):
+        ended.result(30)
+    numbers, stack = last.result(30)
+    assert numbers.rows == 3
+    stack.close()
+    first.result(30)[1].close()
     assert snapshots(tables) == 0
 
 

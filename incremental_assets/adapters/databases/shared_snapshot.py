@@ -9,6 +9,7 @@ from threading import Lock
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.core.concurrency.cohort import Rank
 from incremental_assets.core.concurrency.combining import Combining, Round
+from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.planning.plan import SyncPlan
 
 Ask = Callable[[Sequence[SyncPlan]], Sequence[Numbers]]
@@ -16,6 +17,10 @@ Ask = Callable[[Sequence[SyncPlan]], Sequence[Numbers]]
 
 MOST_BYTES = 64 * 2**20
 """A table that is larger in the source has a snapshot of its own: to count it may take long, and to read it keeps the snapshot open."""
+
+
+class _Ended(Exception):
+    """The snapshot went while several tables asked it: each is asked in one of its own, so that an error is that of its own table."""
 
 
 class _Held:
@@ -51,7 +56,13 @@ class SharedSnapshots:
     @contextmanager
     def numbers(self, plan: SyncPlan) -> Iterator[Numbers]:
         """The numbers of a plan, under a snapshot that is held at least until the block ends."""
-        ((numbers, held),) = self._together.ask([plan])
+        try:
+            ((numbers, held),) = self._together.ask([plan])
+        except _Ended:
+            with self._opened() as ask:
+                (alone,) = ask([plan])
+                yield alone
+            return
         try:
             yield numbers
         except BaseException as error:
@@ -66,7 +77,9 @@ class SharedSnapshots:
             held = _Held(opening.pop_all(), len(plans))
         for (_, answer), found in zip(plans, answers, strict=True):
             if isinstance(found, Exception):
-                answer.set_exception(found)
+                # What one table asked may have ended the session for all.
+                is_shared = isinstance(found, SourceUnreachable) and len(plans) > 1
+                answer.set_exception(_Ended() if is_shared else found)
                 held.leave()
             else:
                 answer.set_result((found, held))

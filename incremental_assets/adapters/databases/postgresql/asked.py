@@ -137,6 +137,11 @@ class Asked:
         """Whether the transactions are marked as ours."""
         return self._limits.marked
 
+    @property
+    def pooled(self) -> bool:
+        """Whether a pooler answers, and not the server."""
+        return self.connection.pooled
+
     def within(self, timeout: timedelta) -> AbstractContextManager[None]:
         """Another deadline for the questions inside, in their own transactions."""
         return self._limited(replace(self._limits, statement_timeout=timeout))

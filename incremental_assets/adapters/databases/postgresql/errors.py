@@ -52,6 +52,20 @@ POOLED_OUT = (
     "the pooler has no connection to the server left ({}); try again, raise its pool (in PgBouncer `default_pool_size`) to what the application and "
     "the sync need together, or lower `parallel: {{connections: …}}`"
 )
+_POOLER_ENDS = re.compile(r"(query|transaction)[ _]timeout")
+"""What PgBouncer says before it ends a session by `query_timeout`, `transaction_timeout` or `idle_transaction_timeout`."""
+ENDED_BY_POOLER = (
+    "the pooler ended the session by a limit of its own ({}), and nothing was written; raise that there above what a read takes (in PgBouncer `query_timeout`, "
+    "`idle_transaction_timeout`), or give the address of the server itself"
+)
+UNHELD = (
+    "the session that holds the snapshot ended before all readers had seen it ({}), and nothing was written; run the sync again, and if that comes again, "
+    "find who ends it: a pooler by a limit of its own (in PgBouncer `query_timeout`, `idle_transaction_timeout`), or somebody by hand"
+)
+_UNHELD = re.compile(
+    r'invalid snapshot identifier|could not import the requested snapshot|snapshot "[-\dA-F]+" does not exist'
+)
+"""What a server says to a reader that comes when the snapshot is gone."""
 
 _NO_ROOM = (
     "remaining connection slots are reserved",
@@ -87,11 +101,20 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
         return SourceRefused(f"{table or place}: {cancelled(words, address)}")
     if isinstance(error, errors.TooManyConnections):
         return SourceFull(f"{place}: {FULL.format(words)}")
-    if isinstance(error, errors.ProtocolViolation) and _POOLER_FULL in words:
-        return SourceFull(f"{place}: {POOLED_OUT.format(words)}")
+    if of_pooler := _of_pooler(error, words, table or place):
+        return of_pooler
     if state.startswith(("08", "57P")):
         return SourceUnreachable(f"{place}: {LOST.format(words)}")
     return SourceRefused(f"{table or place}: {REFUSED.format(words)}")
+
+
+def _of_pooler(error: Exception, words: str, subject: object) -> IncrementalAssetsError | None:
+    """Where it lends no connection, or takes one back."""
+    if isinstance(error, errors.ProtocolViolation) and _POOLER_FULL in words:
+        return SourceFull(f"{subject}: {POOLED_OUT.format(words)}")
+    if isinstance(error, errors.ProtocolViolation) and _POOLER_ENDS.search(words):
+        return SourceRefused(f"{subject}: {ENDED_BY_POOLER.format(words)}")
+    return None
 
 
 def _not_there(error: Exception, table: TableId, words: str) -> IncrementalAssetsError | None:
@@ -112,10 +135,18 @@ def explain_read(text: str, address: Address, table: TableId) -> IncrementalAsse
         return SourceRefused(f"{table}: {_grant(address, table, words)} ({words})")
     if any(told in words for told in _NO_ROOM):
         return SourceFull(f"{table}: {FULL.format(words)}")
-    # The snapshot went with the connection that held it.
-    if words.startswith("ERROR:") and "snapshot" not in words:
+    if _UNHELD.search(words):
+        return SourceUnreachable(f"{table}: {UNHELD.format(words)}")
+    if words.startswith(_FATAL) and _POOLER_ENDS.search(words):
+        return SourceRefused(f"{table}: {ENDED_BY_POOLER.format(words)}")
+    if words.startswith("ERROR:"):
         return _read_refused(table, words)
     return _silent(address, table) if "Read timed out" in text else _read_lost(address, table, words)
+
+
+def unheld(error: psycopg.Error, table: TableId) -> IncrementalAssetsError:
+    """For a reader that cannot import the snapshot."""
+    return SourceUnreachable(f"{table}: {UNHELD.format(_first_line(error))}")
 
 
 @contextmanager
@@ -136,10 +167,9 @@ def copying_explained(address: Address, table: TableId) -> Iterator[None]:
             raise SourceFull(f"{table}: {FULL.format(words)}") from None
         if words.startswith(SILENT):
             raise _silent(address, table) from None
-        if isinstance(error, errors.ProtocolViolation) and _POOLER_FULL in words:
-            raise SourceFull(f"{table}: {POOLED_OUT.format(words)}") from None
-        # The snapshot went with the connection that held it.
-        is_lost = not state or state.startswith(("08", "57P")) or "snapshot" in words
+        if of_pooler := _of_pooler(error, words, table):
+            raise of_pooler from None
+        is_lost = not state or state.startswith(("08", "57P"))
         raise (_read_lost(address, table, words) if is_lost else _read_refused(table, words)) from None
 
 

@@ -50,6 +50,8 @@ class Exported:
     """The transaction before which the last sync has read every row; None: all of the window is read."""
     marked: bool
     """Whether the transactions that import it may be marked as ours."""
+    pooled: bool
+    """Whether those who import it have to be lent a connection beside the one that it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +65,13 @@ class Begun:
     server: str
     """Which running server it is of."""
     marked: bool
+    pooled: bool
 
 
 def begin_snapshot(asked: Asked) -> Begun:
     """Begin the transaction that owns a snapshot."""
     ((snapshot_id, visible),) = asked.begin("SELECT pg_export_snapshot(), CAST(pg_current_snapshot() AS text)")
-    return Begun(snapshot_id, visible, asked.terms.server, asked.marked)
+    return Begun(snapshot_id, visible, asked.terms.server, asked.marked, asked.pooled)
 
 
 def check_shown(asked: Asked, plan: SyncPlan) -> None:
@@ -91,7 +94,8 @@ def snapshot_numbers(asked: Asked, plans: Sequence[SyncPlan], begun: Begun) -> l
 def _exported(plan: SyncPlan, begun: Begun) -> Exported:
     _check_as_late(plan, begun)
     last = read_already(plan)
-    return Exported(begun.snapshot_id, first_unread(last.visible, begun.visible) if last else None, begun.marked)
+    since = first_unread(last.visible, begun.visible) if last else None
+    return Exported(begun.snapshot_id, since, begun.marked, begun.pooled)
 
 
 def _counted(asked: Asked, plan: SyncPlan, since: int | None) -> Sequence[Any]:

@@ -20,16 +20,24 @@ from incremental_assets.adapters.budget import Budget, patiently
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql import connect
 from incremental_assets.adapters.databases.postgresql.asked import trusted
-from incremental_assets.adapters.databases.postgresql.errors import copying_explained
+from incremental_assets.adapters.databases.postgresql.errors import POOLED_OUT, copying_explained, unheld
 from incremental_assets.adapters.databases.postgresql.pinned import END, Limits, Terms
-from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
+from incremental_assets.adapters.databases.postgresql.read_timeout import SILENT, Patient
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
-from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.errors import SourceFull, StageBroken
 from incremental_assets.core.model.table_id import TableId
 
 _CHUNK = 2**20
 """Bytes of text that are parsed at once: whole rows, so that one of a gigabyte is a chunk of its own."""
+_LENT_WITHIN = 20.0
+"""Seconds within which a pooler lends a connection, if it has one left: its own deadline may be later than ours for a silent server."""
+_GONE = (
+    psycopg.errors.UndefinedObject,
+    psycopg.errors.InvalidParameterValue,
+    psycopg.errors.ObjectNotInPrerequisiteState,
+)
+"""What a server answers of a snapshot whose session has ended: of the first and second there is no file, by the third it was just ending."""
 _HEX = "\\x"
 
 
@@ -45,6 +53,8 @@ class CopyPart:
     """Whether its transaction may be marked as ours."""
     types: tuple[str, ...]
     size: int
+    pooled: bool = False
+    """Whether its session has to be lent a connection by a pooler, which one more of ours holds."""
 
     def batches(self) -> Iterator[pa.Table]:
         """The rows, some thousands at a time. Raises SourceUnreachable, SourceRefused."""
@@ -83,19 +93,32 @@ class CopyPart:
     def _opened(self) -> Patient:
         connection = Patient.connect(**connect.driver_arguments(self.address))  # type: ignore[arg-type]
         # What is silent for that long is no server any more, as for the JDBC driver.
-        connection.patience = self.address.socket_timeout.total_seconds()
+        silence = self.address.socket_timeout.total_seconds()
+        connection.patience = min(silence, _LENT_WITHIN) if self.pooled else silence
         try:
             connection.autocommit = True
-            # One statement reads it all, however long that takes; a server that falls silent is noticed by the patience.
-            limits = Limits(None, self.marked, version=connection.info.server_version)
-            begun = connection.execute(connect.import_snapshot(self.snapshot_id, limits).encode())
-            while begun.nextset():
-                """The answer to the last of the message."""
-            trusted(Terms.of(begun.fetchone() or ()), None, self.address)
+            trusted(self._begun(connection), None, self.address)
         except BaseException:
             connection.close()
             raise
+        connection.patience = silence
         return connection
+
+    def _begun(self, connection: Patient) -> Terms:
+        # One statement reads it all, however long that takes; a server that falls silent is noticed by the patience.
+        limits = Limits(None, self.marked, version=connection.info.server_version)
+        try:
+            begun = connection.execute(connect.import_snapshot(self.snapshot_id, limits).encode())
+        except psycopg.OperationalError as error:
+            # A pooler lets its client in, and then has nothing to lend as long as the session of the snapshot is there.
+            if self.pooled and str(error).startswith(SILENT):
+                raise SourceFull(f"{self.table}: {POOLED_OUT.format(error)}") from None
+            raise
+        except _GONE as error:
+            raise unheld(error, self.table) from None
+        while begun.nextset():
+            """The answer to the last of the message."""
+        return Terms.of(begun.fetchone() or ())
 
     def _parsed(self, text: bytearray) -> pa.Table:
         names = [*(f"c{place}" for place in range(len(self.types))), *_FLAGS]

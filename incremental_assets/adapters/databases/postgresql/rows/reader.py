@@ -14,15 +14,16 @@ from incremental_assets.adapters.databases.file_reader import left_in, of_rows_e
 from incremental_assets.adapters.databases.jdbc import Jdbc, ReadQuery, arrived, bytes_of, masked, parts_for
 from incremental_assets.adapters.databases.masked_rows import MaskedPart, Masking
 from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
-from incremental_assets.adapters.databases.postgresql.errors import explain_read
+from incremental_assets.adapters.databases.postgresql.errors import POOLED_OUT, explain_read
 from incremental_assets.adapters.databases.postgresql.pinned import Limits
 from incremental_assets.adapters.databases.postgresql.rows.copy_part import CopyPart
 from incremental_assets.adapters.databases.postgresql.rows.measure import unholdable_keys_sql
 from incremental_assets.adapters.databases.postgresql.rows.places import row_hashes_sql, row_texts_sql
 from incremental_assets.adapters.databases.postgresql.rows.read import read_query
+from incremental_assets.adapters.spark import error_text
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.adapters.spark.read_part import ReadPart
-from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.errors import IncrementalAssetsError, SourceFull
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
@@ -31,6 +32,9 @@ from incremental_assets.core.planning.plan import SyncPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_UNREAD = "Read timed out"
+"""What the JDBC driver says of a server that is silent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class JdbcReader:
             yield left_in(numbers.handle, session, plan)
             return
         wanted = max(1, len(self._query(plan, numbers, self.address.connections).parts))
-        with self.address.budget.readers(wanted) as connections:
+        with self.address.budget.readers(wanted) as connections, self._lent(plan, numbers):
             query = self._query(plan, numbers, connections)
             read = self._jdbc(numbers.handle.snapshot_id, marked=numbers.handle.marked).read(
                 session, query.sql, query.parts
@@ -62,9 +66,9 @@ class JdbcReader:
         size = bytes_of(plan.spec.shape, numbers.rows) // max(1, len(query.parts))
         names = ", ".join([*(each.alias for each in query.transports), *READ_FLAGS])
         texts = [f"SELECT {names} FROM ({query.sql}) AS q WHERE {part}" for part in query.parts] or [query.sql]
-        address = self.address.for_tasks
+        address, held = self.address.for_tasks, numbers.handle
         parts = tuple(
-            CopyPart(address, plan.spec.id, text, numbers.handle.snapshot_id, numbers.handle.marked, types, size)
+            CopyPart(address, plan.spec.id, text, held.snapshot_id, held.marked, types, size, held.pooled)
             for text in texts
         )
         masking = Masking.of(plan.spec)
@@ -92,6 +96,16 @@ class JdbcReader:
         if unseen := of_rows_elsewhere(words, table):
             return unseen
         return explain_read(words, self.address, table)
+
+    @contextmanager
+    def _lent(self, plan: SyncPlan, numbers: Numbers) -> Iterator[None]:
+        """A pooler that has no connection left for a reader is silent, as long as the snapshot's own is held."""
+        try:
+            yield
+        except Exception as error:
+            if numbers.handle.pooled and _UNREAD in error_text.words(error):
+                raise SourceFull(f"{plan.spec.id}: {POOLED_OUT.format(_UNREAD)}") from None
+            raise
 
     def _query(self, plan: SyncPlan, numbers: Numbers, connections: int) -> ReadQuery:
         most = min(connections, plan.request.connections or connections)
