@@ -7,7 +7,10 @@ import sqlite3
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from incremental_assets.adapters.databases.sentences import ALTERED
+from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.definition import COLUMN, Fact
+from incremental_assets.core.model.table import TableSpec
 
 _SCHEMA = "SELECT type, name, rootpage, sql, rowid FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
 _WORDS = re.compile(
@@ -15,6 +18,7 @@ _WORDS = re.compile(
     re.DOTALL,
 )
 _QUOTES = {'"': '"', "`": "`", "[": "]", "'": "'"}
+_FILE, _ANOTHER_FILE = "file", "another file has been put in the place of the one that was read"
 _SHOWN = ("table", "view")
 
 
@@ -44,14 +48,15 @@ class FileSchema:
             return (*self._file, Fact("view", made_of, "a view or a table of the file is defined anew"))
         # Each object that is made counts one, and so does each change: where only the first has happened, nothing else has.
         changes = self.version - len(self.entries)
-        declared = dict(_declared(sql))
+        # Values stand in their row in the order in which the columns were declared.
+        declared = {name: (text, str(place)) for place, (name, text) in enumerate(_declared(sql))}
         return (
             *self._file,
             Fact("root", (str(root), str(rowid)), "it was made anew, moved within its file"),
             Fact("schema", (str(changes),), "something of the file's schema was dropped, altered or made anew"),
             *(
                 Fact(
-                    f"{COLUMN}{name.lower()}", (declared.get(name.lower(), ""),), f"what {name!r} shows is defined anew"
+                    f"{COLUMN}{name.lower()}", declared.get(name.lower(), ("",)), f"what {name!r} shows is defined anew"
                 )
                 for name in columns
             ),
@@ -59,7 +64,14 @@ class FileSchema:
 
     @property
     def _file(self) -> tuple[Fact, ...]:
-        return (Fact("file", (self.file,), "another file has been put in the place of the one that was read"),)
+        return (Fact(_FILE, (self.file,), _ANOTHER_FILE),)
+
+
+def check_same_file(spec: TableSpec, file: str) -> None:
+    """That the rows are read from the file that was planned for: the one before may be put back before anybody looks again. Raises SourceRefused."""
+    planned = next((fact.values for fact in spec.shape.facts or () if fact.name == _FILE), (file,))
+    if planned != (file,):
+        raise SourceRefused(f"{spec.id}: {ALTERED.format(_ANOTHER_FILE)}")
 
 
 def draws_numbers_once(sql: str) -> bool:

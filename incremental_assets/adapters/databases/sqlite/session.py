@@ -111,11 +111,11 @@ class Session(OneByOne):
 
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One read transaction, whose rows lie in a file until the block ends."""
-        return open_snapshot(self._connection, plan)
+        return open_snapshot(self._connection, self._file, plan)
 
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
         """One read transaction, compared with a copy by `seek`; the rows that differ lie in a file until the block ends."""
-        return open_snapshot(self._connection, plan, seek)
+        return open_snapshot(self._connection, self._file, plan, seek)
 
     def _end(self, spec: TableSpec, end: End) -> CursorValue | None:
         return window_queries.end(self._connection, spec, end)

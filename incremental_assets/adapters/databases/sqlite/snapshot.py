@@ -17,6 +17,7 @@ from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.spooled_rows import write_rows
 from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
 from incremental_assets.adapters.databases.sqlite.cursor_values import CursorValues
+from incremental_assets.adapters.databases.sqlite.definition import check_same_file
 from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.rows import raw, read_rows, with_kept_out
 from incremental_assets.adapters.databases.sqlite.sql import chosen, comparable, identifier, inside, misfitting
@@ -33,16 +34,19 @@ _IN_SQL = 500
 
 
 @contextmanager
-def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | None = None) -> Iterator[Numbers]:
+def open_snapshot(
+    connection: sqlite3.Connection, file: str, plan: SyncPlan, seek: Seek | None = None
+) -> Iterator[Numbers]:
     """The file with its rows is there until the block ends; the transaction is over before it begins. Raises SourceRefused.
 
-    `seek`: is shown all rows first, and says which of them are read.
+    `file`: see `FileSchema`. `seek`: is shown all rows first, and says which of them are read.
     """
     spec = plan.spec
     folder = Path(tempfile.mkdtemp(prefix="rows-", dir=scratch_folder()))
     try:
         connection.execute("BEGIN")
         try:
+            check_same_file(spec, file)
             check_unaltered(spec, read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name))
             differing = seek(placed(connection, spec, plan.reading.compared)) if seek else None
             plan = plan.at(differing.places) if differing else plan
