@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pytest
 
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import RowCounts, Status
-from incremental_assets.core.ports import Seek, Snapshot
+from incremental_assets.core.ports import Ports, Seek, Snapshot, Source
 from tests.conformance.conftest import OpenStand
 from tests.conformance.killing import killed
 from tests.conformance.points import Point, at_points, once
@@ -167,23 +166,29 @@ def test_a_killed_comparison_is_made_good_by_the_next(stand: OpenStand, point: P
     desk.assert_tidy("orders", "lines")
 
 
-def _counted(wire: Wire) -> Any:
-    return lambda ports: replace(ports, source=_Source(ports.source, wire))
+def _counted(wire: Wire) -> Callable[[Ports], Ports]:
+    def through(ports: Ports) -> Ports:
+        source: Source = _Source(ports.source, wire)
+        return replace(ports, source=source)
+
+    return through
 
 
 @dataclass(frozen=True)
 class _Source:
-    inner: Any
+    inner: Source
     wire: Wire
 
     @property
     def differing(self) -> _Source:
         return self
 
-    def snapshot(self, plan: SyncPlan) -> Any:
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
         return self.inner.snapshot(plan)
 
     @contextmanager
     def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Snapshot]:
-        with self.inner.differing.compared(plan, lambda rows: seek(CountedRows(rows, self.wire))) as snapshot:
+        differing = self.inner.differing
+        assert differing is not None
+        with differing.compared(plan, lambda rows: seek(CountedRows(rows, self.wire))) as snapshot:
             yield snapshot

@@ -13,7 +13,7 @@ from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.report import RowCounts, Status
-from incremental_assets.core.ports import PlacedRows, Ports, Windowed
+from incremental_assets.core.ports import PlacedRows, Ports, Probe, Windowed
 from tests.conformance.conftest import OpenStand
 from tests.conformance.killing import killed
 from tests.conformance.mart import REPAIR
@@ -130,7 +130,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class _Probe:
-    inner: Any
+    inner: Probe
     wire: Wire
 
     @property
@@ -142,8 +142,10 @@ class _Probe:
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows | None]:
-        with self.inner.rows.placed_rows(spec, windows) as rows:
-            yield CountedRows(rows, self.wire)
+        rows_of = self.inner.rows
+        assert rows_of is not None
+        with rows_of.placed_rows(spec, windows) as rows:
+            yield rows and CountedRows(rows, self.wire)
 
 
 @dataclass(frozen=True)
