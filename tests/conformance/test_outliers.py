@@ -48,7 +48,7 @@ def test_keys_at_the_ends_of_64_bits(world: World, open_world: OpenWorld) -> Non
             for name in ("jobs", "events")
             for statement in (
                 f"CREATE TABLE {name} (id {world.words.numbered}, what varchar(9))",
-                f"INSERT INTO {name} (id, what) SELECT n, 'some' FROM {world.many(300)}",
+                f"INSERT INTO {name} (what) SELECT 'some' FROM {world.many(300)}",
                 *(f"INSERT INTO {name} (id, what) VALUES ({each}, 'none')" for each in (LOWEST, -1, HIGHEST)),
             )
         ),
@@ -67,10 +67,13 @@ def test_keys_at_the_ends_of_64_bits(world: World, open_world: OpenWorld) -> Non
         assert desk.check(name) == 0
         desk.assert_equal(name)
     desk.execute(f"UPDATE jobs SET what = 'other' WHERE id IN ({LOWEST}, -1, 7, {HIGHEST})")
-    assert desk.check("jobs") == 4
+    # A sequence tells up to where numbers are drawn: what lies above it is not settled, and each sync reads it again.
+    above = int(world.title == "PostgreSQL")
+    assert desk.check("jobs") == 4 - above
     repaired = desk.repair("jobs").report
 
-    assert (repaired.rows.updated, repaired.error) == (4, None)
+    assert (repaired.rows.updated, repaired.error) == (4 - above, None)
+    assert desk.land()["jobs"].rows.updated == above
     desk.assert_equal("jobs")
 
 
