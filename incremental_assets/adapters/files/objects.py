@@ -49,14 +49,14 @@ def listing(table: TableId, folder: str) -> Iterator[None]:
     """Raises SourceRefused where the store has no such bucket, denies it, or has a key that is no path; SourceUnreachable for all else."""
     from obstore.exceptions import BaseError, InvalidPathError
 
-    from incremental_assets.adapters.lake_store.explained import first_line, is_denied, lacks_bucket
+    from incremental_assets.adapters.lake_store.explained import cure, is_denied, lacks_bucket, told
 
     unknown = "so that nobody knows which files are there"
     try:
         yield
     except InvalidPathError as error:
         raise SourceRefused(
-            f"{table}: {folder!r} has an object whose key is no path ({first_line(error)}), {unknown}; have it written under another key"
+            f"{table}: {folder!r} has an object whose key is no path ({told(error)}), {unknown}; have it written under another key"
         ) from None
     except (BaseError, OSError) as error:
         if lacks_bucket(error):
@@ -65,10 +65,10 @@ def listing(table: TableId, folder: str) -> Iterator[None]:
             ) from None
         if is_denied(error):
             raise SourceRefused(
-                f"{table}: {folder!r} cannot be listed ({first_line(error)}), {unknown}; check the credentials in `stores`, and the rights that they have"
+                f"{table}: {folder!r} cannot be listed ({told(error)}), {unknown}; {cure(error)}"
             ) from None
         raise SourceUnreachable(
-            f"{table}: the store of {folder!r} did not answer ({first_line(error)}); nothing was lost, try again when it does"
+            f"{table}: the store of {folder!r} did not answer ({told(error)}); nothing was lost, try again when it does"
         ) from None
 
 
@@ -77,7 +77,7 @@ def reading(table: TableId, path: str, gone: IncrementalAssetsError) -> Iterator
     """Raises `gone` where there is no such object, SourceRefused where the store denies it, SourceUnreachable for all else."""
     from obstore.exceptions import BaseError
 
-    from incremental_assets.adapters.lake_store.explained import first_line, is_denied
+    from incremental_assets.adapters.lake_store.explained import cure, is_denied, told
 
     try:
         yield
@@ -85,11 +85,9 @@ def reading(table: TableId, path: str, gone: IncrementalAssetsError) -> Iterator
         raise gone from None
     except (BaseError, OSError) as error:
         if is_denied(error):
-            raise SourceRefused(
-                f"{table}: the store denies the file {path!r} ({first_line(error)}); check the credentials in `stores`, and the rights that they have"
-            ) from None
+            raise SourceRefused(f"{table}: the store denies the file {path!r} ({told(error)}); {cure(error)}") from None
         raise SourceUnreachable(
-            f"{table}: the store did not answer for the file {path!r} ({first_line(error)}), so that nothing of this list has landed; try again when it does"
+            f"{table}: the store did not answer for the file {path!r} ({told(error)}), so that nothing of this list has landed; try again when it does"
         ) from None
 
 

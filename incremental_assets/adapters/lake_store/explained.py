@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,26 @@ from incremental_assets.core.errors import LakeRefused, StoreUnreachable
 _DENIED = (PermissionDeniedError, UnauthenticatedError)
 _STATUS = ("403 Forbidden", "401 Unauthorized")
 """What of a listing and of a removal stands in the words alone."""
+_UNNAMED = "400 Bad Request"
+"""All that is said of a token that has expired where an answer has no body, as to HEAD. No second request of the kind has another answer."""
+_CODE = re.compile(r"<Code>\s*([^<]{1,100}?)\s*</Code>")
+_MESSAGE = re.compile(r"<Message>\s*([^<]{1,500}?)\s*</Message>")
+_BODY = re.compile(r":?\s*<.*")
+_PATHS = re.compile(r"^.* for path .*?: (?=Error performing )")
+"""Of a removal, every file that was to go."""
+_EXPIRED = "renew them where they come from: `stores`, the environment or the machine"
+_MISTAKEN = "check the key and its secret in `stores`, or where they come from"
+_CURES = {
+    **dict.fromkeys(("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken"), _EXPIRED),
+    **dict.fromkeys(("InvalidAccessKeyId", "SignatureDoesNotMatch"), _MISTAKEN),
+    **dict.fromkeys(
+        ("RequestTimeTooSkewed", "RequestExpired"),
+        "this machine's clock and the store's differ by more than it takes; set them",
+    ),
+    "": "its credentials may have expired: renew them; else check the endpoint and the region in `stores`",
+}
+"""By what a store calls it that it will not; for all else, its credentials have too few rights."""
+_RIGHTS = "check its credentials and the rights that they have"
 
 
 @contextmanager
@@ -27,15 +48,26 @@ def explained(key: str) -> Iterator[None]:
         if lacks_bucket(error):
             raise no_bucket(key) from None
         if is_denied(error):
-            raise refused(key, first_line(error)) from None
+            raise refused(key, error) from None
         raise StoreUnreachable(
-            f"{key}: the store did not answer ({first_line(error)}); nothing was lost, try again when it does"
+            f"{key}: the store did not answer ({told(error)}); nothing was lost, try again when it does"
         ) from None
 
 
 def is_denied(error: BaseException) -> bool:
     """Whether the store has understood, and will not."""
-    return isinstance(error, _DENIED) or any(each in first_line(error) for each in _STATUS)
+    line, code = first_line(error), _code(error)
+    return (
+        isinstance(error, _DENIED)
+        or any(each in line for each in _STATUS)
+        or (code in _CURES if code else line.rstrip(": ").endswith(_UNNAMED))
+    )
+
+
+def cure(error: BaseException) -> str:
+    """What to do where it is denied."""
+    code = _code(error)
+    return _CURES.get(code, _RIGHTS) if code or _UNNAMED in first_line(error) else _RIGHTS
 
 
 def lacks_bucket(error: BaseException) -> bool:
@@ -51,11 +83,24 @@ def no_bucket(key: str) -> LakeRefused:
     )
 
 
-def refused(key: str, said: str) -> LakeRefused:
+def refused(key: str, error: BaseException) -> LakeRefused:
     """The error where a store denies something."""
-    return LakeRefused(f"{key}: the store denies it ({said}); check its credentials and the rights that they have")
+    return LakeRefused(f"{key}: the store denies it ({told(error)}); {cure(error)}")
+
+
+def told(error: BaseException) -> str:
+    """What the client and the store say, on one line: of the store's answer no more than its name for it and its message, as others of its lines repeat tokens and what was signed."""
+    text = str(error)
+    line = _BODY.sub("", _PATHS.sub("", first_line(error))).rstrip(": ")
+    said = ": ".join(found[1] for found in (_CODE.search(text), _MESSAGE.search(text)) if found)
+    return f"{line}, {' '.join(said.split())}" if said else line
 
 
 def first_line(error: BaseException) -> str:
     """The first line of what it says."""
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _code(error: BaseException) -> str:
+    found = _CODE.search(str(error))
+    return found[1] if found else ""

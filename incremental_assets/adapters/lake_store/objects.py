@@ -15,12 +15,13 @@ import pyarrow as pa
 from obstore.exceptions import BaseError
 
 from incremental_assets.adapters.lake_store.explained import (
+    cure,
     explained,
-    first_line,
     is_denied,
     lacks_bucket,
     no_bucket,
     refused,
+    told,
 )
 from incremental_assets.adapters.lake_store.ranges import Ranges
 from incremental_assets.adapters.lake_store.sink import Sink
@@ -188,6 +189,7 @@ class ObjectStore:
     def _put_if_absent(self, key: str, data: bytes) -> bool:
         """Whatever it says but success, the key is read before anything is concluded: absent is put again, ours has landed, and another's was first."""
         path, said = self._path(key), ""
+        denied: BaseException | None = None
         for number in range(_TRIES):
             if number:
                 time.sleep(_FIRST_PAUSE_SECONDS * 2 ** (number - 1))
@@ -196,7 +198,7 @@ class ObjectStore:
             except (BaseError, OSError) as error:
                 if lacks_bucket(error):
                     raise no_bucket(key) from None
-                said, denied = first_line(error), is_denied(error)
+                said, denied = told(error), error if is_denied(error) else None
             else:
                 return True
             try:
@@ -204,12 +206,13 @@ class ObjectStore:
             except FileNotFoundError:
                 if _UNKNOWN in said:
                     raise NotOffered("its store knows no put on a condition") from None
-                if denied:
-                    raise refused(key, said) from None
+                if denied is not None:
+                    raise refused(key, denied) from None
             except (BaseError, OSError) as error:
-                said = f"{said}; then {first_line(error)}"
+                said = f"{said}; then {told(error)}"
         raise StoreUnreachable(
             f"{key}: the store did not tell whether it has this file ({said}); nothing was removed, and the next sync looks at what is there"
+            + (f": {cure(denied)}" if denied else "")
         )
 
     def _check_conditional(self, folder: str) -> None:

@@ -191,7 +191,7 @@ def test_a_listing_that_is_denied_stops_the_table(dropping: Dropping, relay: Rel
     said = drop.refused()
     assert said.startswith("SourceRefused: ")
     assert "cannot be listed" in said
-    assert "check the credentials in `stores`" in said
+    assert "check its credentials and the rights that they have" in said
 
 
 def test_a_store_that_does_not_answer_is_not_an_empty_folder(dropping: Dropping, relay: Relay) -> None:

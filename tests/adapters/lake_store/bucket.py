@@ -22,6 +22,8 @@ QUICKLY = {
     "retry_timeout": timedelta(seconds=20),
     "backoff": {"init_backoff": timedelta(milliseconds=1), "max_backoff": timedelta(milliseconds=2), "base": 2},
 }
+ANSWER = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>As it was told to.</Message><Token-0>t0ken</Token-0></Error>'
+"""As AWS says it, which repeats what it was sent."""
 _POLL = 0.01
 """Seconds after which a server that is to end looks whether it is: half a second without it, for each test."""
 _BUCKETS = iter(range(1_000_000))
@@ -45,7 +47,7 @@ def serving() -> Iterator[str]:
 class Relay:
     """`faults`: what is done to the next requests of a method, in their order; what is not listed is only handed on.
 
-    A fault is `503`, `409` (said without asking), `500 after` and `cut after` (the request has its effect, and nobody hears of it), `cut`, or
+    A fault is `503`, `409`, `400 ExpiredToken` (said without asking), `500 after` and `cut after` (the request has its effect, and nobody hears of it), `cut`, or
     `unconditional` (handed on without its condition, as by a store that does not mind it).
     """
 
@@ -80,8 +82,8 @@ class Handler(BaseHTTPRequestHandler):
         fault = self.relay.fault(self.command, self.path)
         if fault == "cut":
             self.close_connection = True
-        elif fault.isdigit():
-            self.answer(int(fault), {}, b"<Error><Code>Scripted</Code></Error>")
+        elif fault[:3].isdigit() and not fault.endswith("after"):
+            self.answer(int(fault[:3]), {}, ANSWER.format(code=fault[4:] or "Scripted").encode())
         else:
             self.hand_on(data, fault)
 

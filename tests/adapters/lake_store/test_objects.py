@@ -100,6 +100,65 @@ def test_what_is_denied_is_said_to_be_and_not_that_the_store_is_silent(
         ask(relayed.store, relayed.root)
 
 
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (
+            "400 ExpiredToken",
+            r"400 Bad Request, ExpiredToken: As it was told to\.\); renew them where they come from",
+        ),
+        (
+            "403 RequestTimeTooSkewed",
+            r"RequestTimeTooSkewed: As it was told to\.\); this machine's clock and the store's",
+        ),
+        ("403 SignatureDoesNotMatch", r"SignatureDoesNotMatch: As it was told to\.\); check the key and its secret"),
+        (
+            "403 AccessDenied",
+            r"AccessDenied: As it was told to\.\); check its credentials and the rights that they have",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "ask"),
+    [
+        ("GET", lambda store, folder: store.list_from(folder)),
+        ("GET", lambda store, folder: store.read(f"{folder}/1.json")),
+        ("PUT", lambda store, folder: store.put_if_absent(f"{folder}/2.json", b"second")),
+        ("POST", lambda store, folder: store.delete(f"{folder}/1.json")),
+    ],
+)
+def test_what_a_store_will_not_do_is_one_sentence_with_its_cure_and_nothing_else_of_its_answer(
+    relay: Relay, relayed: Place, method: str, ask: Callable[[ObjectStore, str], object], fault: str, told: str
+) -> None:
+    relayed.put("1.json", b"there")
+    relay.faults = {method: [fault] * 9}
+    with pytest.raises(LakeRefused, match=rf"the store denies it \(.*{told}") as error:
+        ask(relayed.store, relayed.root)
+    assert "t0ken" not in str(error.value)
+    assert "<" not in str(error.value)
+
+
+def test_a_look_with_a_token_that_has_expired_has_an_answer_without_words(relay: Relay, relayed: Place) -> None:
+    relay.faults = {"HEAD": ["400 ExpiredToken"]}
+    with pytest.raises(LakeRefused, match=r"400 Bad Request\); its credentials may have expired"):
+        relayed.store.head(f"{relayed.root}/known")
+
+
+def test_where_nobody_can_tell_as_a_token_has_expired_the_cure_is_said(relay: Relay, relayed: Place) -> None:
+    relay.faults = {"PUT": ["400 ExpiredToken"] * 9, "GET": ["400 ExpiredToken"] * 9}
+    with pytest.raises(StoreUnreachable, match=r"did not tell .*ExpiredToken.* looks at what is there: renew them"):
+        relayed.store.put_if_absent(f"{relayed.root}/1.json", b"ours")
+
+
+def test_files_that_may_not_be_removed_are_not_listed_one_by_one(relay: Relay, relayed: Place) -> None:
+    for name in ("1.json", "2.json"):
+        relayed.put(f"batch/{name}", b"there")
+    relay.faults = {"POST": ["403 AccessDenied"]}
+    with pytest.raises(LakeRefused, match=r"/batch: the store denies it \(Error performing POST") as error:
+        relayed.store.delete_prefix(f"{relayed.root}/batch")
+    assert "1.json" not in str(error.value)
+
+
 def test_a_read_that_fails_behind_a_put_concludes_nothing(relay: Relay, relayed: Place) -> None:
     relay.faults = {"PUT": ["cut after", "409"], "GET": ["cut", "503", "503"]}
     assert relayed.store.put_if_absent(f"{relayed.root}/1.json", b"ours")
