@@ -36,17 +36,26 @@ _PART_BYTES = 16 * 2**20
 """A file of up to so many bytes is one request; of a larger one, these are the parts."""
 _PARTS_AT_ONCE = 2
 """How many parts are on their way while the next one is written: so many a task holds."""
-_RETRY = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+_PATIENCE = timedelta(seconds=30)
+_RETRY = {
+    "max_retries": 20,
+    "retry_timeout": _PATIENCE,
+    "backoff": {"init_backoff": timedelta(milliseconds=200), "max_backoff": timedelta(seconds=5), "base": 3},
+}
+"""A store that is busy says so (503) for seconds, which must not cost a load of hours; a look must have ended before Dagster ends the tick, in which it has a minute."""
+_HASTY = {"max_retries": 2, "retry_timeout": timedelta(seconds=5)}
+"""For a while after a request that waited in vain: others would wait as long, one after the other."""
+_SILENT_SECONDS = 60.0
 _CLIENT = {"timeout": timedelta(seconds=30), "connect_timeout": timedelta(seconds=10)}
 _UNKNOWN = "501 Not Implemented"
 """What a store says that knows no condition of a put."""
 
 
-def client(root: str, options: Mapping[str, str]) -> Any:
+def client(root: str, options: Mapping[str, str], retry: Mapping[str, Any] | None = None) -> Any:
     """The client of a bucket, with deadlines and retries of ours."""
     plain = {"allow_http": True} if options.get("aws_endpoint", "").startswith("http://") else {}
     from_url: Any = obstore.store.from_url
-    return from_url(root, config=dict(options), client_options={**_CLIENT, **plain}, retry_config=_RETRY)
+    return from_url(root, config=dict(options), client_options={**_CLIENT, **plain}, retry_config=retry or _RETRY)
 
 
 class ObjectStore:
@@ -56,7 +65,8 @@ class ObjectStore:
         self._root = root
         # Of S3, no log store that Delta has released asks whether a version is there.
         self.promises = Promises(whole=True, paged=True, locks=False, spark_commits=not root.startswith("s3"))
-        self._store = client(root, options)
+        self._patient, self._hasty = client(root, options), client(root, options, _HASTY)
+        self._silent_until = 0.0
         self._lock = Lock()
         self._is_conditional = False
 
@@ -64,7 +74,7 @@ class ObjectStore:
         """The names, in pages of which the first begins after `after`; of a folder within without a tag."""
         path = self._path(folder)
         found: dict[str, str] = {}
-        with explained(folder):
+        with self._asking(folder):
             for page in obstore.list(self._store, path, offset=f"{path}/{after}" if after else None):
                 for each in page:
                     name, *within = each["path"].removeprefix(f"{path}/").split("/", 1)
@@ -74,7 +84,7 @@ class ObjectStore:
     def files_in(self, folder: str) -> Iterator[tuple[str, Head]]:
         """In pages, as they are asked for."""
         path = self._path(folder)
-        with explained(folder):
+        with self._asking(folder):
             for page in obstore.list(self._store, path):
                 for each in page:
                     yield each["path"].removeprefix(f"{path}/"), _head(each)
@@ -85,12 +95,12 @@ class ObjectStore:
             asked: Any = {}
         else:
             asked = {"range": {"offset": begin} if stop is None else (begin, stop)}
-        with explained(key):
+        with self._asking(key):
             return bytes(obstore.get(self._store, self._path(key), options=asked).bytes())
 
     def end(self, key: str, count: int) -> tuple[int, bytes]:
         """The object's size, and the last of its bytes."""
-        with explained(key):
+        with self._asking(key):
             found = obstore.get(self._store, self._path(key), options={"range": {"suffix": count}})
             return found.meta["size"], bytes(found.bytes())
 
@@ -99,7 +109,7 @@ class ObjectStore:
 
     def head(self, key: str) -> Head | None:
         """The tag is the store's own."""
-        with explained(key):
+        with self._asking(key):
             try:
                 found = obstore.head(self._store, self._path(key))
             except FileNotFoundError:
@@ -122,7 +132,7 @@ class ObjectStore:
 
     def put(self, key: str, data: bytes) -> None:
         """Whole, or not at all."""
-        with explained(key):
+        with self._asking(key):
             obstore.put(self._store, self._path(key), data)
 
     def replace(self, key: str, data: bytes) -> None:
@@ -149,7 +159,7 @@ class ObjectStore:
             with suppress(BaseError, OSError):
                 writer.__exit__(type(error), error, error.__traceback__)
             raise
-        with explained(key):
+        with self._asking(key):
             writer.close()
 
     def passing(self, key: str) -> AbstractContextManager[Sink]:
@@ -177,22 +187,35 @@ class ObjectStore:
 
     def delete(self, key: str) -> None:
         """Remove the object."""
-        with explained(key):
+        with self._asking(key):
             obstore.delete(self._store, [self._path(key)])
 
     def delete_prefix(self, folder: str) -> None:
         """Remove all objects whose keys begin with the folder's."""
-        with explained(folder):
+        with self._asking(folder):
             for page in obstore.list(self._store, self._path(folder)):
                 obstore.delete(self._store, [each["path"] for each in page])
+
+    @property
+    def _store(self) -> Any:
+        return self._hasty if time.monotonic() < self._silent_until else self._patient
+
+    @contextmanager
+    def _asking(self, key: str) -> Iterator[None]:
+        """As `explained`, and remembers that the store did not answer."""
+        try:
+            with explained(key):
+                yield
+            self._silent_until = 0.0
+        except StoreUnreachable:
+            self._silent_until = time.monotonic() + _SILENT_SECONDS
+            raise
 
     def _put_if_absent(self, key: str, data: bytes) -> bool:
         """Whatever it says but success, the key is read before anything is concluded: absent is put again, ours has landed, and another's was first."""
         path, said = self._path(key), ""
         denied: BaseException | None = None
-        for number in range(_TRIES):
-            if number:
-                time.sleep(_FIRST_PAUSE_SECONDS * 2 ** (number - 1))
+        for _ in _tries():
             try:
                 obstore.put(self._store, path, data, mode="create", use_multipart=False)
             except (BaseError, OSError) as error:
@@ -210,6 +233,7 @@ class ObjectStore:
                     raise refused(key, denied) from None
             except (BaseError, OSError) as error:
                 said = f"{said}; then {told(error)}"
+        self._silent_until = time.monotonic() + _SILENT_SECONDS
         raise StoreUnreachable(
             f"{key}: the store did not tell whether it has this file ({said}); nothing was removed, and the next sync looks at what is there"
             + (f": {cure(denied)}" if denied else "")
@@ -232,6 +256,17 @@ class ObjectStore:
 
     def _path(self, key: str) -> str:
         return key.removeprefix(f"{self._root}/")
+
+
+def _tries() -> Iterator[int]:
+    """So often, with pauses; no more where the client itself has asked again for as long as it has patience."""
+    until = time.monotonic() + _PATIENCE.total_seconds()
+    for number in range(_TRIES):
+        if number:
+            if time.monotonic() > until:
+                return
+            time.sleep(_FIRST_PAUSE_SECONDS * 2 ** (number - 1))
+        yield number
 
 
 def _head(found: Mapping[str, Any]) -> Head:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from incremental_assets.adapters.lake_store import objects
+from incremental_assets.adapters.lake_store.objects import _RETRY as PATIENCE
 from incremental_assets.adapters.lake_store.objects import _TRIES, ObjectStore
 from incremental_assets.core.errors import LakeRefused, StoreUnreachable
-from tests.adapters.lake_store.bucket import Relay, new_bucket, opened
+from tests.adapters.lake_store.bucket import QUICKLY, Relay, new_bucket, opened
 from tests.adapters.lake_store.contract import *  # noqa: F403
 from tests.adapters.lake_store.contract import Place
 
@@ -157,6 +158,40 @@ def test_files_that_may_not_be_removed_are_not_listed_one_by_one(relay: Relay, r
     with pytest.raises(LakeRefused, match=r"/batch: the store denies it \(Error performing POST") as error:
         relayed.store.delete_prefix(f"{relayed.root}/batch")
     assert "1.json" not in str(error.value)
+
+
+@pytest.fixture
+def patient(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """As in life, but for the length of its pauses."""
+    monkeypatch.setattr(objects, "_RETRY", {**PATIENCE, "backoff": QUICKLY["backoff"]})
+    root = new_bucket(relay.server)
+    place = Place(opened(relay.address, root), f"{root}/lake")
+    place.put("known")
+    relay.asked.clear()
+    return place
+
+
+def test_a_store_that_is_busy_for_a_while_costs_no_load(relay: Relay, patient: Place) -> None:
+    relay.faults = {method: ["503 SlowDown"] * 15 for method in ("GET", "PUT", "POST")}
+    assert patient.store.read(f"{patient.root}/known") == b"text"
+    with patient.store.new(f"{patient.root}/part-0.parquet") as file:
+        file.write(b"rows")
+    patient.store.delete(f"{patient.root}/known")
+    assert dict(relay.faults) == {"GET": [], "PUT": [], "POST": []}
+
+
+def test_where_one_request_has_waited_in_vain_the_next_ones_do_not_wait_as_long_until_one_is_answered(
+    relay: Relay, patient: Place
+) -> None:
+    asked = []
+    for faults in (50, 50, 0, 50):
+        relay.faults = {"GET": ["503 SlowDown"] * faults}
+        relay.asked.clear()
+        try:
+            patient.store.read(f"{patient.root}/known")
+        except StoreUnreachable:
+            asked.append(len(relay.asked))
+    assert asked == [21, 3, 21]
 
 
 def test_a_read_that_fails_behind_a_put_concludes_nothing(relay: Relay, relayed: Place) -> None:
