@@ -24,7 +24,7 @@ from incremental_assets.resources.references import digest_of, looked_up
 from incremental_assets.resources.registering import open_registrar
 from incremental_assets.resources.session import session_of
 from incremental_assets.resources.source import open_source
-from incremental_assets.resources.stores import know_stores
+from incremental_assets.resources.stores import know_stores, renew_stores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -175,6 +175,7 @@ class Runtime:
     def _source(self, name: str) -> OpenSource:
         """Opened anew once a reference leads to another value, such as a password that was rotated; whoever works with the one before goes on with it."""
         configured, path = self.configuration.source(name), self.configuration.path
+        renew_stores(self.configuration)
         # Without the lock, under which others wait: a program may take its time.
         values, problems = looked_up(configured, path)
         led_to = digest_of(values)

@@ -22,6 +22,14 @@ def know_stores(configuration: Configuration) -> None:
             configure(f"s3a://{store.bucket}", partial(_options, store, configuration.path))
 
 
+def renew_stores(configuration: Configuration) -> None:
+    """What references lead to by now, as a process may live longer than a key."""
+    if configuration.stores:
+        from incremental_assets.adapters.lake_store.opened import renew
+
+        renew()
+
+
 def _options(store: StoreConfig, file: Path) -> Mapping[str, str]:
     found = {"endpoint": store.endpoint, "region": store.region} | looked_up_store(store, file)
     return {f"aws_{name}": value for name, value in found.items() if isinstance(value, str)}

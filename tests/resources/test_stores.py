@@ -113,3 +113,25 @@ def test_of_what_only_spark_can_reach_nothing_is_tried() -> None:
         Health.OK,
         "hdfs://name/lake, which only Spark can reach: the first sync will show",
     )
+
+
+def test_a_process_that_lives_on_reaches_the_bucket_by_a_key_that_was_rotated(tmp_path: Path, relay: Relay) -> None:
+    (tmp_path / "secret").write_text("first\n", encoding="utf-8")
+    root = new_bucket(relay.server).replace("s3://", "s3a://")
+    text = FILE.format(root=root, bucket=root.removeprefix("s3a://"), server=relay.address)
+    file = tmp_path / "sources.yaml"
+    file.write_text(text.replace("{env: LAKE_KEY}", "{file: secret}").replace("{env: LAKE_SECRET}", "{file: secret}"))
+    runtime = Runtime(load(file))
+    lake = runtime.configuration.lake
+    before = store_of(lake)
+    runtime.probe("shop")
+    assert store_of(lake) is before
+    (tmp_path / "secret").write_text("second\n", encoding="utf-8")
+    runtime.probe("shop")
+    assert options_of(lake)["aws_secret_access_key"] == "second"
+    assert store_of(lake) is not before
+    after = store_of(lake)
+    (tmp_path / "secret").unlink()
+    runtime.probe("shop")
+    assert store_of(lake) is after
+    runtime.close()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 
 from incremental_assets.adapters.lake_store.local import LocalStore
 from incremental_assets.adapters.lake_store.store import LakeStore
+from incremental_assets.core.errors import ConfigurationError
 from incremental_assets.core.extras import S3
 
 Options = Callable[[], Mapping[str, str]]
@@ -19,6 +21,8 @@ _ROOT = re.compile(r"(?:s3a?|gs|abfss)://[^/]+")
 """Of what only Spark can reach, such as `hdfs://`, there is none."""
 _LOCAL = LocalStore()
 _known: dict[str, Options] = {}
+_led_to: dict[str, Mapping[str, str]] = {}
+"""What was said of a bucket when it was first asked for."""
 
 
 def configure(lake: str, options: Options) -> None:
@@ -26,8 +30,19 @@ def configure(lake: str, options: Options) -> None:
     found = _ROOT.match(lake)
     if found is not None:
         _known[found[0]] = options
-        _options.cache_clear()
+        _led_to.pop(found[0], None)
         _objects.cache_clear()
+
+
+def renew() -> None:
+    """From now on a bucket of which something else is said by now, such as a key that was rotated, is reached so; whoever works with it goes on as before."""
+    for root in [each for each in _led_to if each in _known]:
+        # Where nothing can be said, that of before may still do.
+        with suppress(ConfigurationError):
+            now = _known[root]()
+            if now != _led_to[root]:
+                _led_to[root] = now
+                _objects.cache_clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +79,10 @@ def store_of(address: str) -> LakeStore | None:
     return None if found is None else _objects(found[0])
 
 
-@cache
 def _options(root: str) -> Mapping[str, str]:
-    return _known[root]() if root in _known else MappingProxyType({})
+    if root not in _led_to:
+        _led_to[root] = _known[root]() if root in _known else MappingProxyType({})
+    return _led_to[root]
 
 
 @cache
