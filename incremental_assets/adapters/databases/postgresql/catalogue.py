@@ -20,6 +20,7 @@ from incremental_assets.adapters.databases.postgresql.settled.bound import known
 from incremental_assets.adapters.databases.postgresql.stamps.catalogue import Written, read_written
 from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
+from incremental_assets.adapters.databases.postgresql.writers import WRITERS
 from incremental_assets.core.model.column import Column, Sequence
 from incremental_assets.core.model.definition import Fact
 from incremental_assets.core.model.table_id import TableId
@@ -105,18 +106,18 @@ JOIN pg_sequence AS q ON q.seqrelid = f.sequence JOIN pg_class AS c ON c.oid = f
 """
 _NEXT_NUMBER = r"^nextval\('([^']|'')+'::regclass\)$"
 
-# Of a role's own settings that for the database counts more than that for all of them.
+# One role for each zone. Of a role's own settings that for the database counts more than that for all of them.
 _ZONES = f"""
-WITH settings AS (
+WITH RECURSIVE settings AS (
     SELECT DISTINCT ON (d.setrole) d.setrole, split_part(c, '=', 2) AS zone
     FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c
     WHERE d.setrole <> 0 AND lower(split_part(c, '=', 1)) = 'timezone'
       AND d.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
     ORDER BY d.setrole, d.setdatabase DESC
-)
-SELECT o, {shown("r.rolname")}, s.zone FROM settings AS s JOIN pg_roles AS r ON r.oid = s.setrole CROSS JOIN unnest($1::oid[]) AS o
-WHERE r.rolcanlogin AND has_any_column_privilege(r.oid, o, 'INSERT, UPDATE')
-ORDER BY r.rolname
+), {WRITERS}
+SELECT w.root, {shown("min(r.rolname)")}, s.zone FROM writers AS w JOIN settings AS s ON s.setrole = w.setrole JOIN pg_roles AS r ON r.oid = s.setrole
+GROUP BY w.root, s.zone
+ORDER BY min(r.rolname)
 """
 
 # Of unique keys those that hold for every row at every moment; a primary key may be deferred, as a snapshot shows committed rows only.

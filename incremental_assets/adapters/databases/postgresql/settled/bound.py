@@ -62,7 +62,7 @@ WITH ours AS (
     FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c WHERE lower(split_part(c, '=', 1)) = 'timezone'
 )
 SELECT (SELECT reset_val FROM pg_settings WHERE name = 'TimeZone'),
-       (SELECT zone FROM ours WHERE setrole = 0 AND setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())),
+       (SELECT zone FROM ours WHERE setrole = 0 AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) ORDER BY setdatabase DESC LIMIT 1),
        EXISTS (SELECT FROM ours WHERE setrole = (SELECT oid FROM pg_roles WHERE rolname = current_user)),
        current_setting('log_timezone')
 """

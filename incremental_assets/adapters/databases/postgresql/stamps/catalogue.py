@@ -20,6 +20,7 @@ from incremental_assets.adapters.databases.postgresql.stamps.written import (
     at_insert,
     at_update,
 )
+from incremental_assets.adapters.databases.postgresql.writers import WRITERS
 from incremental_assets.adapters.databases.stamps.brought import but_for, zone_of
 from incremental_assets.adapters.databases.stamps.proof import Found, all_of
 from incremental_assets.adapters.databases.stamps.reading import TIMES, Reading, grain_of
@@ -86,13 +87,14 @@ ORDER BY t.tgname
 
 # Whose sessions begin as those of a replica, in which ordinary triggers do not run.
 _REPLICATING = f"""
-SELECT o, coalesce({shown("r.rolname")}, 'every role') FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c LEFT JOIN pg_roles AS r ON r.oid = d.setrole
-CROSS JOIN unnest($1::oid[]) AS o
-WHERE lower(c) = 'session_replication_role=replica' AND d.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
-  AND (d.setrole = 0 OR r.rolcanlogin AND has_any_column_privilege(r.oid, o, 'INSERT, UPDATE'))
+WITH RECURSIVE settings AS (
+    SELECT DISTINCT d.setrole FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c
+    WHERE lower(c) = 'session_replication_role=replica' AND d.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+), {WRITERS}
+SELECT w.root, {shown("min(r.rolname)")} FROM writers AS w JOIN pg_roles AS r ON r.oid = w.setrole GROUP BY w.root
 UNION ALL
 SELECT o, 'every role' FROM unnest($1::oid[]) AS o
-WHERE EXISTS (SELECT FROM pg_settings AS s WHERE s.name = 'session_replication_role' AND s.source = 'configuration file' AND s.reset_val = 'replica')
+WHERE EXISTS (SELECT FROM settings WHERE setrole = 0) OR EXISTS (SELECT FROM pg_settings AS s WHERE s.name = 'session_replication_role' AND s.source = 'configuration file' AND s.reset_val = 'replica')
 """
 _DIGITS = re.compile(r"timestamp\((\d)\)")
 
