@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.files import csv_rows, listing, opened
+from incremental_assets.adapters.files import listing, opened, pattern
+from incremental_assets.adapters.files.csv_quotes import Quotes
 from incremental_assets.adapters.files.ledger import Ledger
 from incremental_assets.adapters.files.listing import Listed
 from incremental_assets.adapters.files.opened import Opening
@@ -25,7 +26,7 @@ Patch = pytest.MonkeyPatch
 
 
 def _knows_no_inode(patch: Patch) -> None:
-    for module in (listing, opened):
+    for module in (pattern, opened):
         patch.setattr(module, "tag_of", lambda _, written: str(written))
 
 
@@ -85,7 +86,7 @@ VARIANTS: dict[str, Variant] = {
     ),
     "quotes are not counted": Variant(
         "takes the rows behind a quote that is not closed for one value",
-        lambda patch: patch.setattr(csv_rows._Quotes, "count", property(lambda _: 0, lambda *_: None), raising=False),
+        lambda patch: patch.setattr(Quotes, "fault", lambda _: ""),
         "files that are broken",
         contents.test_files_that_are_broken,
     ),
