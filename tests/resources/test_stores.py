@@ -107,6 +107,18 @@ def test_doctor_refuses_a_store_that_denies_this_user(tmp_path: Path, relay: Rel
     assert (found.health, "the store denies it" in found.detail) == (Health.FAIL, True)
 
 
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize(("method", "within"), [("GET", "list-type"), ("GET", ".trial/file"), ("POST", "delete")])
+def test_doctor_refuses_a_store_that_denies_one_of_the_things_that_a_sync_does(
+    tmp_path: Path, relay: Relay, method: str, within: str
+) -> None:
+    place = lake(tmp_path, relay)
+    assert [each.health for each in of_lake(place)] == [Health.OK, Health.WARN]
+    relay.within, relay.faults = within, {method: ["403 AccessDenied"] * 9}
+    (found,) = of_lake(place)
+    assert (found.health, "the store denies it" in found.detail) == (Health.FAIL, True)
+
+
 def test_of_what_only_spark_can_reach_nothing_is_tried() -> None:
     (found,) = of_lake("hdfs://name/lake")
     assert (found.health, found.detail) == (

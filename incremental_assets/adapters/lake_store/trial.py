@@ -1,18 +1,23 @@
-"""A file that is put into a lake and removed again, before anything depends on it."""
+"""A file that is put into a lake, listed, read and removed again, before anything depends on it."""
 
 from __future__ import annotations
 
 import uuid
 
-from incremental_assets.adapters.lake_store.store import NotOffered, Writing
+from incremental_assets.adapters.lake_store.store import LakeStore, NotOffered
 from incremental_assets.core.errors import LakeRefused
 
 
-def tried(store: Writing, lake: str) -> None:
-    """Raises LakeRefused for a lake that may not be written, or where two writers would both have put one file; StoreUnreachable, ConfigurationError."""
-    key = f"{lake}/.{uuid.uuid4()}.trial"
+def tried(store: LakeStore, lake: str) -> None:
+    """Raises LakeRefused for a lake that may not be written, listed or read, or where two writers would both have put one file; StoreUnreachable, ConfigurationError."""
+    folder = f"{lake}/.{uuid.uuid4()}.trial"
+    key = f"{folder}/file"
     try:
         store.put_if_absent(key, key.encode())
     except NotOffered as why:
         raise LakeRefused(f"{lake}: no commit of ours can be made there, as {why}; choose another place") from None
-    store.delete(key)
+    try:
+        store.list_from(folder)
+        store.read(key)
+    finally:
+        store.delete(key)
