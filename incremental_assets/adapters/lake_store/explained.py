@@ -16,6 +16,9 @@ _STATUS = ("403 Forbidden", "401 Unauthorized")
 _UNNAMED = "400 Bad Request"
 """All that is said of a token that has expired where an answer has no body, as to HEAD. No second request of the kind has another answer."""
 _CODE = re.compile(r"<Code>\s*([^<]{1,100}?)\s*</Code>")
+_OF_FILE = re.compile(r"\(code: (\w+)\)")
+"""Where several were to be removed, the answer is good, and says of each what became of it."""
+_ACCESS = "AccessDenied"
 _MESSAGE = re.compile(r"<Message>\s*([^<]{1,500}?)\s*</Message>")
 _BODY = re.compile(r":?\s*<.*")
 _PATHS = re.compile(r"^.* for path .*?: (?=Error performing )")
@@ -60,7 +63,7 @@ def is_denied(error: BaseException) -> bool:
     return (
         isinstance(error, _DENIED)
         or any(each in line for each in _STATUS)
-        or (code in _CURES if code else line.rstrip(": ").endswith(_UNNAMED))
+        or (code in _CURES or code == _ACCESS if code else line.rstrip(": ").endswith(_UNNAMED))
     )
 
 
@@ -102,5 +105,5 @@ def first_line(error: BaseException) -> str:
 
 
 def _code(error: BaseException) -> str:
-    found = _CODE.search(str(error))
+    found = _CODE.search(str(error)) or _OF_FILE.search(first_line(error))
     return found[1] if found else ""

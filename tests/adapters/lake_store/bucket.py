@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import logging
+import re
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ QUICKLY = {
 }
 ANSWER = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>As it was told to.</Message><Token-0>t0ken</Token-0></Error>'
 """As AWS says it, which repeats what it was sent."""
+LOCKED = "<DeleteResult><Error><Key>{key}</Key><Code>AccessDenied</Code><Message>Access Denied because object protected by object lock.</Message></Error></DeleteResult>"
 _POLL = 0.01
 """Seconds after which a server that is to end looks whether it is: half a second without it, for each test."""
 _BUCKETS = iter(range(1_000_000))
@@ -47,7 +49,7 @@ def serving() -> Iterator[str]:
 class Relay:
     """`faults`: what is done to the next requests of a method, in their order; what is not listed is only handed on.
 
-    A fault is `503`, `409`, `400 ExpiredToken` (said without asking), `500 after` and `cut after` (the request has its effect, and nobody hears of it), `cut`, or
+    A fault is `503`, `409`, `400 ExpiredToken` (said without asking), `locked` (a removal is answered well, and says that the file stays), `500 after` and `cut after` (the request has its effect, and nobody hears of it), `cut`, or
     `unconditional` (handed on without its condition, as by a store that does not mind it).
     """
 
@@ -82,6 +84,8 @@ class Handler(BaseHTTPRequestHandler):
         fault = self.relay.fault(self.command, self.path)
         if fault == "cut":
             self.close_connection = True
+        elif fault == "locked":
+            self.answer(200, {}, LOCKED.format(key=re.search("<Key>(.*?)</Key>", data.decode())[1]).encode())
         elif fault[:3].isdigit() and not fault.endswith("after"):
             self.answer(int(fault[:3]), {}, ANSWER.format(code=fault[4:] or "Scripted").encode())
         else:

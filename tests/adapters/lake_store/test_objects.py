@@ -160,6 +160,16 @@ def test_files_that_may_not_be_removed_are_not_listed_one_by_one(relay: Relay, r
     assert "1.json" not in str(error.value)
 
 
+def test_a_file_that_an_object_lock_keeps_is_denied_though_the_answer_is_good(relay: Relay, relayed: Place) -> None:
+    """As it is where a role may not remove: an answer to the removal of several files says so of each."""
+    key = relayed.put("1.json")
+    relay.faults = {"POST": ["locked"]}
+    with pytest.raises(
+        LakeRefused, match=r"1\.json: the store denies it \(.*protected by object lock.*\); check its cred"
+    ):
+        relayed.store.delete(key)
+
+
 @pytest.fixture
 def patient(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> Place:
     """As in life, but for the length of its pauses."""
