@@ -19,14 +19,18 @@ _CODE = re.compile(r"<Code>\s*([^<]{1,100}?)\s*</Code>")
 _OF_FILE = re.compile(r"\(code: (\w+)\)")
 """Where several were to be removed, the answer is good, and says of each what became of it."""
 _ACCESS = "AccessDenied"
+_REDIRECT = "redirect without LOCATION"
+"""What the client says, which follows none, of the answer of another region than the bucket's."""
 _MESSAGE = re.compile(r"<Message>\s*([^<]{1,500}?)\s*</Message>")
 _BODY = re.compile(r":?\s*<.*")
 _PATHS = re.compile(r"^.* for path .*?: (?=Error performing )")
 """Of a removal, every file that was to go."""
-_EXPIRED = "renew them where they come from: `stores`, the environment or the machine"
+_EXPIRED = "its credentials have expired: renew them where they come from: `stores`, the environment or the machine"
+_ELSEWHERE = "the bucket is in another region: write it as `region` of the bucket in `stores`"
 _MISTAKEN = "check the key and its secret in `stores`, or where they come from"
 _CURES = {
     **dict.fromkeys(("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken"), _EXPIRED),
+    **dict.fromkeys(("AuthorizationHeaderMalformed", "PermanentRedirect", _REDIRECT), _ELSEWHERE),
     **dict.fromkeys(("InvalidAccessKeyId", "SignatureDoesNotMatch"), _MISTAKEN),
     **dict.fromkeys(
         ("RequestTimeTooSkewed", "RequestExpired"),
@@ -105,5 +109,7 @@ def first_line(error: BaseException) -> str:
 
 
 def _code(error: BaseException) -> str:
+    if _REDIRECT in first_line(error):
+        return _REDIRECT
     found = _CODE.search(str(error)) or _OF_FILE.search(first_line(error))
     return found[1] if found else ""

@@ -106,8 +106,13 @@ def test_what_is_denied_is_said_to_be_and_not_that_the_store_is_silent(
     [
         (
             "400 ExpiredToken",
-            r"400 Bad Request, ExpiredToken: As it was told to\.\); renew them where they come from",
+            r"400 Bad Request, ExpiredToken: As it was told to\.\); its credentials have expired: renew them where",
         ),
+        (
+            "400 AuthorizationHeaderMalformed",
+            r"Malformed: As it was told to\.\); the bucket is in another region: write it",
+        ),
+        ("301 PermanentRedirect", r"redirect without LOCATION.*\); the bucket is in another region: write it"),
         (
             "403 RequestTimeTooSkewed",
             r"RequestTimeTooSkewed: As it was told to\.\); this machine's clock and the store's",
@@ -147,7 +152,10 @@ def test_a_look_with_a_token_that_has_expired_has_an_answer_without_words(relay:
 
 def test_where_nobody_can_tell_as_a_token_has_expired_the_cure_is_said(relay: Relay, relayed: Place) -> None:
     relay.faults = {"PUT": ["400 ExpiredToken"] * 9, "GET": ["400 ExpiredToken"] * 9}
-    with pytest.raises(StoreUnreachable, match=r"did not tell .*ExpiredToken.* looks at what is there: renew them"):
+    with pytest.raises(
+        StoreUnreachable,
+        match=r"did not tell .*ExpiredToken.* looks at what is there: its credentials have expired: renew them",
+    ):
         relayed.store.put_if_absent(f"{relayed.root}/1.json", b"ours")
 
 
