@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -273,6 +274,28 @@ def test_the_zone_is_the_databases_and_not_our_sessions(source: Source) -> None:
     )
     source.execute(f"ALTER DATABASE \"{source.database}\" SET TimeZone = '<+03>-03'")
     assert source.open().bound().zone == "Etc/GMT-3"
+
+
+def test_a_zone_that_a_reader_of_another_one_cannot_see_is_not_guessed(source: Source) -> None:
+    """What the server's own file says is shown to nobody whose role says otherwise."""
+    source.execute("CREATE TABLE walls (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT now())")
+    source.execute(f"GRANT SELECT ON walls TO {READER}", f"GRANT pg_read_all_stats TO {READER}")
+    cursor = Cursor("at", CursorType.DATETIME)
+    named = replace(cursor, zone="America/New_York")
+
+    def said(by: Cursor) -> tuple[Guarantee, bool]:
+        settled = settle(source.spec("walls", by), by, source.open(READER).bound(), None, None)
+        return settled.guarantee, "begins with a TimeZone of its own" in settled.reason
+
+    assert said(cursor) == (Guarantee.SETTLED, False)
+    source.execute(f"ALTER ROLE {READER} SET TimeZone = 'UTC'")
+    try:
+        assert said(cursor) == (Guarantee.BEST_EFFORT, True)
+        assert said(named) == (Guarantee.SETTLED, False)
+        source.execute(f"ALTER DATABASE \"{source.database}\" SET TimeZone = 'UTC'")
+        assert said(cursor) == (Guarantee.SETTLED, False)
+    finally:
+        source.execute(f"ALTER ROLE {READER} RESET TimeZone")
 
 
 def test_the_bound_is_taken_before_the_fingerprint(source: Source) -> None:

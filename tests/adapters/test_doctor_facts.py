@@ -286,9 +286,20 @@ def test_a_zone_that_only_the_database_knows_is_named(source: Source) -> None:
     assert "read in Asia/Karachi: no" in found(source, "stamps", replace(local, zone="Asia/Karachi"))
 
 
-def found(source: Source, name: str, cursor: Cursor) -> str:
+def test_a_zone_that_the_reader_cannot_see_behind_its_own_is_named(source: Source) -> None:
+    source.execute("CREATE TABLE stamps (at timestamp NOT NULL DEFAULT now())", f"GRANT SELECT ON stamps TO {READER}")
+    source.execute(f"ALTER ROLE {READER} SET TimeZone = 'UTC'")
+    local = Cursor("at", CursorType.DATETIME)
+    try:
+        assert "in which 'at' is stamped, cannot be seen" in found(source, "stamps", local, READER)
+        assert "read in Asia/Karachi: no" in found(source, "stamps", replace(local, zone="Asia/Karachi"), READER)
+    finally:
+        source.execute(f"ALTER ROLE {READER} RESET TimeZone")
+
+
+def found(source: Source, name: str, cursor: Cursor, user: str | None = None) -> str:
     """All that `doctor` says of the table, and of its runs the same reason."""
-    probe, spec = source.open(), source.spec(name, cursor)
+    probe, spec = source.open(user), source.spec(name, cursor)
     facts = probe.facts([Wanted(spec.id, (cursor.column,))])
     return "\n".join(finding.detail for finding in of_table(spec, facts.tables[0], facts, landed=True))
 

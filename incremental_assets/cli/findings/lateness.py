@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from incremental_assets.cli.findings.finding import Finding, Health
-from incremental_assets.core.captures.database.doubts import of_arrival, of_logins, of_roles
+from incremental_assets.core.captures.database.doubts import of_arrival, of_guessed_zone, of_logins, of_roles
 from incremental_assets.core.captures.database.stamps import declared, of_stamps
 from incremental_assets.core.checks.doctor import SourceFacts
 from incremental_assets.core.checks.lateness import Lateness, LateRows, advised
@@ -83,6 +83,7 @@ def _is_exposed(spec: TableSpec, source: SourceFacts) -> bool:
         of_arrival(spec),
         of_logins(spec, source.login_trigger),
         of_roles(spec, cursor.zone or source.zone, source.clock),
+        of_guessed_zone(spec, is_guess=source.zone_is_guess),
     )
     return blind or any(doubts)
 

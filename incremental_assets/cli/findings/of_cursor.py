@@ -8,6 +8,7 @@ from incremental_assets.cli.findings.finding import SQL, Finding, Health, warn
 from incremental_assets.core.captures.database.doubts import (
     numbered_apart,
     of_arrival,
+    of_guessed_zone,
     of_key,
     of_logins,
     of_numbers,
@@ -100,8 +101,9 @@ def _of_stamps(name: str, spec: TableSpec, cursor: Cursor) -> Iterator[Finding]:
 
 def _of_zone(name: str, spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Finding]:
     zone = cursor.zone or source.zone
-    if not cursor.is_zoneless or of_roles(spec, zone, source.clock):
-        # Of the latter it is said who has another one.
+    unsure = of_roles(spec, zone, source.clock) or of_guessed_zone(spec, is_guess=source.zone_is_guess)
+    if not cursor.is_zoneless or unsure:
+        # Of the latter it is said below.
         return
     if time_zone(zone) is None:
         cure = f"name the zone in which it is stamped at this table: {to_write(zone)}"
@@ -145,6 +147,11 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
             "zone",
             of_roles(spec, zone, source.clock),
             source.cures.role_zones,
+        ),
+        (
+            "zone",
+            "" if of_roles(spec, zone, source.clock) else of_guessed_zone(spec, is_guess=source.zone_is_guess),
+            source.cures.guessed_zone,
         ),
         (
             "key",

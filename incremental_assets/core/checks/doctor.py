@@ -74,6 +74,7 @@ class Cures:
     numbers: str = "take a time cursor, or set a `lookback` of as many numbers as are to be looked through each time"
     login_trigger: str = "drop or disable the trigger, or set a `holdback` longer than a login may take"
     stamps: str = CURE
+    guessed_zone: str = "or take this user's own time zone away, so that it begins with the server's"
     role_zones: str = "give the role the database's time zone, or take a cursor that carries its zone"
 
 
@@ -94,6 +95,8 @@ class SourceFacts:
     zone: str
     """The database's own time zone."""
     clock: datetime
+    zone_is_guess: bool = False
+    """Whether `zone` cannot be seen, as this user begins with one of its own."""
     login_trigger: str = ""
     """An event trigger that runs when a session logs in; empty if there is none."""
     experimental: str = ""

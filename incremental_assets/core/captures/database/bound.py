@@ -51,6 +51,8 @@ class Bound:
     """Why nothing in this bound is proven: the dialect was never run against a real server; empty for one that was."""
     server: str = ""
     """Which running server has answered, where several may answer behind one address; empty where the source does not tell."""
+    zone_is_guess: bool = False
+    """Whether `zone` cannot be seen, as this user begins with one of its own."""
     local_times: tuple[LocalTime, ...] = ()
     """Some moments as the source converts them in the zones that its tables are read in."""
 

@@ -200,6 +200,17 @@ def of_roles(spec: TableSpec, zone: str, clock: datetime) -> str:
     return f"{other.who} may write it and has TimeZone {other.zone}, while {cursor.column!r} is read in {zone}"
 
 
+def of_guessed_zone(spec: TableSpec, *, is_guess: bool) -> str:
+    """A database whose zone cannot be seen by a user that begins with one of its own, and that nobody has named."""
+    cursor = spec.cursor
+    if cursor is None or not cursor.is_zoneless or cursor.zone is not None or not is_guess:
+        return ""
+    return (
+        f"the user that reads begins with a TimeZone of its own, so that the server's, in which {cursor.column!r} is stamped, cannot be seen; name it by "
+        "`cursor: {zone: …}`"
+    )
+
+
 def of_zones(spec: TableSpec, zone: str, known: tuple[str, ...], clock: datetime) -> str:
     """Another zone in which stamps were read before: sessions that began then may continue to stamp in it."""
     cursor = spec.cursor

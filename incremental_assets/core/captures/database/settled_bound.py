@@ -11,6 +11,7 @@ from incremental_assets.core.captures.database.doubts import (
     of_arrival,
     of_brought,
     of_fallen,
+    of_guessed_zone,
     of_key,
     of_last_number,
     of_logins,
@@ -228,6 +229,7 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
         or ("" if bound.experimental else of_stamps(spec, zone, bound.clock))
         or of_past_stamps(spec, state)
         or of_roles(spec, zone, bound.clock)
+        or of_guessed_zone(spec, is_guess=bound.zone_is_guess)
         or of_zones(spec, zone, position_of(state).zones if state else (), bound.clock)
         or of_shown(spec)
         or of_key(spec)

@@ -102,6 +102,7 @@ def read_facts(asked: Asked, wanted: Sequence[Wanted]) -> SourceFacts:
         else replace(_table(each, found[place], unindexed), sequences=drawn.get(each.table, ()))
         for place, each in enumerate(wanted, 1)
     ]
+    zone = database_zone(asked)
     return SourceFacts(
         version=f"PostgreSQL {version}",
         user=user,
@@ -111,7 +112,8 @@ def read_facts(asked: Asked, wanted: Sequence[Wanted]) -> SourceFacts:
         tracks_activities=tracks,
         says_which=says,
         is_replica=is_replica,
-        zone=database_zone(asked),
+        zone=zone.name,
+        zone_is_guess=zone.is_guess,
         clock=clock,
         login_trigger=login_trigger or "",
         pooled=asked.connection.pooled,

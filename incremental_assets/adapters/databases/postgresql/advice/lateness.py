@@ -21,7 +21,7 @@ def lateness(asked: Asked, specs: Sequence[TableSpec]) -> tuple[Lateness | None,
     (kept,) = one_row(asked, "SELECT current_setting('track_commit_timestamp')::boolean")
     if not kept:
         return tuple(None for _ in specs)
-    zone = database_zone(asked)
+    zone = database_zone(asked).name
     with light(asked):
         return tuple(_of_table(asked, spec, zone) for spec in specs)
 

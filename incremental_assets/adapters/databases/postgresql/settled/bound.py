@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import psycopg
 
@@ -78,6 +79,7 @@ def take_bound(asked: Asked) -> Bound:
     standing = unshown(asked)
     seen = open_transactions(asked)
     flushed, started, login_trigger, *prepared = one_row(asked, _PREPARED)
+    zone = database_zone(asked)
     _, who = min((each for each in (seen.oldest, standing) if each), default=(None, ""))
     return Bound(
         clock=clock.astimezone(UTC),
@@ -85,7 +87,8 @@ def take_bound(asked: Asked) -> Bound:
         holder=who,
         prepared=_prepared(*prepared) if prepared[0] is not None else None,
         blind=_blind(is_replica, seen.hidden) or _without_start(asked, seen.unstarted),
-        zone=database_zone(asked),
+        zone=zone.name,
+        zone_is_guess=zone.is_guess,
         identity=_identity(asked),
         newest=seen.newest,
         listed=seen.listed,
@@ -136,12 +139,23 @@ def _identity(asked: Asked) -> SourceIdentity | None:
     return SourceIdentity.of(timeline, position, system=system, database=database)
 
 
-def database_zone(asked: Asked) -> str:
+class DatabaseZone(NamedTuple):
     """What a fresh session of the application would have, as far as it can be known from here."""
+
+    name: str
+    is_guess: bool
+    """Whether that is the log's, which initdb writes alike: behind a zone of our own nothing shows what the server's own file gives to others."""
+
+
+def database_zone(asked: Asked) -> DatabaseZone:
+    """As this session, or the catalogue, shows it."""
     ours, of_database, is_overridden, of_log = one_row(asked, _ZONE)
-    if is_overridden or os.environ.get("PGTZ"):
-        # initdb writes the zone of the log and that of the sessions alike.
-        ours = of_database or of_log
+    if not (is_overridden or os.environ.get("PGTZ")):
+        return DatabaseZone(_named(ours), is_guess=False)
+    return DatabaseZone(_named(of_database or of_log), is_guess=not of_database)
+
+
+def _named(ours: str) -> str:
     # `+05:30` is read as POSIX has it, hours west, and shown as it was set; any other such zone says what it is.
     west = _BARE_OFFSET.fullmatch(ours)
     return f"<{'-' if west[1] == '+' else '+'}{west[2]}>{ours}" if west else known_zone(ours)
