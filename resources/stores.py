@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -32,4 +33,11 @@ def renew_stores(configuration: Configuration) -> None:
 
 def _options(store: StoreConfig, file: Path) -> Mapping[str, str]:
     found = {"endpoint": store.endpoint, "region": store.region} | looked_up_store(store, file)
+    if (
+        store.access_key_id
+        and not store.session_token
+        and found["access_key_id"] == os.environ.get("AWS_ACCESS_KEY_ID")
+    ):
+        # Of that key it is, and of no other.
+        found["session_token"] = os.environ.get("AWS_SESSION_TOKEN")
     return {f"aws_{name}": value for name, value in found.items() if isinstance(value, str)}

@@ -54,6 +54,11 @@ def test_without_stores_the_environment_says_everything(tmp_path: Path) -> None:
     [
         ("  bucket: {", "  basket: {", "no address of this file is in this bucket"),
         ("access_key_id: {env: LAKE_KEY}, ", "", "write both `access_key_id` and `secret_access_key`, or neither"),
+        (
+            "access_key_id: {env: LAKE_KEY}, secret_access_key: {file: ./secret}",
+            "session_token: {env: LAKE_TOKEN}",
+            "a session token belongs to a key",
+        ),
         ("https://s3.example.com:9000/", "https://s3.example.com/bucket", "the bucket is in the address of the lake"),
         (
             "https://s3.example.com:9000/",
@@ -78,6 +83,13 @@ def test_a_program_may_print_a_secret(tmp_path: Path) -> None:
     read = loaded(tmp_path, FILE.replace("{file: ./secret}", "{command: [vault, read]}"))
     assert read.store is not None
     assert read.store.secret_access_key == Reference("command", "vault", ("read",))
+
+
+def test_keys_that_are_temporary_have_a_token_which_is_a_secret_too(tmp_path: Path) -> None:
+    read = loaded(tmp_path, FILE.replace("{file: ./secret}", "{file: ./secret}, session_token: {env: LAKE_TOKEN}"))
+    assert read.store is not None
+    assert read.store.session_token == Reference("env", "LAKE_TOKEN")
+    assert "LAKE_TOKEN" in read.secrets
 
 
 def test_a_lake_on_a_disk_has_no_bucket(tmp_path: Path) -> None:

@@ -147,3 +147,14 @@ def test_a_process_that_lives_on_reaches_the_bucket_by_a_key_that_was_rotated(tm
     runtime.probe("shop")
     assert store_of(lake) is after
     runtime.close()
+
+
+def test_the_session_token_of_the_environment_goes_with_the_key_of_the_environment(
+    tmp_path: Path, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("LAKE_KEY", "temporary"), ("LAKE_SECRET", "a secret"), ("AWS_SESSION_TOKEN", "of temporary")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "another")
+    assert "aws_session_token" not in options_of(lake(tmp_path, relay))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "temporary")
+    assert options_of(lake(tmp_path, relay))["aws_session_token"] == "of temporary"

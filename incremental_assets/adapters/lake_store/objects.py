@@ -47,6 +47,7 @@ _HASTY = {"max_retries": 2, "retry_timeout": timedelta(seconds=5)}
 """For a while after a request that waited in vain: others would wait as long, one after the other."""
 _SILENT_SECONDS = 60.0
 _CLIENT = {"timeout": timedelta(seconds=30), "connect_timeout": timedelta(seconds=10)}
+_KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 _UNKNOWN = "501 Not Implemented"
 """What a store says that knows no condition of a put."""
 
@@ -55,7 +56,20 @@ def client(root: str, options: Mapping[str, str], retry: Mapping[str, Any] | Non
     """The client of a bucket, with deadlines and retries of ours."""
     plain = {"allow_http": True} if options.get("aws_endpoint", "").startswith("http://") else {}
     from_url: Any = obstore.store.from_url
-    return from_url(root, config=dict(options), client_options={**_CLIENT, **plain}, retry_config=retry or _RETRY)
+    config = {name: value for name, value in options.items() if name not in _KEYS}
+    keys = {"credential_provider": _Keys(options)} if options.get(_KEYS[0]) else {}
+    return from_url(root, config=config, client_options={**_CLIENT, **plain}, retry_config=retry or _RETRY, **keys)
+
+
+class _Keys:
+    """Those of the configuration and nothing beside them: by itself the client adds a session token of the environment, which is of another key, and no secret of this store."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        names = zip(("access_key_id", "secret_access_key", "token"), _KEYS, strict=True)
+        self._found = {**{name: options.get(key) or None for name, key in names}, "expires_at": None}
+
+    def __call__(self) -> Mapping[str, Any]:
+        return self._found
 
 
 class ObjectStore:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Options = Callable[[], Mapping[str, str]]
-"""How AWS is reached, beside what the environment says: `region`, `access_key_id`, `secret_access_key`. Asked each time, as keys are rotated."""
+"""How AWS is reached, beside what the environment says: `region`, `access_key_id`, `secret_access_key`, `session_token`. Asked each time, as keys are rotated."""
 
 _PATIENCE = {"connect_timeout": 5, "read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
 """Seconds: a sync waits for it, and the next one tries again."""
@@ -104,6 +104,7 @@ def _opened(given: Mapping[str, str]) -> Any:
         region_name=given.get("region") or None,
         aws_access_key_id=given.get("access_key_id"),
         aws_secret_access_key=given.get("secret_access_key"),
+        aws_session_token=given.get("session_token"),
         config=Config(**_PATIENCE),
     )
 

@@ -16,6 +16,7 @@ _NAMES = {
     "aws_region": "endpoint.region",
     "aws_access_key_id": "access.key",
     "aws_secret_access_key": "secret.key",
+    "aws_session_token": "session.token",
 }
 
 

@@ -93,6 +93,7 @@ def _store(checked: Checked, bucket: str, file: Path) -> StoreConfig:
         found.region,
         located(found.access_key_id, file.parent),
         located(found.secret_access_key, file.parent),
+        located(found.session_token, file.parent),
         checked.store_lines.get(bucket, 0),
     )
 

@@ -102,6 +102,7 @@ class StoreDocument(Strict):
     region: Text | None = None
     access_key_id: Secret | None = None
     secret_access_key: Secret | None = None
+    session_token: Annotated[Secret | None, Field(description="Of keys that are temporary.")] = None
 
 
 class ChannelDocument(Strict):

@@ -204,6 +204,11 @@ def store_mistakes(settings: SettingsDocument, folders: Iterable[str]) -> Iterat
             )
         if (store.access_key_id is None) != (store.secret_access_key is None):
             yield ("stores", bucket), "write both `access_key_id` and `secret_access_key`, or neither"
+        if store.session_token is not None and store.access_key_id is None:
+            yield (
+                ("stores", bucket),
+                "a session token belongs to a key; write `access_key_id` and `secret_access_key`, too",
+            )
 
 
 def channel_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:

@@ -301,6 +301,7 @@ class StoreConfig:
     region: str | None = None
     access_key_id: Reference | None = None
     secret_access_key: Reference | None = None
+    session_token: Reference | None = None
     line: int = 0
 
 
@@ -364,7 +365,7 @@ class Configuration:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The environment variables that hold passwords of sources, the keys of stores, the addresses of channels, and the key of erasures."""
-        keys = [key for each in self.stores for key in (each.access_key_id, each.secret_access_key)]
+        keys = [key for each in self.stores for key in (each.access_key_id, each.secret_access_key, each.session_token)]
         urls = (each.url for each in self.notify)
         given = [*(found for source in self.sources for found in source.settings.secrets), *filter(None, keys), *urls]
         given += [self.erasure.key] if self.erasure.key else []

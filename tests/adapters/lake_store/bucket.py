@@ -56,6 +56,8 @@ class Relay:
     server: str
     faults: dict[str, list[str]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    tokens: set[str | None] = field(default_factory=set)
+    """Session tokens that came with requests."""
     within: str = ""
     """What the paths of requests hold to which something is done."""
     lock: Lock = field(default_factory=Lock)
@@ -81,6 +83,7 @@ class Handler(BaseHTTPRequestHandler):
         data = self.rfile.read(int(self.headers.get("content-length") or 0))
         with self.relay.lock:
             self.relay.asked.append(f"{self.command} {self.path.partition('?')[0]}")
+            self.relay.tokens.add(self.headers.get("x-amz-security-token"))
         fault = self.relay.fault(self.command, self.path)
         if fault == "cut":
             self.close_connection = True

@@ -10,7 +10,7 @@ from incremental_assets.adapters.lake_store import objects
 from incremental_assets.adapters.lake_store.objects import _RETRY as PATIENCE
 from incremental_assets.adapters.lake_store.objects import _TRIES, ObjectStore
 from incremental_assets.core.errors import LakeRefused, StoreUnreachable
-from tests.adapters.lake_store.bucket import QUICKLY, Relay, new_bucket, opened
+from tests.adapters.lake_store.bucket import QUICKLY, Relay, new_bucket, opened, options
 from tests.adapters.lake_store.contract import *  # noqa: F403
 from tests.adapters.lake_store.contract import Place
 
@@ -176,6 +176,19 @@ def test_a_file_that_an_object_lock_keeps_is_denied_though_the_answer_is_good(re
         LakeRefused, match=r"1\.json: the store denies it \(.*protected by object lock.*\); check its cred"
     ):
         relayed.store.delete(key)
+
+
+def test_a_session_token_of_the_environment_is_of_another_key_and_goes_to_no_store_with_keys_of_its_own(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "of another key")
+    root = new_bucket(relay.server)
+    Place(opened(relay.address, root), f"{root}/lake").put("1.json")
+    assert relay.tokens == {None}
+    relay.tokens.clear()
+    own = ObjectStore(root, options(relay.address) | {"aws_session_token": "its own"})
+    assert own.read(f"{root}/lake/1.json") == b"text"
+    assert relay.tokens == {"its own"}
 
 
 @pytest.fixture

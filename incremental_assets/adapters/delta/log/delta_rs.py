@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.lake_store.opened import options_of
@@ -23,4 +24,7 @@ def _options(path: str) -> dict[str, str] | None:
     options = dict(options_of(path))
     if options.get("aws_endpoint", "").startswith("http://"):
         options["aws_allow_http"] = "true"
+    if "aws_access_key_id" in options and os.environ.get("AWS_SESSION_TOKEN"):
+        # Else it would send that one, which is of another key, and no secret of this store.
+        options.setdefault("aws_session_token", "")
     return options or None
