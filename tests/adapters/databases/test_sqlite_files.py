@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, Request, SyncPlan
 from incremental_assets.core.strategies import Strategy
+from tests.adapters.databases import sqlite_file
 
 
 def of(file: Path) -> SqlProbe:
@@ -103,3 +106,31 @@ def test_a_virtual_table_whose_module_is_not_here_is_named_and_takes_no_other_wi
     shapes = {shape.id.name: shape.undescribed for shape in of(tmp_path / "shop.db").catalogue()}
     assert shapes["orders"] == ""
     assert "no such module: elsewhere" in shapes["routes"]
+
+
+@pytest.mark.parametrize(
+    ("held", "kept_out"),
+    [
+        (("BEGIN IMMEDIATE", "INSERT INTO orders (id) VALUES (2)"), "BEGIN IMMEDIATE"),
+        (("BEGIN", "SELECT * FROM orders"), "BEGIN EXCLUSIVE"),
+    ],
+    ids=["writes", "reads"],
+)
+def test_a_look_takes_no_lock_from_whoever_has_the_file_open_in_its_own_process(
+    tmp_path: Path, held: tuple[str, ...], kept_out: str
+) -> None:
+    """To close a file gives up all locks of a process on it: a table would be read while its pages are written over."""
+    world = sqlite_file.File(tmp_path / "shop.db", "delete")
+    world.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)", "INSERT INTO orders VALUES (1)")
+    beside = sqlite3.connect(world.path, isolation_level=None)
+    for statement in held:
+        beside.execute(statement).fetchall()
+    probe = SqlProbe(world.address, "shop")
+    assert probe.bound().identity is not None
+    probe.close()
+    other = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute(sys.argv[2])"
+    tried = subprocess.run(
+        [sys.executable, "-c", other, str(world.path), kept_out], capture_output=True, text=True, check=False
+    )
+    beside.close()
+    assert "database is locked" in tried.stderr

@@ -7,7 +7,6 @@ queries it: locks of a file belong to a process, so this process would not see i
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from incremental_assets.adapters.databases.host_clock import with_host_clock
+from incremental_assets.adapters.databases.sqlite.header import header
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.model.source_identity import SourceIdentity
 
@@ -89,9 +89,5 @@ def _held(path: Path) -> str:
 
 def _identity(path: Path) -> SourceIdentity | None:
     """The file's path, and the change counter in its header, which is lower in an older copy; None where the file cannot be read."""
-    try:
-        with path.open("rb") as file:
-            header = os.pread(file.fileno(), 28, 0)
-    except OSError:
-        return None
-    return SourceIdentity.of(0, int.from_bytes(header[24:28], "big"), file=str(path))
+    read = header(path)
+    return SourceIdentity.of(0, int.from_bytes(read[24:28], "big"), file=str(path)) if read else None

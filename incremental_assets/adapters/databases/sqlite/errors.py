@@ -10,6 +10,7 @@ from pathlib import Path
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.sentences import NO_COLUMN, REFUSED
+from incremental_assets.adapters.databases.sqlite.header import has_log
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.words import age
@@ -103,7 +104,7 @@ def _of_query(code: int, words: str, address: Address, table: TableId | None) ->
 
 def _closed_log(file: Path) -> str:
     """Why this user may not read a file with a write-ahead log, with the cure; empty where that is not the reason."""
-    if not _has_log(file):
+    if not has_log(file):
         return ""
     log, index = (file.with_name(f"{file.name}-{each}") for each in ("wal", "shm"))
     if log.exists() and not os.access(log, os.R_OK, effective_ids=True):
@@ -114,12 +115,3 @@ def _closed_log(file: Path) -> str:
             "write to the folder, have its application keep the file open, or have who may write to it run `PRAGMA journal_mode = delete` once"
         )
     return ""
-
-
-def _has_log(file: Path) -> bool:
-    """By its header; False where that cannot be read."""
-    try:
-        with file.open("rb") as opened:
-            return os.pread(opened.fileno(), 20, 0)[18:] == b"\x02\x02"
-    except OSError:
-        return False
