@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from incremental_assets.adapters.databases.registry import java_packages
 from incremental_assets.adapters.delta.damaged_files import damaged_file
+from incremental_assets.adapters.delta.plane import OnlyBySpark
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
@@ -41,7 +42,8 @@ _ALTERED = re.compile(
 )
 """What Delta refuses where another writer has altered the protocol, the properties or the columns of a table, a column that each sync writes among them."""
 _FEATURES = re.compile(r'unsupported by Delta Lake "[^"]*": ([\w\-]+(?:, [\w\-]+)*)')
-_GONE = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException", "No such file or directory")
+_NO_FILE = "No such file or directory"
+_GONE = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException", _NO_FILE)
 
 
 @contextmanager
@@ -49,14 +51,20 @@ def explained(table: TableId, lake: str, staged: str = "") -> Iterator[None]:
     """Turn what Spark raises inside into an error of the family, where it is known; what is left to Spark stays so. `staged` is the batch that this run has written."""
     try:
         yield
+    except OnlyBySpark as error:
+        # Tasks left it to Spark as a file is gone: on a disk, Spark would have said so.
+        known = damaged_file(table, lake) if FileNotFoundError.__name__ in str(error) else None
+        raise known or error from None
     except (IncrementalAssetsError, NotByTasks):
         raise
     except Exception as error:
         ended = lost(error, table)
         if ended is not None:
             raise ended from None
-        known = explain(words(error), table, lake, staged)
-        if known is None or isinstance(known, TargetChanged):
+        # A store says no more of it than its name.
+        said = f"{_NO_FILE}: {words(error)}" if isinstance(error, FileNotFoundError) else words(error)
+        known = explain(said, table, lake, staged)
+        if known is None or isinstance(known, TargetChanged) or any(each in said for each in _NO_CONNECTOR):
             # Whatever words it has for it: what Spark says of a file that is cut names no cure.
             known = damaged_file(table, lake) or known
         if known is None:

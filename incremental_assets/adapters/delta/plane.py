@@ -56,10 +56,14 @@ def known(ask: Callable[[], Result]) -> Result | None:
     return None
 
 
+class OnlyBySpark(LakeRefused):
+    """What Spark alone could commit, where it may not."""
+
+
 def leave_to_spark(path: str, why: object) -> None:
-    """Checks that Spark may commit to a table what is not done here. Raises LakeRefused where it does not ask whether another writer was first."""
+    """Checks that Spark may commit to a table what is not done here. Raises OnlyBySpark where it does not ask whether another writer was first."""
     if not spark_commits(path):
-        raise LakeRefused(
+        raise OnlyBySpark(
             f"{path}: only Spark could make this commit ({why}), and of two writers in S3 Spark would let both win, so it was not made; "
             "take away what is in its way, or keep this lake on a disk"
         )

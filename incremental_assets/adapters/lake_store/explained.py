@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,13 +46,13 @@ _RIGHTS = "check its credentials and the rights that they have"
 
 @contextmanager
 def explained(key: str) -> Iterator[None]:
-    """Raises FileNotFoundError as it is, LakeRefused where the store denies it or has no such bucket, StoreUnreachable for all else."""
+    """Raises FileNotFoundError as a disk does, LakeRefused where the store denies it or has no such bucket, StoreUnreachable for all else."""
     try:
         yield
     except FileNotFoundError as error:
         if lacks_bucket(error):
             raise no_bucket(key) from None
-        raise
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), key) from None
     except (BaseError, OSError) as error:
         if lacks_bucket(error):
             raise no_bucket(key) from None

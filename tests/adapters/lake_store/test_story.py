@@ -11,6 +11,7 @@ import pytest
 
 from incremental_assets.adapters.delta.history import by_tasks
 from incremental_assets.core.maintenance.rollback import roll_back
+from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from tests.adapters.lake_store.bucket import Relay
@@ -173,6 +174,31 @@ def test_what_drifts_is_found_and_repaired(stand: StoreStand) -> None:
     stand.repair("orders")
     stand.assert_equal("orders")
     assert stand.check("orders") == 0
+
+
+@pytest.mark.acceptance
+def test_a_data_file_that_a_lifecycle_rule_has_removed_is_named_with_its_cure(stand: StoreStand) -> None:
+    stand.land("orders")
+    stand.execute(*CHANGES)
+    copy = table_path(stand.shop.in_store, stand.spec("orders").id)
+    for name in stand.store.list_from(copy):
+        if name.endswith(".parquet"):
+            stand.store.delete(f"{copy}/{name}")
+    said = stand.sync("orders")["orders"].error or ""
+    assert said.startswith("shop.public.orders: a file of the copy is gone (s3a://")
+    assert "restore it from a backup, or read everything again with" in said
+
+
+@pytest.mark.acceptance
+def test_a_staged_file_that_is_gone_when_it_is_read_ends_the_run_by_name(stand: StoreStand, relay: Relay) -> None:
+    stand.land("orders")
+    stand.execute(*CHANGES)
+    relay.within, relay.faults = "/_staging/shop/public/orders/", {"GET": ["404"] * 50}
+    said = stand.sync("orders")["orders"].error or ""
+    assert "lost its lease" in said
+    relay.faults = {}
+    stand.land("orders")
+    stand.assert_equal("orders")
 
 
 @pytest.mark.acceptance
