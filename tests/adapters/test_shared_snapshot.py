@@ -107,29 +107,28 @@ def test_a_table_that_was_altered_stops_alone(tables: Source, monkeypatch: pytes
     assert snapshots(tables) == 0
 
 
-def test_a_table_that_ends_the_session_of_all_stops_alone(tables: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where a pooler, or somebody by hand, ends what takes too long."""
-    tables.execute("CREATE VIEW ending AS SELECT id, n FROM a WHERE pg_terminate_backend(pg_backend_pid())")
+@pytest.mark.parametrize(
+    ("condition", "kind", "told"),
+    [
+        pytest.param("n / (n - n) = 1", SourceRefused, "division by zero", id="an error of its own"),
+        # As where a pooler, or somebody by hand, ends what takes too long.
+        pytest.param(
+            "pg_terminate_backend(pg_backend_pid())",
+            SourceUnreachable,
+            "terminating connection due to administrator command",
+            id="the end of the session of all",
+        ),
+    ],
+)
+def test_a_table_whose_question_fails_stops_alone(
+    tables: Source, monkeypatch: pytest.MonkeyPatch, condition: str, kind: type[Exception], told: str
+) -> None:
+    tables.execute(f"CREATE VIEW broken AS SELECT id, n FROM a WHERE {condition}")
     together = Together(tables, monkeypatch)
-    plans = [planned(together.probe, tables.spec(name, NUMBER)) for name in ("a", "b", "c")]
-    ending = planned(together.probe, tables.spec("ending", strategy=Strategy.FULL_REFRESH))
-    first, ended, last = together.ask(plans[0], ending, plans[2])
-    with pytest.raises(SourceUnreachable, match="terminating connection due to administrator command"):
-        ended.result(30)
-    numbers, stack = last.result(30)
-    assert numbers.rows == 3
-    stack.close()
-    first.result(30)[1].close()
-    assert snapshots(tables) == 0
-
-
-def test_an_error_of_the_source_stops_its_table_alone(tables: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables.execute("CREATE VIEW broken AS SELECT id, n FROM a WHERE n / (n - n) = 1")
-    together = Together(tables, monkeypatch)
-    plans = [planned(together.probe, tables.spec(name, NUMBER)) for name in ("a", "b", "c")]
+    before, after = (planned(together.probe, tables.spec(name, NUMBER)) for name in ("a", "c"))
     broken = planned(together.probe, tables.spec("broken", strategy=Strategy.FULL_REFRESH))
-    first, failing, last = together.ask(plans[0], broken, plans[2])
-    with pytest.raises(SourceRefused, match="division by zero"):
+    first, failing, last = together.ask(before, broken, after)
+    with pytest.raises(kind, match=told):
         failing.result(30)
     numbers, stack = last.result(30)
     assert numbers.rows == 3

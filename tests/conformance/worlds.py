@@ -244,7 +244,9 @@ class MariaWorld(World):
 
     def wait_until_dated(self, table: str) -> None:
         dated = f"SELECT create_time < NOW() - INTERVAL 1 SECOND FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = '{table}'"
+        deadline = time.monotonic() + 30
         while self.rows(dated) != [(1,)]:
+            assert time.monotonic() < deadline, f"the server tells no time at which {table} was made"
             time.sleep(0.05)
 
     @property

@@ -82,16 +82,21 @@ def test_what_is_anothers_stays_so_whatever_the_store_says(relay: Relay, relayed
     assert relayed.store.read(key) == b"another's"
 
 
-@pytest.mark.parametrize("status", ["401", "403"])
-@pytest.mark.parametrize(
+EACH_KIND = pytest.mark.parametrize(
     ("method", "ask"),
     [
         ("GET", lambda store, folder: store.list_from(folder)),
         ("GET", lambda store, folder: store.read(f"{folder}/1.json")),
         ("PUT", lambda store, folder: store.put(f"{folder}/1.json", b"first")),
+        ("PUT", lambda store, folder: store.put_if_absent(f"{folder}/2.json", b"second")),
         ("POST", lambda store, folder: store.delete(f"{folder}/1.json")),
     ],
 )
+"""What is asked of a store: by its method of HTTP, and as we ask."""
+
+
+@pytest.mark.parametrize("status", ["401", "403"])
+@EACH_KIND
 def test_what_is_denied_is_said_to_be_and_not_that_the_store_is_silent(
     relay: Relay, relayed: Place, method: str, ask: Callable[[ObjectStore, str], object], status: str
 ) -> None:
@@ -124,15 +129,7 @@ def test_what_is_denied_is_said_to_be_and_not_that_the_store_is_silent(
         ),
     ],
 )
-@pytest.mark.parametrize(
-    ("method", "ask"),
-    [
-        ("GET", lambda store, folder: store.list_from(folder)),
-        ("GET", lambda store, folder: store.read(f"{folder}/1.json")),
-        ("PUT", lambda store, folder: store.put_if_absent(f"{folder}/2.json", b"second")),
-        ("POST", lambda store, folder: store.delete(f"{folder}/1.json")),
-    ],
-)
+@EACH_KIND
 def test_what_a_store_will_not_do_is_one_sentence_with_its_cure_and_nothing_else_of_its_answer(
     relay: Relay, relayed: Place, method: str, ask: Callable[[ObjectStore, str], object], fault: str, told: str
 ) -> None:
