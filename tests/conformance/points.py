@@ -133,9 +133,10 @@ class _Stage(_Wrapped):
         self.hook(Point.STAGED, plan.spec.id)
         return batch
 
-    def discard(self, table: TableId, batch_id: str) -> None:
-        self.inner.discard(table, batch_id)
+    def discard(self, table: TableId, batch_id: str) -> tuple[str, ...]:
+        left = self.inner.discard(table, batch_id)
         self.hook(Point.CLEANED, table)
+        return left
 
 
 class _Lake(_Wrapped):

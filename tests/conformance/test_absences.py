@@ -248,8 +248,8 @@ class _Robbed:
             file.unlink()
         return batch
 
-    def discard(self, *names: Any) -> None:
-        self._stage.discard(*names)
+    def discard(self, *names: Any) -> tuple[str, ...]:
+        return self._stage.discard(*names)
 
 
 @scenario(
@@ -293,8 +293,8 @@ def test_a_second_installation_syncs_into_the_same_lake(stand: OpenStand, tmp_pa
                 assert_told(told, "another installation writes this table", str(desk.shop.folder), "--take-over")
                 return batch
 
-            def discard(self, *names: Any) -> None:
-                ports.stage.discard(*names)
+            def discard(self, *names: Any) -> tuple[str, ...]:
+                return ports.stage.discard(*names)
 
         stage: Any = Pausing()
         return replace(ports, stage=stage)

@@ -163,9 +163,9 @@ class Writing:
         self.columns.append(len(plan.spec.columns))
         return self._stage.write(plan, snapshot, gone)
 
-    def discard(self, table: TableId, batch_id: str) -> None:
+    def discard(self, table: TableId, batch_id: str) -> tuple[str, ...]:
         """Likewise."""
-        self._stage.discard(table, batch_id)
+        return self._stage.discard(table, batch_id)
 
 
 def test_a_range_with_a_row_that_cannot_land_is_read_once_and_whole() -> None:

@@ -65,9 +65,10 @@ class FakeStage:
             raise StageBroken(f"{table}: the staged batch {batch.batch_id} is not what was staged")
         return rows
 
-    def discard(self, table: TableId, batch_id: str) -> None:
+    def discard(self, table: TableId, batch_id: str) -> tuple[str, ...]:
         """Silent if there is none."""
         self.batches.pop((table, batch_id), None)
+        return ()
 
 
 def _gone(spec: TableSpec, gone: GoneRows | None) -> list[Row]:

@@ -108,7 +108,7 @@ def test_doctor_refuses_a_store_that_denies_this_user(tmp_path: Path, relay: Rel
 
 
 @pytest.mark.usefixtures("keys")
-@pytest.mark.parametrize(("method", "within"), [("GET", "list-type"), ("GET", ".trial/file"), ("POST", "delete")])
+@pytest.mark.parametrize(("method", "within"), [("GET", "list-type"), ("GET", ".trial/file")])
 def test_doctor_refuses_a_store_that_denies_one_of_the_things_that_a_sync_does(
     tmp_path: Path, relay: Relay, method: str, within: str
 ) -> None:
@@ -117,6 +117,30 @@ def test_doctor_refuses_a_store_that_denies_one_of_the_things_that_a_sync_does(
     relay.within, relay.faults = within, {method: ["403 AccessDenied"] * 9}
     (found,) = of_lake(place)
     assert (found.health, "the store denies it" in found.detail) == (Health.FAIL, True)
+
+
+@pytest.mark.usefixtures("keys")
+def test_doctor_finds_a_role_that_may_write_and_remove_nothing(tmp_path: Path, relay: Relay) -> None:
+    relay.keeps = True
+    found = {each.topic: each for each in of_lake(lake(tmp_path, relay))}
+    assert {topic: each.health for topic, each in found.items()} == {
+        "place": Health.OK,
+        "removal": Health.WARN,
+        "locks": Health.WARN,
+    }
+    assert "syncs land and leave behind what they staged" in found["removal"].detail
+    assert "`s3:DeleteObject`" in found["removal"].cure
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_lake_may_be_a_whole_bucket(tmp_path: Path, relay: Relay) -> None:
+    root = lake(tmp_path, relay).removesuffix("/lake")
+    assert {each.health for each in of_lake(root)} == {Health.OK, Health.WARN}
+    store = store_of(root)
+    assert store is not None
+    store.put(f"{root}/shop/a.json", b"text")
+    assert dict(store.list_from(root)) == {"shop": ""}
+    assert [name for name, _ in store.files_in(root)] == ["shop/a.json"]
 
 
 def test_of_what_only_spark_can_reach_nothing_is_tried() -> None:

@@ -45,8 +45,8 @@ _RIGHTS = "check its credentials and the rights that they have"
 
 
 @contextmanager
-def explained(key: str) -> Iterator[None]:
-    """Raises FileNotFoundError as a disk does, LakeRefused where the store denies it or has no such bucket, StoreUnreachable for all else."""
+def explained(key: str, right: str = "") -> Iterator[None]:
+    """Raises FileNotFoundError as a disk does, LakeRefused where the store denies it or has no such bucket, StoreUnreachable for all else. `right`: what the store calls the right that it takes."""
     try:
         yield
     except FileNotFoundError as error:
@@ -57,7 +57,7 @@ def explained(key: str) -> Iterator[None]:
         if lacks_bucket(error):
             raise no_bucket(key) from None
         if is_denied(error):
-            raise refused(key, error) from None
+            raise refused(key, error, right) from None
         raise StoreUnreachable(
             f"{key}: the store did not answer ({told(error)}); nothing was lost, try again when it does"
         ) from None
@@ -73,10 +73,11 @@ def is_denied(error: BaseException) -> bool:
     )
 
 
-def cure(error: BaseException) -> str:
+def cure(error: BaseException, right: str = "") -> str:
     """What to do where it is denied."""
     code = _code(error)
-    return _CURES.get(code, _RIGHTS) if code or _UNNAMED in first_line(error) else _RIGHTS
+    rights = f"{_RIGHTS}: this takes `{right}`" if right else _RIGHTS
+    return _CURES.get(code, rights) if code or _UNNAMED in first_line(error) else rights
 
 
 def lacks_bucket(error: BaseException) -> bool:
@@ -92,9 +93,9 @@ def no_bucket(key: str) -> LakeRefused:
     )
 
 
-def refused(key: str, error: BaseException) -> LakeRefused:
+def refused(key: str, error: BaseException, right: str = "") -> LakeRefused:
     """The error where a store denies something."""
-    return LakeRefused(f"{key}: the store denies it ({told(error)}); {cure(error)}")
+    return LakeRefused(f"{key}: the store denies it ({told(error)}); {cure(error, right)}")
 
 
 def told(error: BaseException) -> str:

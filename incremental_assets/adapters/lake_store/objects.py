@@ -48,6 +48,8 @@ _HASTY = {"max_retries": 2, "retry_timeout": timedelta(seconds=5)}
 _SILENT_SECONDS = 60.0
 _CLIENT = {"timeout": timedelta(seconds=30), "connect_timeout": timedelta(seconds=10)}
 _KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+_RIGHTS = {"list": "s3:ListBucket", "get": "s3:GetObject", "put": "s3:PutObject", "remove": "s3:DeleteObject"}
+"""What S3 calls the rights that a role may lack, by what is asked."""
 _UNKNOWN = "501 Not Implemented"
 """What a store says that knows no condition of a put."""
 
@@ -77,6 +79,7 @@ class ObjectStore:
 
     def __init__(self, root: str, options: Mapping[str, str]) -> None:
         self._root = root
+        self._rights = _RIGHTS if root.startswith("s3") else {}
         # Of S3, no log store that Delta has released asks whether a version is there.
         self.promises = Promises(whole=True, paged=True, locks=False, spark_commits=not root.startswith("s3"))
         self._patient, self._hasty = client(root, options), client(root, options, _HASTY)
@@ -86,22 +89,22 @@ class ObjectStore:
 
     def list_from(self, folder: str, after: str = "") -> Mapping[str, str]:
         """The names, in pages of which the first begins after `after`; of a folder within without a tag."""
-        path = self._path(folder)
+        begin = self._begin(folder)
         found: dict[str, str] = {}
-        with self._asking(folder):
-            for page in obstore.list(self._store, path, offset=f"{path}/{after}" if after else None):
+        with self._asking(folder, "list"):
+            for page in obstore.list(self._store, begin, offset=f"{begin}{after}" if after else None):
                 for each in page:
-                    name, *within = each["path"].removeprefix(f"{path}/").split("/", 1)
+                    name, *within = each["path"].removeprefix(begin).split("/", 1)
                     found[name] = "" if within else _tag(each)
         return found
 
     def files_in(self, folder: str) -> Iterator[tuple[str, Head]]:
         """In pages, as they are asked for."""
-        path = self._path(folder)
-        with self._asking(folder):
-            for page in obstore.list(self._store, path):
+        begin = self._begin(folder)
+        with self._asking(folder, "list"):
+            for page in obstore.list(self._store, begin):
                 for each in page:
-                    yield each["path"].removeprefix(f"{path}/"), _head(each)
+                    yield each["path"].removeprefix(begin), _head(each)
 
     def read(self, key: str, begin: int = 0, stop: int | None = None) -> bytes:
         """The object's bytes, or some of them."""
@@ -109,12 +112,12 @@ class ObjectStore:
             asked: Any = {}
         else:
             asked = {"range": {"offset": begin} if stop is None else (begin, stop)}
-        with self._asking(key):
+        with self._asking(key, "get"):
             return bytes(obstore.get(self._store, self._path(key), options=asked).bytes())
 
     def end(self, key: str, count: int) -> tuple[int, bytes]:
         """The object's size, and the last of its bytes."""
-        with self._asking(key):
+        with self._asking(key, "get"):
             found = obstore.get(self._store, self._path(key), options={"range": {"suffix": count}})
             return found.meta["size"], bytes(found.bytes())
 
@@ -123,7 +126,7 @@ class ObjectStore:
 
     def head(self, key: str) -> Head | None:
         """The tag is the store's own."""
-        with self._asking(key):
+        with self._asking(key, "get"):
             try:
                 found = obstore.head(self._store, self._path(key))
             except FileNotFoundError:
@@ -146,7 +149,7 @@ class ObjectStore:
 
     def put(self, key: str, data: bytes) -> None:
         """Whole, or not at all."""
-        with self._asking(key):
+        with self._asking(key, "put"):
             obstore.put(self._store, self._path(key), data)
 
     def replace(self, key: str, data: bytes) -> None:
@@ -173,7 +176,7 @@ class ObjectStore:
             with suppress(BaseError, OSError):
                 writer.__exit__(type(error), error, error.__traceback__)
             raise
-        with self._asking(key):
+        with self._asking(key, "put"):
             writer.close()
 
     def passing(self, key: str) -> AbstractContextManager[Sink]:
@@ -201,24 +204,26 @@ class ObjectStore:
 
     def delete(self, key: str) -> None:
         """Remove the object."""
-        with self._asking(key):
+        with self._asking(key, "remove"):
             obstore.delete(self._store, [self._path(key)])
 
     def delete_prefix(self, folder: str) -> None:
         """Remove all objects whose keys begin with the folder's."""
-        with self._asking(folder):
-            for page in obstore.list(self._store, self._path(folder)):
-                obstore.delete(self._store, [each["path"] for each in page])
+        path = self._path(folder)
+        with self._asking(folder, "list"):
+            for page in obstore.list(self._store, path):
+                with self._asking(folder, "remove"):
+                    obstore.delete(self._store, [each["path"] for each in page])
 
     @property
     def _store(self) -> Any:
         return self._hasty if time.monotonic() < self._silent_until else self._patient
 
     @contextmanager
-    def _asking(self, key: str) -> Iterator[None]:
+    def _asking(self, key: str, what: str) -> Iterator[None]:
         """As `explained`, and remembers that the store did not answer."""
         try:
-            with explained(key):
+            with explained(key, self._rights.get(what, "")):
                 yield
             self._silent_until = 0.0
         except StoreUnreachable:
@@ -244,7 +249,7 @@ class ObjectStore:
                 if _UNKNOWN in said:
                     raise NotOffered("its store knows no put on a condition") from None
                 if denied is not None:
-                    raise refused(key, denied) from None
+                    raise refused(key, denied, self._rights.get("put", "")) from None
             except (BaseError, OSError) as error:
                 said = f"{said}; then {told(error)}"
         self._silent_until = time.monotonic() + _SILENT_SECONDS
@@ -268,8 +273,12 @@ class ObjectStore:
                 "writers both would have committed one version, and nothing was written; use a store that does"
             )
 
+    def _begin(self, folder: str) -> str:
+        """What the paths in a folder begin with; nothing where it is the bucket."""
+        return f"{path}/" if (path := self._path(folder)) else ""
+
     def _path(self, key: str) -> str:
-        return key.removeprefix(f"{self._root}/")
+        return key.removeprefix(self._root).lstrip("/")
 
 
 def _tries() -> Iterator[int]:

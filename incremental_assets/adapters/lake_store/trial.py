@@ -8,16 +8,24 @@ from incremental_assets.adapters.lake_store.store import LakeStore, NotOffered
 from incremental_assets.core.errors import LakeRefused
 
 
-def tried(store: LakeStore, lake: str) -> None:
-    """Raises LakeRefused for a lake that may not be written, listed or read, or where two writers would both have put one file; StoreUnreachable, ConfigurationError."""
+def tried(store: LakeStore, lake: str) -> str:
+    """Why the file may not be removed again, which stops no sync; empty where it may.
+
+    Raises LakeRefused for a lake that may not be written, listed or read, or where two writers would both have put one file; StoreUnreachable, ConfigurationError.
+    """
     folder = f"{lake}/.{uuid.uuid4()}.trial"
     key = f"{folder}/file"
     try:
         store.put_if_absent(key, key.encode())
     except NotOffered as why:
         raise LakeRefused(f"{lake}: no commit of ours can be made there, as {why}; choose another place") from None
+    kept = ""
     try:
         store.list_from(folder)
         store.read(key)
     finally:
-        store.delete(key)
+        try:
+            store.delete(key)
+        except LakeRefused as error:
+            kept = str(error)
+    return kept

@@ -231,11 +231,18 @@ def _in_store(lake: str) -> Iterator[Finding]:
         if store is None:
             yield Finding("lake", "place", Health.OK, f"{lake}, which only Spark can reach: the first sync will show")
             return
-        tried(store, lake)
+        kept = tried(store, lake)
     except IncrementalAssetsError as error:
         yield Finding("lake", "place", Health.FAIL, str(error))
         return
     yield Finding("lake", "place", Health.OK, f"{lake} may be written, and takes a file only where there is none")
+    if kept:
+        yield warn(
+            "lake",
+            "removal",
+            f"nothing may be removed from it: syncs land and leave behind what they staged, and `prune` and `erase` fail ({kept})",
+            f"give the role that writes it `s3:DeleteObject` below the lake: {DEPLOYMENT} has all its rights",
+        )
     if not store.promises.locks:
         yield warn(
             "lake",

@@ -28,5 +28,5 @@ class Stage(Protocol):
     def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
         """Write the snapshot's rows durably, and behind them the keys that are gone, and verify them. Raises StageBroken."""
 
-    def discard(self, table: TableId, batch_id: str) -> None:
-        """Remove a batch, complete or not; does nothing if there is none."""
+    def discard(self, table: TableId, batch_id: str) -> tuple[str, ...]:
+        """Remove a batch, complete or not; does nothing if there is none. What an operator should know where something of it stays, which harms no sync."""

@@ -89,7 +89,8 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
         by_spark=commit.by_spark if commit else "",
     )
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
-    ports.stage.discard(spec.id, commit_ids.batch_id)
+    left_over = ports.stage.discard(spec.id, commit_ids.batch_id)
+    report = replace(report, warnings=(*report.warnings, *left_over))
     landed = replace(intent, kind=EventKind.LANDED, state=state, report=report)
     lease.record(replace(landed, target=left))
     phases.enter("landed")

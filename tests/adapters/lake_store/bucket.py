@@ -26,6 +26,7 @@ QUICKLY = {
 ANSWER = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>As it was told to.</Message><Token-0>t0ken</Token-0></Error>'
 """As AWS says it, which repeats what it was sent."""
 LOCKED = "<DeleteResult><Error><Key>{key}</Key><Code>AccessDenied</Code><Message>Access Denied because object protected by object lock.</Message></Error></DeleteResult>"
+_DENIED = "<Error><Key>{key}</Key><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
 _POLL = 0.01
 """Seconds after which a server that is to end looks whether it is: half a second without it, for each test."""
 _BUCKETS = iter(range(1_000_000))
@@ -60,6 +61,8 @@ class Relay:
     """Session tokens that came with requests."""
     within: str = ""
     """What the paths of requests hold to which something is done."""
+    keeps: bool = False
+    """Whether nobody may remove anything, as where a role lacks that right: the answer is a good one, and says so of each file."""
     lock: Lock = field(default_factory=Lock)
     address: str = ""
 
@@ -89,6 +92,8 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         elif fault == "locked":
             self.answer(200, {}, LOCKED.format(key=re.search("<Key>(.*?)</Key>", data.decode())[1]).encode())
+        elif self.relay.keeps and self.command == "POST" and "delete" in self.path.partition("?")[2]:
+            self.answer(200, {}, denied(data))
         elif fault[:3].isdigit() and not fault.endswith("after"):
             self.answer(int(fault[:3]), {}, ANSWER.format(code=fault[4:] or "Scripted").encode())
         else:
@@ -126,6 +131,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         pass
+
+
+def denied(asked: bytes) -> bytes:
+    """What is said to a role that may not remove these files."""
+    keys = re.findall("<Key>(.*?)</Key>", asked.decode())
+    return f"<DeleteResult>{''.join(_DENIED.format(key=key) for key in keys)}</DeleteResult>".encode()
 
 
 @contextmanager

@@ -124,7 +124,7 @@ MUTANTS = [
         without_the_thought(
             sync,
             "_land",
-            ("ports.stage.discard(spec.id, commit_ids.batch_id)\n    landed", "landed"),
+            ("ports.stage.discard(spec.id, commit_ids.batch_id)\n    report", "()\n    report"),
             (
                 '    phases.enter("landed")',
                 '    ports.stage.discard(spec.id, commit_ids.batch_id)\n    phases.enter("landed")',

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
@@ -13,7 +13,10 @@ from incremental_assets.adapters.delta.log.damage import damaged
 from incremental_assets.adapters.delta.log.listing import LAST, Listing, listed, misleads
 from incremental_assets.adapters.delta.log.readable import readable, store_for
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
-from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.errors import TargetChanged, sentence
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 Action = Mapping[str, Any]
 
@@ -63,10 +66,18 @@ def checkpoint_if_due(path: str, version: int, last: int, properties: Mapping[st
         table.create_checkpoint()
         for name in (f"{version:020d}.checkpoint.parquet", LAST):
             store.adopt(f"{path}/{LOG}/{name}")
-        if properties.get(_CLEANS, "true").lower() == "true":
-            table.cleanup_metadata()
     except Exception:  # noqa: BLE001 - the next one will do
         _log.warning("%s: no checkpoint of version %s could be written", path, version, exc_info=True)
+        return
+    if properties.get(_CLEANS, "true").lower() == "true":
+        _clean(path, table)
+
+
+def _clean(path: str, table: DeltaTable) -> None:
+    try:
+        table.cleanup_metadata()
+    except Exception as error:  # noqa: BLE001 - a log that is too long is read as well
+        _log.warning("%s: what its log no longer needs could not be removed (%s)", path, sentence(error))
 
 
 def _take_back_hint(path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta import plane
@@ -17,7 +18,7 @@ from incremental_assets.adapters.delta.storage import make_own_folder, names_in,
 from incremental_assets.adapters.spark.manifest import has_manifest, record
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.tasks import Tasks
-from incremental_assets.core.errors import LakeRefused, StageBroken
+from incremental_assets.core.errors import LakeRefused, StageBroken, StoreUnreachable
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.paths import staging_path
@@ -86,9 +87,15 @@ class ParquetStage:
             by_spark=made.by_spark,
         )
 
-    def discard(self, table: TableId, batch_id: str) -> None:
-        """Remove a batch, whole or half; silent if there is none."""
-        remove_folder(staging_path(self._lake, table, batch_id), self._session)
+    def discard(self, table: TableId, batch_id: str) -> tuple[str, ...]:
+        """Remove a batch, whole or half. What a store does not let go is said, and is in nobody's way: each batch has a folder of its own."""
+        try:
+            remove_folder(staging_path(self._lake, table, batch_id), self._session)
+        except (LakeRefused, StoreUnreachable) as error:
+            return (
+                f"what was staged stays in {staging_path(self._lake, table)} until a later sync may remove it: {error}",
+            )
+        return ()
 
     def _staged(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None, path: str) -> Made[Staged]:
         some = gone if gone is not None and gone.rows > 0 else None
@@ -127,9 +134,13 @@ class ParquetStage:
         return repeated_keys(session, path, plan.spec)
 
     def _sweep(self, table: TableId) -> None:
-        """The run that writes here holds the table's lease, and its installation owns the table, so that any other batch was left by a run that is over."""
-        for name in names_in(staging_path(self._lake, table), self._session):
-            remove_folder(f"{staging_path(self._lake, table)}/{name}", self._session)
+        """The run that writes here holds the table's lease, and its installation owns the table, so that any other batch was left by a run that is over.
+
+        Where a store denies it, that is said once this run's own batch is to go.
+        """
+        with suppress(LakeRefused):
+            for name in names_in(staging_path(self._lake, table), self._session):
+                remove_folder(f"{staging_path(self._lake, table)}/{name}", self._session)
 
 
 def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: Duplicates = NO_DUPLICATES) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.readable import store_for
-from incremental_assets.core.errors import Overtaken
+from incremental_assets.core.errors import LakeRefused, Overtaken, StoreUnreachable
 from incremental_assets.core.model.table import TableSpec
 
 
@@ -70,7 +71,8 @@ class NextVersion:
         return self.transaction or (self.note.app_id, self.note.seq)
 
     def discard(self) -> None:
-        """Remove the files, once it is known that no version names them. Of a process that dies before it can do this, VACUUM removes them."""
+        """Remove the files, once it is known that no version names them. Of a process that dies before it can do this, or may not, VACUUM removes them."""
         store = store_for(self.path)
-        for name in self.files:
-            store.delete(f"{self.path}/{name}")
+        with suppress(LakeRefused, StoreUnreachable):
+            for name in self.files:
+                store.delete(f"{self.path}/{name}")
