@@ -205,7 +205,7 @@ def test_the_plan_says_it_beforehand() -> None:
     world.sync(defined(UPSERT))
     position = world.checkpoints.position(ORDERS)
     (seen,) = FakeProbe(world.database).observe((ObserveRequest(defined(UPSERT, 2), position.state),))
-    found = preview(defined(UPSERT, 2), position, seen, world.lake)
+    found = preview(defined(UPSERT, 2), position, seen, world.lake, world.checkpoints)
     assert isinstance(found.decision, SyncPlan)
     assert found.decision.reading.finds_differing
     assert "the table was altered in the source (it was made anew)" in found.warnings[0]

@@ -340,7 +340,7 @@ def test_a_look_finds_what_moved_and_a_table_that_stands_still() -> None:
     later(there)
     (moved,) = look_over([spec], positions, there.probe.observe(looks))[0]
     assert (moved.window, moved.announced) == (EVERYTHING, EVERYTHING)
-    shown = preview(spec, positions[EVENTS], there.probe.observe(looks)[0], there.world.lake)
+    shown = preview(spec, positions[EVENTS], there.probe.observe(looks)[0], there.world.lake, there.world.checkpoints)
     assert shown.plan is not None
     assert shown.plan.reading.promise.guarantee is Guarantee.AS_DELIVERED
     assert (shown.terms.deletes, shown.plan.reading.behind) == ("an event says so", "the offsets 2, 3")

@@ -151,6 +151,43 @@ def test_a_mistake_in_a_file_of_keys_is_named_by_its_line_and_quotes_no_value(
     assert "secret" not in str(found.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "found"),
+    [
+        ("mail\nann@example.com\n", ["mail"], [[("mail", "ann@example.com")]]),
+        ('\n"Mail"\r\n"ann@example.com"\r\n', ["mail"], [[("mail", "ann@example.com")]]),
+        ("id;tenant\n7;blue\n8;red\n", ["tenant", "id"], [[("tenant", "blue"), ("id", "7")], [("tenant", "red"), ("id", "8")]]),
+        ("my mail,\nann@example.com\n", ["mail"], [[("mail", "my mail,")], [("mail", "ann@example.com")]]),
+    ],
+)  # fmt: skip
+def test_a_first_line_that_names_the_columns_of_the_key_is_a_header_and_no_key(
+    text: str, key: list[str], found: list[list[tuple[str, str]]]
+) -> None:
+    subjects = subjects_in(text, columns(key, "string"), "keys.csv")
+    assert [list(each.key) for each in subjects] == found
+
+
+def test_what_a_csv_file_has_of_other_columns_is_looked_for_in_texts() -> None:
+    (found,) = subjects_in('id,mail,name\n7,"ann,@example.com",\n', columns(["id"]), "keys.csv")
+    assert (found.key, found.others) == ((("id", "7"),), (("mail", "ann,@example.com"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("id,mail\n7\n", "keys.csv:2: the header has 2 columns and this line another number of values"),
+        ('id,mail\n7,"secret\n', "keys.csv:2: the header has 2 columns and this line another number of values, or quotes that do not end"),
+        ("id,mail\n,secret\n", "keys.csv:2: the column 'id' of the key is missing; write it into this line"),
+        ("id\n\n", "keys.csv: no key is in it behind its header; write one key in each line"),
+    ],
+)  # fmt: skip
+def test_a_line_that_does_not_fit_its_header_is_named_and_quotes_no_value(text: str, says: str) -> None:
+    with pytest.raises(SelectionError) as found:
+        subjects_in(text, columns(["id"]), "keys.csv")
+    assert says in str(found.value)
+    assert "secret" not in str(found.value)
+
+
 def test_a_number_is_looked_for_between_other_signs_and_a_short_text_nowhere() -> None:
     wanted = pattern([Subject((("id", "900001"),), (("name", "Ann"),))], numbers=True)
     assert wanted.search(b"the key 900001 is there twice")

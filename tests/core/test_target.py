@@ -12,7 +12,7 @@ import pytest
 from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.config.load import load
 from incremental_assets.core.config.resolve import resolve_all
-from incremental_assets.core.errors import TermsChanged
+from incremental_assets.core.errors import TargetChanged, TermsChanged
 from incremental_assets.core.maintenance.reset import reset_table
 from incremental_assets.core.model.layout import LaidOut, Target
 from incremental_assets.core.model.paths import quarantine_path, table_path
@@ -184,3 +184,21 @@ def test_another_place_of_a_copy_that_has_landed_is_refused_until_all_is_read_ag
         TermsChanged, match="its copy lies in gold/orders of the lake, and `target` says shop/public/orders"
     ):
         world.sync(orders())
+
+
+@pytest.mark.parametrize("mode", [Mode.SYNC, Mode.FULL_REFRESH])
+def test_a_place_where_the_copy_of_another_table_lies_is_refused_though_this_program_made_it(mode: Mode) -> None:
+    """Where the other table lay before its own `target` was changed: its rows would stay among these, and be read by its position."""
+    world = World(shop())
+    order(world.database, "ada", world.database.stamp())
+    world.sync(orders())
+    twin = replace(ORDERS_SHAPE, id=TableId("shop", "public", "twin"))
+    spec = replace(orders(), shape=twin, target="shop/public/orders")
+    world.lake.tables[twin.id] = world.lake.tables[ORDERS]
+    with pytest.raises(TargetChanged) as refused:
+        world.sync(spec, mode=mode)
+    assert str(refused.value) == (
+        "shop.public.twin: the copy that lies where `target` puts this one is that of shop.public.orders, so nothing was written; remove that folder, where nobody "
+        "needs it, or write another `target`"
+    )
+    assert world.sync(orders()).status is Status.IDLE

@@ -115,6 +115,11 @@ class FakeCheckpoints:
         """Where every table stands."""
         return {table: self.position(table) for table in {event.table for event in self.memory.events}}
 
+    def other_of(self, app_id: str, table: TableId) -> TableId | None:
+        """By the events of the others."""
+        events = self.memory.events
+        return next((each.table for each in events if each.app_id == app_id and each.table != table), None)
+
     def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
         """Folded as far as that."""
         events, ended = self._ended(table, run_id)

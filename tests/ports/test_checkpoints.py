@@ -155,6 +155,13 @@ def test_nothing_is_verified_of_a_copy_once_its_rollback_has_landed(open_door: D
     assert door.verified() == {ORDERS: Verified(None)}
 
 
+def test_whose_copy_has_a_name_is_told_to_every_other_table(open_door: Doors) -> None:
+    tell(open_door(), *sync(0))
+    assert open_door().other_of(APP, TWIN) == ORDERS
+    assert open_door().other_of(APP, ORDERS) is None
+    assert open_door().other_of("another", TWIN) is None
+
+
 def test_two_tables_that_are_one_text_are_two(open_door: Doors) -> None:
     assert str(TWIN) == str(DOTTED)
     door = open_door()

@@ -51,8 +51,10 @@ from incremental_assets.adapters.checkpoints.rows import event_of
 from incremental_assets.adapters.checkpoints.standings import all_standings, holder_of
 from incremental_assets.adapters.checkpoints.tables import (
     catalogue,
+    checkpoints,
     configurations,
     heartbeats,
+    is_table,
     table_of,
     verifications,
 )
@@ -128,6 +130,13 @@ class SqlCheckpoints:
             return {}
         with self._database.transaction() as connection:
             return all_positions(connection)
+
+    def other_of(self, app_id: str, table: TableId) -> TableId | None:
+        """Whose copy it is that lies where that of the table is to lie."""
+        c = checkpoints.c
+        asked = select(c.source, c.schema_name, c.table_name).where(c.app_id == app_id, ~is_table(c, table)).limit(1)
+        found = self._read(asked)
+        return table_of(found[0]) if found else None
 
     def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
         """State and target after the last sync of a run that landed or found nothing to do; None if there is none."""
@@ -254,6 +263,16 @@ class SqlCheckpoints:
             return DeedChain()
         with self._database.transaction() as connection:
             return chain(connection)
+
+    def made(self) -> dict[TableId, frozenset[str]]:
+        """Of each table all names under which its syncs have committed, and the ids of the tables of the lake that they have left."""
+        c = checkpoints.c
+        names = (c.source, c.schema_name, c.table_name)
+        found: dict[TableId, set[str]] = {}
+        for id_ in (c.app_id, c.target_table_id):
+            for row in self._read(select(*names, id_.label("id")).where(id_.is_not(None), id_ != "").distinct()):
+                found.setdefault(table_of(row), set()).add(row.id)
+        return {table: frozenset(ids) for table, ids in found.items()}
 
     def history(self, table: TableId, limit: int = 100) -> tuple[Recorded, ...]:
         """The last events of a table, oldest first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from incremental_assets.core.model.key_text import canonical
 
 Action = Mapping[str, Any]
 
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _PREFIX = 32
 """Characters that Delta keeps of a text; of the highest, others may follow."""
 _ENDS = ("minValues", "maxValues")
@@ -65,13 +67,15 @@ def actions_in(data: bytes) -> Iterator[Action]:
         return
 
 
-def names_in(actions: Iterable[Action], key: Iterable[str]) -> Mapping[str, frozenset[str]]:
-    """Under which names files have the columns of a key, by the schemas that the log has had."""
+def names_in(
+    actions: Iterable[Action], key: Iterable[str], source_names: Mapping[str, str] = NO_NAMES
+) -> Mapping[str, frozenset[str]]:
+    """Under which names files have the columns of a key, by the schemas that the log has had: those of the copy, and of the source, as a copy may have had before."""
     names: dict[str, set[str]] = {each: {each} for each in key}
     for action in actions:
         for column in json.loads((action.get("metaData") or {}).get("schemaString") or '{"fields": []}')["fields"]:
             for each in names:
-                if column["name"].lower() == each.lower():
+                if column["name"].lower() in (each.lower(), source_names.get(each, each).lower()):
                     names[each] |= {column["name"], column.get("metadata", {}).get(_PHYSICAL, column["name"])}
     return {name: frozenset(found) for name, found in names.items()}
 

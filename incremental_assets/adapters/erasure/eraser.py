@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from incremental_assets.adapters.delta.beside import recorded
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
 from incremental_assets.adapters.delta.erased import LakeErasures
-from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.erasure import in_files, parquet, rewriting
 from incremental_assets.adapters.erasure.prover import Grounds, tombstones_of
@@ -84,6 +84,27 @@ class Eraser:
                 rewriting.rewrite(Erasing(table_path(lake, table.history), self.subjects, note, shows))
         return AsLeft(copy.table_id, version, copy.sequence)
 
+    def rewrite_former(self) -> None:
+        """The same where the copy lay before. What is another table's now is left to whoever erases there."""
+        lake, table, former = self.grounds.lake, self.spec.id, self.grounds.former
+        shown: dict[str, int] = {}
+        with commit_lock(lake, table):
+            for path in former.copies:
+                log = self._opened(path)
+                last = next((each.note.state for each in log.ours() if each.note and each.note.state), None)
+                state = None if last is None else replace(last, erased=True)
+                ids = CommitIds(log.app_id, log.sequence, uuid.uuid4().hex)
+                note = recorded(log).noted(CommitMetadata.of_maintenance(ids, "", state, log.version))
+                shown[log.table_id] = rewriting.rewrite(self._erasing(path, note))
+        with commit_lock(lake, table.history):
+            for path in former.histories:
+                log = self._opened(path)
+                copy = next((each for each in shown if log.last_sequence(each) >= 0), None)
+                newest = next((each.note for each in log.commits(-1) if each.note), None)
+                ids = CommitIds(newest.app_id if newest else "", newest.seq if newest else -1, uuid.uuid4().hex)
+                note = CommitMetadata.of_maintenance(ids, "", None, log.version)
+                rewriting.rewrite(self._erasing(path, note, None if copy is None else (copy, shown[copy])))
+
     def remove_files(self) -> None:
         """What no last version names, and all that was staged."""
         for path in self._tables:
@@ -129,14 +150,24 @@ class Eraser:
     @property
     def steps(self) -> tuple[Callable[[], None], ...]:
         """What follows once the copy's new version is recorded."""
-        return (self.remove_files, self.remove_logs, self.remove_tombstones, self.redact)
+        return (self.rewrite_former, self.remove_files, self.remove_logs, self.remove_tombstones, self.redact)
 
     # --- helpers ----------------------------------------------------------------------------------
 
     @property
     def _tables(self) -> tuple[str, ...]:
         lake, table = self.grounds.lake, self.spec.id
-        return (quarantine_path(lake, table), table_path(lake, table), table_path(lake, table.history))
+        present = (quarantine_path(lake, table), table_path(lake, table), table_path(lake, table.history))
+        return (*present, *self.grounds.former.ours)
+
+    def _opened(self, path: str) -> TableLog:
+        log = open_log(path)
+        if log is None:
+            raise LakeRefused(f"{path}: the copy that lay there is gone at this moment; erase again")
+        return log
+
+    def _erasing(self, path: str, note: CommitMetadata, shows: tuple[str, int] | None = None) -> Erasing:
+        return Erasing(path, self.subjects, note, shows, self.grounds.source_names)
 
     def _keys(self) -> list[tuple[str, ...]]:
         kinds = {column.name: column.spark_type for column in self.spec.columns}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
@@ -21,12 +21,19 @@ Look = tuple[Place, str, frozenset[Holds]]
 _LOG = "/_delta_log/"
 
 
-def of_table(store: LakeStore, folder: str, subjects: tuple[Subject, ...], files: Place, log: Place) -> Iterator[Look]:
-    """Of a Delta table, its data files and its log."""
+def of_table(
+    store: LakeStore,
+    folder: str,
+    subjects: tuple[Subject, ...],
+    places: tuple[Place, Place],
+    source_names: Mapping[str, str] = delta_log.NO_NAMES,
+) -> Iterator[Look]:
+    """Of a Delta table, its data files and its log, which are the two places. `source_names`: of columns that may have had the source's name in it."""
+    files, log = places
     keys = _keys(store, folder)
     logged = [key for key in keys if _LOG in key[len(folder) :]]
     key = [name for name, _ in subjects[0].key]
-    names = delta_log.names_in(chain.from_iterable(_actions(store, each) for each in logged), key)
+    names = delta_log.names_in(chain.from_iterable(_actions(store, each) for each in logged), key, source_names)
     search = Search(subjects, names)
     for each in keys:
         is_log = _LOG in each[len(folder) :]
@@ -37,10 +44,12 @@ def of_table(store: LakeStore, folder: str, subjects: tuple[Subject, ...], files
         )
 
 
-def search_of(metadata: delta_log.Action, subjects: tuple[Subject, ...]) -> Search:
+def search_of(
+    metadata: delta_log.Action, subjects: tuple[Subject, ...], source_names: Mapping[str, str] = delta_log.NO_NAMES
+) -> Search:
     """Of the files of a table whose columns are these."""
     key = [name for name, _ in subjects[0].key]
-    return Search(subjects, delta_log.names_in([{"metaData": metadata}], key))
+    return Search(subjects, delta_log.names_in([{"metaData": metadata}], key, source_names))
 
 
 def of_folder(store: LakeStore, folder: str, search: Search, place: Place) -> Iterator[Look]:

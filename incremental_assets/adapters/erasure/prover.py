@@ -10,14 +10,16 @@ from pathlib import Path
 from sqlalchemy import inspect, text
 
 from incremental_assets.adapters.checkpoints.database import Database
+from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.erasure import in_files, in_lake
+from incremental_assets.adapters.erasure.former import Former
 from incremental_assets.adapters.erasure.in_lake import Look
 from incremental_assets.adapters.erasure.search import Search
 from incremental_assets.adapters.lake_store.local import LocalStore
 from incremental_assets.adapters.lake_store.opened import store_of
 from incremental_assets.adapters.lake_store.store import LakeStore
 from incremental_assets.core.errors import LakeRefused
-from incremental_assets.core.model.erasure import Examined, Found, Place
+from incremental_assets.core.model.erasure import Examined, Found, Holds, Place
 from incremental_assets.core.model.paths import files_path, quarantine_path, staging_path, table_path, tombstones_path
 from incremental_assets.core.model.subject import Subject
 from incremental_assets.core.model.table_id import TableId
@@ -34,6 +36,8 @@ class Grounds:
     segments: str = ""
     source_names: Mapping[str, str] = field(default_factory=dict)
     """The source's name of each column that has another one in the copy."""
+    former: Former = field(default_factory=Former)
+    """Where its copy lay before."""
 
     @property
     def store(self) -> LakeStore:
@@ -69,7 +73,9 @@ def _looks(grounds: Grounds, subjects: tuple[Subject, ...]) -> Iterator[Look]:
         (table_path(lake, table.history), Place.HISTORY, Place.HISTORY_LOG),
         (quarantine_path(lake, table), Place.QUARANTINE, Place.QUARANTINE_LOG),
     ):
-        yield from in_lake.of_table(store, folder, subjects, files, log)
+        yield from in_lake.of_table(store, folder, subjects, (files, log))
+    for folder in grounds.former.all:
+        yield from _of_former(grounds, store, folder, subjects)
     key = [name for name, _ in subjects[0].key]
     placed = {name: frozenset({f"key{place}"}) for place, name in enumerate(key)}
     apart = Search(subjects, keyed=False)
@@ -86,6 +92,16 @@ def _looks(grounds: Grounds, subjects: tuple[Subject, ...]) -> Iterator[Look]:
     yield from in_files.of_home(grounds.home, apart, table.name)
     for path in in_files.logs_of_commands():
         yield from in_files.of_path(path, apart, table.name, Place.LOGS)
+
+
+def _of_former(grounds: Grounds, store: LakeStore, folder: str, subjects: tuple[Subject, ...]) -> Iterator[Look]:
+    """A copy of before may have had other columns: without those of the key nobody finds a row by it."""
+    names = {each.name.lower() for each in log.columns()} if (log := open_log(folder)) else set()
+    sources = grounds.source_names
+    if all({name.lower(), sources.get(name, name).lower()} & names for name, _ in subjects[0].key):
+        yield from in_lake.of_table(store, folder, subjects, (Place.FORMER, Place.FORMER_LOG), sources)
+    else:
+        yield Place.FORMER, folder, frozenset({Holds.UNREADABLE})
 
 
 def _of_checkpoints(grounds: Grounds, search: Search) -> Iterator[Look]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -37,12 +37,17 @@ _INFO = {"operation": "DELETE", "operationParameters": {}, "isBlindAppend": Fals
 
 @dataclass(frozen=True, slots=True)
 class Erasing:
-    """A Delta table, and whose rows are to go. `transaction`: see `NextVersion`."""
+    """A Delta table, and whose rows are to go. `transaction`: see `NextVersion`; `source_names`: see `in_lake.of_table`."""
 
     path: str
     subjects: tuple[Subject, ...]
     note: CommitMetadata
     transaction: tuple[str, int] | None = None
+    source_names: Mapping[str, str] = field(default_factory=dict)
+
+    def search(self, state: LogState) -> Search:
+        """What is looked for in its files."""
+        return search_of(state.metadata, self.subjects, self.source_names)
 
 
 def rewrite(work: Erasing) -> int:
@@ -127,14 +132,14 @@ def _is_later(name: str, version: int) -> bool:
 
 def _holds(work: Erasing, state: LogState, add: Mapping[str, Any]) -> bool:
     data = store_for(work.path).read(file_path(work.path, add["path"]))
-    return bool(parquet.held(data, search_of(state.metadata, work.subjects)) - parquet.OF_OTHERS)
+    return bool(parquet.held(data, work.search(state)) - parquet.OF_OTHERS)
 
 
 def _written(work: Erasing, state: LogState, hits: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     columns = Columns.of(state)
     stored, kept = columns.all(), columns.statistics(state.properties)
     told = tuple(each.name for each in stored if each.name in kept)
-    search, schema = search_of(state.metadata, work.subjects), schema_of(stored)
+    search, schema = work.search(state), schema_of(stored)
     for add in hits:
         with row_groups(work.path, add, ()) as groups:
             tables = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,7 @@ from incremental_assets.core.errors import Refused, SelectionError
 from incremental_assets.core.maintenance.erase import erase
 from incremental_assets.core.model.certificate import Certificate
 from incremental_assets.core.model.deed import Act
-from incremental_assets.core.model.subject import Subject, subjects_in
+from incremental_assets.core.model.subject import Subject, header_in, subjects_in
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.words import counted
 from incremental_assets.resources.erasures import erasure_key
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from incremental_assets.resources.runtime import Runtime
 
 _FAILED = 1
+_HEADER = "{file}:{header.line}: this line names the key, and is read as the header of a CSV file; a key that is called so is written as a JSON object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +48,29 @@ def run(config: Path | None, options: Options) -> Answer:
     """Run the command."""
     with opened(configured(config)) as runtime:
         spec = _spec(runtime, options.table)
-        subjects = subjects_in(_text_of(options.key_file), spec.key_columns, str(options.key_file))
+        text = _text_of(options.key_file)
+        subjects = subjects_in(text, spec.key_columns, str(options.key_file))
+        header = header_in(text, spec.key_columns)
+        note = "" if header is None else _HEADER.format(file=options.key_file, header=header)
         key = erasure_key(runtime.configuration)
         if key is None:
             raise SelectionError(
                 f"{runtime.configuration.path}: erased keys are kept out by a secret key, and none is named; write `erasure_key: {{env: ERASURE_KEY}}`, "
                 "with a value of 32 characters or more that stays the same"
             )
-        from incremental_assets.adapters.erasure.beyond import beyond, kept_versions
+        from incremental_assets.adapters.erasure.beyond import beyond, kept_versions, of_others
         from incremental_assets.adapters.erasure.eraser import Eraser
         from incremental_assets.adapters.erasure.prover import examine
 
         grounds = _grounds(runtime, spec)
         before = examine(grounds, subjects)
         if not options.yes:
-            raise Refused(_unconfirmed(spec, subjects, before))
+            raise Refused(_unconfirmed(spec, subjects, before, note))
         eraser, run_id = Eraser(grounds, spec, subjects, key), str(uuid.uuid4())
         named = ", ".join(each[:12] for each in eraser.digests[:3])
         audited(runtime, Act.ERASE, [spec.id], run_id, f"{options.reason} (keys {named})".strip())
         erase(spec, run_id, runtime.ports(spec.id.source), eraser)
+        after = examine(grounds, subjects)
         done = Certificate(
             table=spec.id,
             at=datetime.now(UTC),
@@ -76,16 +81,17 @@ def run(config: Path | None, options: Options) -> Answer:
             key_id=key.id,
             keys=eraser.digests,
             before=before,
-            after=examine(grounds, subjects),
+            after=after,
             removed=len(eraser.removed),
             beyond=tuple(beyond(grounds)),
-            kept=tuple(filter(None, [kept_versions(grounds)])),
+            kept=tuple(filter(None, [*of_others(grounds, after.left), kept_versions(grounds)])),
         )
     if options.certificate is not None:
         options.certificate.write_text(
             json.dumps(done.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
         )
-    return Answer(done.to_json(), _shown(done), 0 if done.is_erased else _FAILED)
+    shown = (Note(note, "dim"), *_shown(done)) if note else _shown(done)
+    return Answer(done.to_json(), shown, 0 if done.is_erased else _FAILED)
 
 
 def _spec(runtime: Runtime, table: str) -> TableSpec:
@@ -122,12 +128,13 @@ def _text_of(file: Path) -> str:
 
 
 def _grounds(runtime: Runtime, spec: TableSpec) -> Grounds:
+    from incremental_assets.adapters.erasure.former import former_places
     from incremental_assets.adapters.erasure.prover import Grounds
     from incremental_assets.core.model.paths import log_path
     from incremental_assets.resources.home import home_folder
 
     configuration, source = runtime.configuration, runtime.configuration.source(spec.id.source)
-    return Grounds(
+    grounds = Grounds(
         configuration.lake,
         spec.id,
         configuration.checkpoints,
@@ -135,9 +142,11 @@ def _grounds(runtime: Runtime, spec: TableSpec) -> Grounds:
         log_path(configuration.lake, source.name, database_of(source).log.folder) if source.reads_log else "",
         dict(spec.source_names),
     )
+    former = former_places(grounds.store, configuration.lake, spec.id, runtime.checkpoints.made())
+    return replace(grounds, former=former)
 
 
-def _unconfirmed(spec: TableSpec, subjects: tuple[Subject, ...], before: Examined) -> str:
+def _unconfirmed(spec: TableSpec, subjects: tuple[Subject, ...], before: Examined, note: str) -> str:
     what = (
         f"{spec.id}: {counted(len(subjects), 'key')} would be erased, and kept out from then on; earlier versions of the copy, of its history and of its "
         "quarantine would be gone, with their logs, so that nobody could read or roll back to them"
@@ -145,7 +154,7 @@ def _unconfirmed(spec: TableSpec, subjects: tuple[Subject, ...], before: Examine
     lines = [f"{each.place}: {each.where}: {', '.join(each.how)}" for each in before.found]
     if not lines:
         lines.append("nothing of them was found in any place")
-    return "\n".join([what, *lines, "nothing was changed; add --yes to confirm"])
+    return "\n".join([*filter(None, [note]), what, *lines, "nothing was changed; add --yes to confirm"])
 
 
 def _shown(done: Certificate) -> tuple[Shown, ...]:

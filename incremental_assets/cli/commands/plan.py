@@ -55,7 +55,7 @@ def _of_source(
         looks = [ObserveRequest(spec, position.state) for spec, position in zip(specs, standing, strict=True)]
         observations = probe.observe(looks)
         previews = [
-            preview(spec, position, seen, lake)
+            preview(spec, position, seen, lake, runtime.checkpoints)
             for spec, position, seen in zip(specs, standing, observations, strict=True)
         ]
         estimates = iter(_estimates(runtime, source, [each.plan for each in previews if each.plan is not None]))

@@ -14,6 +14,8 @@ class Place(StrEnum):
     COPY_LOG = "log of the copy"
     HISTORY = "files of the history"
     HISTORY_LOG = "log of the history"
+    FORMER = "files of places where the copy lay before"
+    FORMER_LOG = "logs of places where the copy lay before"
     QUARANTINE = "files of the quarantine"
     QUARANTINE_LOG = "log of the quarantine"
     STAGED = "staged batches"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.column import Column
 from incremental_assets.core.model.key_text import canonical, key_text
+from incremental_assets.core.words import counted
 
 LEAST = 5
 """Characters of a text that is looked for in other texts: a shorter one is found in those of anybody."""
+_SEPARATORS = (",", ";", "\t")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _NOTHING = re.compile(rb"(?!)")
 
@@ -65,35 +69,88 @@ def _ways(text: str) -> Iterator[bytes]:
     yield digest
 
 
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a CSV file, which names columns."""
+
+    line: int
+    names: tuple[str, ...]
+    separator: str
+
+    def row(self, line: str, place: str) -> dict[str, str]:
+        """The values of another line by their columns, without those that are empty. Raises SelectionError."""
+        cells = _cells_of(line, self.separator)
+        if len(cells) != len(self.names):
+            raise SelectionError(
+                f"{place}: the header has {counted(len(self.names), 'column')} and this line another number of values, or quotes that do not end; write it as CSV"
+            )
+        return {name: cell for name, cell in zip(self.names, cells, strict=True) if cell}
+
+
+def header_in(text: str, key: Sequence[Column]) -> Header | None:
+    """That of a file of keys whose first line names every column of the key; None of one without."""
+    number, line = next(((number, line) for number, line in _lines(text)), (0, ""))
+    known = {each.name.lower(): each.name for each in key}
+    for separator in _SEPARATORS:
+        names = [known.get(cell.strip().lower(), cell.strip()) for cell in _cells_of(line, separator)]
+        if known and set(known.values()) <= set(names) and len(set(names)) == len(names):
+            return Header(number, tuple(names), separator)
+    return None
+
+
 def subjects_in(text: str, key: Sequence[Column], place: str) -> tuple[Subject, ...]:
-    """Those of a file of keys: a line is the key, or a JSON object of columns. Raises SelectionError, which quotes no value."""
-    lines = (line.strip() for line in text.split("\n"))
-    found = [_subject(line, tuple(key), f"{place}:{number}") for number, line in enumerate(lines, 1) if line]
+    """Those of a file of keys: a line is the key, a JSON object of columns, or behind a header a line of CSV. Raises SelectionError, which quotes no value."""
+    header = header_in(text, key)
+    found = [
+        _subject(line if header is None else header.row(line, f"{place}:{number}"), tuple(key), f"{place}:{number}")
+        for number, line in _lines(text)
+        if header is None or number != header.line
+    ]
     if not found:
-        raise SelectionError(f"{place}: no key is in it; write one key in each line")
+        behind = "" if header is None else " behind its header"
+        raise SelectionError(f"{place}: no key is in it{behind}; write one key in each line")
     return tuple(dict.fromkeys(found))
 
 
-def _subject(line: str, key: tuple[Column, ...], place: str) -> Subject:
-    if not line.startswith("{"):
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line.strip()
+
+
+def _cells_of(line: str, separator: str) -> list[str]:
+    """None where it is no line of CSV."""
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True), [])
+    except csv.Error:
+        return []
+
+
+def _subject(line: str | Mapping[str, Any], key: tuple[Column, ...], place: str) -> Subject:
+    if isinstance(line, str) and not line.startswith("{"):
         if len(key) != 1:
             raise SelectionError(
                 f"{place}: the key of the table has {len(key)} columns; write an object such as "
-                f"{{{', '.join(f'{json.dumps(each.name)}: …' for each in key)}}}"
+                f"{{{', '.join(f'{json.dumps(each.name)}: …' for each in key)}}}, or CSV with a header"
             )
         return Subject(_cells(key, {key[0].name: line}, place), columns=key)
-    try:
-        # A number keeps its digits.
-        row = json.loads(line, parse_float=str, parse_int=str)
-    except ValueError:
-        raise SelectionError(f"{place}: this line begins like a JSON object and is none; write it as one") from None
+    row = _object(line, place) if isinstance(line, str) else line
     names = {each.name for each in key}
     missing = next((each.name for each in key if row.get(each.name) is None), None)
     if missing is not None:
-        raise SelectionError(f"{place}: the column {missing!r} of the key is missing; write it into the object")
+        raise SelectionError(f"{place}: the column {missing!r} of the key is missing; write it into this line")
     texts = {name: canonical(value) for name, value in row.items() if value is not None}
     others = tuple((name, text) for name, text in texts.items() if name not in names)
     return Subject(_cells(key, texts, place), others, key)
+
+
+def _object(line: str, place: str) -> Mapping[str, Any]:
+    try:
+        # A number keeps its digits.
+        row: Mapping[str, Any] = json.loads(line, parse_float=str, parse_int=str)
+    except ValueError:
+        raise SelectionError(f"{place}: this line begins like a JSON object and is none; write it as one") from None
+    return row
 
 
 def _cells(key: tuple[Column, ...], texts: Mapping[str, str], place: str) -> Cells:

@@ -41,6 +41,9 @@ class Checkpoints(Protocol):
     def positions(self) -> dict[TableId, Checkpoint]:
         """The position of every table that has an event, by a few statements for all of them."""
 
+    def other_of(self, app_id: str, table: TableId) -> TableId | None:
+        """Another table whose syncs have committed under this name; None where there is none."""
+
     def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
         """State and target after the last sync of a run that landed or found nothing to do; None if there is none."""
 

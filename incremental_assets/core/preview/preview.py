@@ -20,15 +20,13 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
+from incremental_assets.core.planning.plan import NothingToDo, SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns
 from incremental_assets.core.planning.target import Target
-from incremental_assets.core.ports import LakeReader
+from incremental_assets.core.ports import Checkpoints, LakeReader
 from incremental_assets.core.preview.preview_terms import NO_TERMS, TermsShown, allowed, compared_again, terms_shown
 from incremental_assets.core.syncing.decide import predicted
 from incremental_assets.core.words import agreeing, counted
-
-_REQUEST = Request(run_id="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +79,12 @@ class Preview:
         return replace(self, estimate=estimate)
 
 
-def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lake: LakeReader) -> Preview:
+def preview(
+    spec: TableSpec, position: Checkpoint, observation: Observation, lake: LakeReader, checkpoints: Checkpoints
+) -> Preview:
     """What a plain sync would do now. What it would stop at is reported, not raised."""
     try:
-        decision, target = predicted(spec, _REQUEST, position, observation, lake)
+        decision, target = predicted(spec, position, observation, lake, checkpoints)
     except IncrementalAssetsError as error:
         return Preview(spec, None, error, terms=terms_shown(spec))
     warnings = (*decision.warnings, *_left_open(position), *_left_to_fill(position.state))

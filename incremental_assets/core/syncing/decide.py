@@ -14,10 +14,10 @@ from incremental_assets.core.planning.as_landed import as_landed, read_anew
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.target import Target
-from incremental_assets.core.ports import LakeReader, Lease, Ports
+from incremental_assets.core.ports import Checkpoints, LakeReader, Lease, Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less, stands
 from incremental_assets.core.syncing.looking import observe
-from incremental_assets.core.syncing.recovery import agree, as_the_lake_knows, check_ours
+from incremental_assets.core.syncing.recovery import agree, as_the_lake_knows, check_ours, check_single
 
 
 def decide(
@@ -38,14 +38,16 @@ def decide(
 
 
 def predicted(
-    spec: TableSpec, request: Request, position: Checkpoint, observation: Observation, lake: LakeReader
+    spec: TableSpec, position: Checkpoint, observation: Observation, lake: LakeReader, checkpoints: Checkpoints
 ) -> tuple[SyncPlan | NothingToDo, Target | None]:
-    """The decision that `decide` would reach, without a lease: nothing is fenced, recorded or written."""
+    """The decision that `decide` would reach for a plain sync, without a lease: nothing is fenced, recorded or written."""
+    request = Request(run_id="")
     decision = _planned(spec, request, position, None, observation)
     if isinstance(decision, NothingToDo) and not decision.renames and stands(spec, position, lake):
         return decision, None
     target = lake.inspect(spec, position.target.version if position.target else None)
     check_ours(spec, request, position, target)
+    check_single(spec, position, target, checkpoints)
     if target is None:
         position, seen = replace(position, state=None), observation
     elif knows_less(position, target):

@@ -12,7 +12,7 @@ from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.target import AsLeft, Commit, Target
-from incremental_assets.core.ports import Lease, Ports
+from incremental_assets.core.ports import Checkpoints, Lease, Ports
 from incremental_assets.core.syncing.following import catch_up
 from incremental_assets.core.syncing.foreign_changes import (
     knows_less,
@@ -51,6 +51,7 @@ def agree(
     """
     target = ports.reader.inspect(spec, position.target.version if position.target else None)
     check_ours(spec, request, position, target)
+    check_single(spec, position, target, ports.checkpoints)
     if target is None:
         # Nothing can have landed in a table that does not exist, whatever is recorded of one.
         return (position if position.state is None else replace(position, state=None)), None
@@ -67,6 +68,17 @@ def check_ours(spec: TableSpec, request: Request, position: Checkpoint, target: 
     what = "" if request.mode is Mode.FULL_REFRESH else other_hand(position, target)
     if what:
         raise _changed(spec, what)
+
+
+def check_single(spec: TableSpec, position: Checkpoint, target: Target | None, checkpoints: Checkpoints) -> None:
+    """Raises TargetChanged where the copy of another table lies, as `target` may have put it there before: its rows would stay among these."""
+    if target is None or target.app_id == position.app_id:
+        return
+    other = checkpoints.other_of(target.app_id, spec.id)
+    if other is not None:
+        raise TargetChanged(
+            f"{spec.id}: the copy that lies where `target` puts this one is that of {other}, so nothing was written; remove that folder, where nobody needs it, or write another `target`"
+        )
 
 
 def as_the_lake_knows(position: Checkpoint, target: Target) -> Checkpoint:

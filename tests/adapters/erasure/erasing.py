@@ -5,11 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from incremental_assets.adapters.erasure.eraser import Eraser
+from incremental_assets.adapters.erasure.former import former_places
 from incremental_assets.adapters.erasure.prover import Grounds, examine
 from incremental_assets.core.maintenance.erase import erase
 from incremental_assets.core.model.erased import ErasureKey
@@ -28,8 +30,9 @@ class Died(BaseException):
 
 def grounds(stand: Stand[Any]) -> Grounds:
     with stand.runtime() as runtime:
-        found = runtime.configuration
-        return Grounds(found.lake, stand.spec("people").id, found.checkpoints, stand.shop.folder / "dagster")
+        found, table = runtime.configuration, stand.spec("people").id
+        here = Grounds(found.lake, table, found.checkpoints, stand.shop.folder / "dagster")
+        return replace(here, former=former_places(here.store, found.lake, table, runtime.checkpoints.made()))
 
 
 def erased(stand: Stand[Any]) -> None:
