@@ -81,6 +81,16 @@ class Budget:
                 count += 1
             yield count
 
+    @contextmanager
+    def spare(self) -> Iterator[bool]:
+        """A reader's session, unless none is free at this moment."""
+        found = self._free(_readers(self.most))
+        try:
+            yield found is not None
+        finally:
+            if found is not None:
+                _release(found)
+
     @property
     def _first(self) -> int:
         return 1 if self.most >= _LOOKS_HAVE_ONE else 0

@@ -211,6 +211,11 @@ def _of_slot(name: str, log: LogStanding, late: str) -> Iterator[Shown]:
             f"{name}: the source keeps more than is to be read, since the oldest of {'; '.join(log.holders)}",
             tone or "dim",
         )
+    if log.session is not None:
+        yield Note(
+            f"{name}: a process of ours reads the log between syncs, by the session {log.session} of the source, so that it is not decoded again and again; it ends by itself",
+            "dim",
+        )
 
 
 def _row(table: _Table) -> tuple[Cell | str, ...]:
@@ -242,6 +247,7 @@ def _entry(source: _Source) -> dict[str, Any]:
         "max_slot_lag_bytes": log.most_bytes,
         "left_bytes": log.left_bytes,
         "holders": list(log.holders),
+        "session": log.session,
         "read_to": None if log.read_to is None else lsn_text(log.read_to),
         "segments": log.files,
         "segment_bytes": log.file_bytes,

@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.logs.changes import CODES, OWN, Change, Offsets, change_column, unsent_column
 from incremental_assets.adapters.logs.postgresql.binary_values import Bools
+from incremental_assets.adapters.logs.postgresql.letters import DELETE, INSERT, UPDATE
 from incremental_assets.adapters.logs.postgresql.rejects import Rejects
 from incremental_assets.adapters.logs.postgresql.relation import Layout
 from incremental_assets.adapters.logs.postgresql.spool import Block, Octets
-from incremental_assets.adapters.logs.postgresql.transactions import DELETE, INSERT, UPDATE, Stamps
+from incremental_assets.adapters.logs.postgresql.transactions import Stamps
 from incremental_assets.adapters.logs.postgresql.tuples import UNSENT, Places, walk
 from incremental_assets.adapters.logs.postgresql.values import values_of
 from incremental_assets.adapters.spark.arrow_types import required_type

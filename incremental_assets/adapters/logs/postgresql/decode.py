@@ -13,18 +13,12 @@ from incremental_assets.adapters.logs.following import Followed
 from incremental_assets.adapters.logs.postgresql import changed_rows
 from incremental_assets.adapters.logs.postgresql.fitness import keyless, unfit
 from incremental_assets.adapters.logs.postgresql.kinds import TypeId, layout_of
+from incremental_assets.adapters.logs.postgresql.letters import RELATION, TRUNCATE
 from incremental_assets.adapters.logs.postgresql.named_parts import NamedParts
 from incremental_assets.adapters.logs.postgresql.octets import numbers
 from incremental_assets.adapters.logs.postgresql.relation import Kind, Layout, Relation
 from incremental_assets.adapters.logs.postgresql.spool import Block, Spool
-from incremental_assets.adapters.logs.postgresql.transactions import (
-    KNOWN,
-    RELATION,
-    ROWS,
-    TRUNCATE,
-    Stamps,
-    Transactions,
-)
+from incremental_assets.adapters.logs.postgresql.transactions import KNOWN, ROWS, Stamps, Transactions
 from incremental_assets.adapters.logs.postgresql.wire import UTF8, Wire
 from incremental_assets.adapters.logs.segments.writing import Changes, Committed
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN

@@ -70,7 +70,7 @@ SELECT c.oid::bigint, {namespace}::text, {relation}::text, c.relreplident::text,
              ORDER BY a.attnum),
        ARRAY(SELECT {attribute}::text FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
              WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate ORDER BY a.attnum),
-       r.oid IS NOT NULL, {columns}, c.relkind <> 'p' AND EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhparent = c.oid), {parts}, pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+       r.oid IS NOT NULL, {columns}, c.relkind = 'p', c.relkind <> 'p' AND EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhparent = c.oid), {parts}, pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 FROM pg_publication AS p JOIN pg_publication_tables AS t ON t.pubname = p.pubname
 JOIN pg_namespace AS n ON n.nspname = t.schemaname JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.tablename
 {joins}
@@ -131,6 +131,7 @@ class Member:
     """Changes whenever the catalogue's entry of a column is written, whatever it then says."""
     is_inherited: bool = False
     """Whether other tables inherit from it: it shows their rows too, and the log has their changes as those of other tables."""
+    is_partitioned: bool = False
     shown_by_parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By which columns its partitions identify their rows in the log: a partition by its name for each such list, but those that show whole rows."""
 
@@ -148,6 +149,11 @@ class Publication:
     via_root: bool
     """Whether it has changes of a partition as those of the table that is partitioned."""
     members: tuple[Member, ...]
+
+    @property
+    def names_parts(self) -> bool:
+        """Whether changes of a partition come as those of its table, and a session says only once that they may."""
+        return self.via_root and any(each.is_partitioned for each in self.members)
 
     def member(self, table: TableId) -> Member | None:
         """The table as it belongs to the publication."""
@@ -261,10 +267,11 @@ def _publication(asked: Asked, slot: Slot, facts: Mapping[str, Any], joined: str
             tuple(deferrable),
             by_name=by_name,
             columns_written=written,
+            is_partitioned=partitioned,
             is_inherited=inherited,
             shown_by_parts={part: tuple(names) for part, names in json.loads(parts or "{}").items()},
         )
-        for oid, schema, name, identity, joined_by, filtered, narrowed, identifying, computed, deferrable, by_name, written, inherited, parts, _ in rows
+        for oid, schema, name, identity, joined_by, filtered, narrowed, identifying, computed, deferrable, by_name, written, partitioned, inherited, parts, _ in rows
     )
     kinds = ("insert", "update", "delete", "truncate")
     unpublished = tuple(kind for kind in kinds if not facts.get(f"pub{kind}"))

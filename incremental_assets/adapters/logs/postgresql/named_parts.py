@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from incremental_assets.adapters.logs.postgresql.letters import RELATION, TYPE
 from incremental_assets.adapters.logs.postgresql.octets import numbers
 from incremental_assets.adapters.logs.postgresql.spool import Block
-from incremental_assets.adapters.logs.postgresql.transactions import RELATION, TYPE
 
 
 @dataclass

@@ -17,6 +17,7 @@ from incremental_assets.adapters.logs.postgresql.fitness import check_log, check
 from incremental_assets.adapters.logs.postgresql.kinds import kinds_of
 from incremental_assets.adapters.logs.postgresql.look import Look, Publication, SlotState, look
 from incremental_assets.adapters.logs.postgresql.membership import gaps, membership_of
+from incremental_assets.adapters.logs.postgresql.resident.client import Resident
 from incremental_assets.adapters.logs.postgresql.session import without_limit
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Spool
@@ -35,12 +36,23 @@ Moment = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A source's log: its slot, the transport, where its segments are, and where a range is spooled."""
+    """A source's log: its slot, the transport, where its segments are, where a range is spooled, and who may read it between ranges."""
 
     slot: Slot
     transport: Transport
     shelf: Shelf
     scratch: Path
+    resident: Resident | None = None
+
+    def look(self, asked: Asked) -> Look:
+        """What the source says of it now. That we read it between ranges is left out."""
+        found = look(asked, self.slot)
+        return self.resident.unread(found) if self.resident else found
+
+    def fill(self, asked: Asked, found: Look, upto: int, spool: Spool, *, binary: bool) -> None:
+        """Spool what there is up to a position, in the way that costs the source the least."""
+        if self.resident is None or not self.resident.fill(asked, found, upto, spool, binary=binary):
+            self.transport(asked, self.slot, upto, spool, binary=binary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,7 @@ def start(asked: Asked, log: Log) -> Standing:
     standing = log.shelf.standing()
     if standing is not None:
         return standing
-    found = look(asked, log.slot)
+    found = log.look(asked)
     check_log(found, log.slot, None, None)
     slot, publication = _both(found)
     standing = Standing(1, slot.confirmed, found.server, membership_of(publication), started=found.started)
@@ -75,7 +87,7 @@ def read_on(
 ) -> Range:
     """Read up to where the log is flushed, or `most` bytes of it and the rest of the transaction there. Raises as `check_log` does, LakeRefused, StageBroken, SourceRefused for a message that is not known."""
     before = start(asked, log)
-    found = look(asked, log.slot)
+    found = log.look(asked)
     check_standing(found, log.slot, before)
     slot, publication = _both(found)
     membership = membership_of(publication)
@@ -115,9 +127,9 @@ def _range(asked: Asked, log: Log, ahead: _Ahead, moment: Moment, *, binary: boo
     before, upto = ahead.before, ahead.upto
     moment("spool")
     with Spool(log.scratch) as spool, log.shelf.segment() as segment:
-        log.transport(asked, log.slot, upto, spool, binary=binary)
+        log.fill(asked, ahead.look, upto, spool, binary=binary)
         # Between the look and the read another one may have taken from the slot what was not read here.
-        check_standing(look(asked, log.slot), log.slot, before)
+        check_standing(log.look(asked), log.slot, before)
         wire = Wire.of(asked.encoding)
         kinds = kinds_of(asked, types_in(spool, ahead.followed, wire))
         fits = all(kind.binary for kind in kinds.values())
@@ -164,12 +176,13 @@ def _decode(spool: Spool, decoder: Decoder, segment: Segment, moment: Moment) ->
 def _give_up(asked: Asked, log: Log, position: int, moment: Moment) -> None:
     """The source need keep nothing before the position. When it crashes it may forget that: a range begins before the position then, which is passed over."""
     moment("advance")
-    # It decodes the range once more.
-    with without_limit(asked):
-        asked.execute(
-            "SELECT pg_catalog.pg_replication_slot_advance(CAST($1 AS name), CAST($2 AS pg_lsn))",
-            (log.slot.name, lsn_text(position)),
-        )
+    if log.resident is None or not log.resident.advance(asked, position):
+        # It decodes the range once more.
+        with without_limit(asked):
+            asked.execute(
+                "SELECT pg_catalog.pg_replication_slot_advance(CAST($1 AS name), CAST($2 AS pg_lsn))",
+                (log.slot.name, lsn_text(position)),
+            )
     moment("end")
 
 

@@ -30,6 +30,7 @@ from incremental_assets.adapters.logs.postgresql.look import Look, Member, holde
 from incremental_assets.adapters.logs.postgresql.membership import membership_of
 from incremental_assets.adapters.logs.postgresql.missing import missing_sql
 from incremental_assets.adapters.logs.postgresql.reading import Log, Moment, Range, read_on
+from incremental_assets.adapters.logs.postgresql.resident.client import Resident
 from incremental_assets.adapters.logs.postgresql.session import opened
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.standing import standing_of
@@ -92,6 +93,13 @@ class SourceLog:
         """The segments."""
         return Shelf(self.folder)
 
+    @property
+    def _resident(self) -> Resident:
+        return Resident(self.address, self.slot, self.folder)
+
+    def _look(self, asked: Asked) -> Look:
+        return self._resident.unread(look(asked, self.slot))
+
     def seen(self, specs: Sequence[TableSpec]) -> tuple[LogSeen, ...]:
         """What the log says of each table now; two statements. Raises SourceUnreachable, SourceRefused."""
         with self._asked() as asked:
@@ -113,7 +121,7 @@ class SourceLog:
     def begin(self, spec: TableSpec) -> Begun:
         """Follow the table from now on. Raises what `read_on` does."""
         with alone(self.folder, TURN_SECONDS), self._asked() as asked:
-            found = look(asked, self.slot)
+            found = self._look(asked)
             check_log(found, self.slot, None, None)
             member, why = self._member(spec, found)
             why = why or (hidden(member, spec.key) if member else "")
@@ -251,7 +259,7 @@ class SourceLog:
 
     def _read_on(self, asked: Asked, known: Record, most: int | None = None) -> Range:
         with kept.following(self.folder, known) as scratch:
-            log = Log(self.slot, Switching(Walsender(self.address)), self.shelf, scratch)
+            log = Log(self.slot, Switching(Walsender(self.address)), self.shelf, scratch, self._resident)
             followed = {oid: each.followed for oid, each in known.tables.items()}
             return read_on(asked, log, followed, self.moment, most)
 

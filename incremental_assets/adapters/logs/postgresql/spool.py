@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +63,15 @@ class Spool:
                 lengths.append(len(message))
                 if len(lengths) >= BLOCK_MESSAGES:
                     self._written()
+
+    def add_read(self, messages: int, size: int, read: Callable[[IO[bytes], int], None]) -> None:
+        """So many messages of so many bytes at once, of which `read` writes so many bytes to a file: first the length of each, as here, then the messages."""
+        with written_to(self._folder):
+            self._written()
+            for file, count in zip(reversed(self._files), (self._lengths.itemsize * messages, size), strict=True):
+                read(file, count)
+        self.messages += messages
+        self.bytes += size
 
     def clear(self) -> None:
         """Forget what was added."""

@@ -10,7 +10,8 @@ from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.encodings import shown
 from incremental_assets.adapters.logs.kept import followed, last_commit, standing_and_why_not
 from incremental_assets.adapters.logs.postgresql.fitness import check_left
-from incremental_assets.adapters.logs.postgresql.look import holders, look
+from incremental_assets.adapters.logs.postgresql.look import Look, holders, look
+from incremental_assets.adapters.logs.postgresql.resident.record import record_in
 from incremental_assets.adapters.logs.postgresql.session import opened
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.segments.shelf import Shelf
@@ -49,7 +50,14 @@ def standing_of(address: Address, terms: LogTerms, folder: Path) -> LogStanding:
         file_bytes=shelf.bytes(),
         readers=tuple(Reader(oid, names.get(oid), each.landed, oid in members) for oid, each in known.tables.items()),
         refused=unreadable or refused,
+        session=_session(found, folder),
     )
+
+
+def _session(found: Look, folder: Path) -> int | None:
+    """Another program's is none of ours."""
+    known, reader = record_in(folder), found.slot and found.slot.reader
+    return reader if known and known.pid == reader else None
 
 
 def _names(asked: Asked, numbers: list[int]) -> Mapping[int, tuple[str, str]]:

@@ -9,14 +9,23 @@ import numpy.typing as npt
 
 from incremental_assets.adapters.logs.changes import Offsets
 from incremental_assets.adapters.logs.postgresql.binary_values import EPOCH_MICROS
+from incremental_assets.adapters.logs.postgresql.letters import (
+    BEGIN,
+    COMMIT,
+    DELETE,
+    INSERT,
+    MESSAGE,
+    ORIGIN,
+    RELATION,
+    TRUNCATE,
+    TYPE,
+    UPDATE,
+)
 from incremental_assets.adapters.logs.postgresql.octets import numbers
 from incremental_assets.adapters.logs.postgresql.spool import Block
 from incremental_assets.adapters.logs.segments.writing import Committed
 from incremental_assets.core.errors import StageBroken
 
-BEGIN, COMMIT, RELATION, TYPE, ORIGIN, INSERT, UPDATE, DELETE, TRUNCATE, MESSAGE = (
-    ord(letter) for letter in "BCRYOIUDTM"
-)
 KNOWN = np.array((BEGIN, COMMIT, RELATION, TYPE, ORIGIN, INSERT, UPDATE, DELETE, TRUNCATE, MESSAGE), np.uint8)
 ROWS = np.array((INSERT, UPDATE, DELETE), np.uint8)
 _CHANGES = np.array((INSERT, UPDATE, DELETE, TRUNCATE), np.uint8)

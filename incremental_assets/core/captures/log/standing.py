@@ -45,6 +45,8 @@ class LogStanding:
     readers: tuple[Reader, ...]
     refused: str
     """Why it cannot be read on; empty where it can."""
+    session: int | None = None
+    """The session of the source by which a process of ours reads it between syncs; None where none does."""
     sizes: tuple[tuple[int, int], ...] = ()
     """Of a log in files: where each begins, and how many bytes it has; empty where the log's positions are bytes."""
 
