@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from incremental_assets.adapters.lake_store import objects
+from incremental_assets.adapters.lake_store import objects, patience
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.object_store import KEY, EmbeddedObjectStore
@@ -245,6 +245,8 @@ def relay(seaweed: EmbeddedObjectStore, monkeypatch: pytest.MonkeyPatch) -> Iter
     """Between a lake and its store; pauses are short."""
     monkeypatch.setattr(objects, "_FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(objects, "_RETRY", QUICKLY)
+    monkeypatch.setattr(patience, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(patience, "_WORK_SECONDS", 0.0)
     with relaying(seaweed.address) as between:
         yield between
 

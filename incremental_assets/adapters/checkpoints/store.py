@@ -59,6 +59,7 @@ from incremental_assets.adapters.checkpoints.tables import (
     verifications,
 )
 from incremental_assets.adapters.checkpoints.verifications import after_landing, known_of, remember, verified_of
+from incremental_assets.adapters.lake_store.patience import at_work
 from incremental_assets.core.config.effective import Effective, difference
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.deed import Act, Deed, DeedChain
@@ -114,7 +115,7 @@ class SqlCheckpoints:
     @contextmanager
     def lease(self, table: TableId, run_id: str, *, even_paused: bool = False) -> Iterator[SqlLease]:
         """One writer per table, of all threads, processes and machines. Raises Busy, naming the owner, and Paused unless `even_paused`."""
-        with self._leases.hold(table, run_id, even_paused=even_paused) as token:
+        with at_work(), self._leases.hold(table, run_id, even_paused=even_paused) as token:
             yield SqlLease(self, table, token)
 
     def position(self, table: TableId) -> Checkpoint:

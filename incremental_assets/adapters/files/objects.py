@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets.adapters.lake_store.opened import options_of
+from incremental_assets.adapters.lake_store.patience import is_at_work
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
 from incremental_assets.core.extras import S3
 from incremental_assets.core.model.table_id import TableId
@@ -31,7 +32,8 @@ class Bucket:
         scheme, _, rest = folder.partition("://")
         bucket, _, prefix = rest.partition("/")
         root = f"{scheme}://{bucket}"
-        return cls(_client(root, tuple(sorted(options_of(root).items()))), f"{prefix}/" if prefix else "")
+        options = tuple(sorted(options_of(root).items()))
+        return cls(_client(root, options, waits=is_at_work()), f"{prefix}/" if prefix else "")
 
     def key(self, path: str) -> str:
         """Of a file below the folder."""
@@ -49,7 +51,7 @@ def listing(table: TableId, folder: str) -> Iterator[None]:
     """Raises SourceRefused where the store has no such bucket, denies it, or has a key that is no path; SourceUnreachable for all else."""
     from obstore.exceptions import BaseError, InvalidPathError
 
-    from incremental_assets.adapters.lake_store.explained import cure, is_denied, lacks_bucket, told
+    from incremental_assets.adapters.lake_store.explained import cure, is_denied, lacks_bucket, silence, told
 
     unknown = "so that nobody knows which files are there"
     try:
@@ -67,9 +69,8 @@ def listing(table: TableId, folder: str) -> Iterator[None]:
             raise SourceRefused(
                 f"{table}: {folder!r} cannot be listed ({told(error)}), {unknown}; {cure(error)}"
             ) from None
-        raise SourceUnreachable(
-            f"{table}: the store of {folder!r} did not answer ({told(error)}); nothing was lost, try again when it does"
-        ) from None
+        why = f"{table}: the store of {folder!r} {silence(error)}"
+        raise SourceUnreachable(why) from None
 
 
 @contextmanager
@@ -77,7 +78,7 @@ def reading(table: TableId, path: str, gone: IncrementalAssetsError) -> Iterator
     """Raises `gone` where there is no such object, SourceRefused where the store denies it, SourceUnreachable for all else."""
     from obstore.exceptions import BaseError
 
-    from incremental_assets.adapters.lake_store.explained import cure, is_denied, told
+    from incremental_assets.adapters.lake_store.explained import cure, is_denied, silence, told
 
     try:
         yield
@@ -86,13 +87,12 @@ def reading(table: TableId, path: str, gone: IncrementalAssetsError) -> Iterator
     except (BaseError, OSError) as error:
         if is_denied(error):
             raise SourceRefused(f"{table}: the store denies the file {path!r} ({told(error)}); {cure(error)}") from None
-        raise SourceUnreachable(
-            f"{table}: the store did not answer for the file {path!r} ({told(error)}), so that nothing of this list has landed; try again when it does"
-        ) from None
+        why = f"{table}: nothing of this list has landed, as for the file {path!r} the store {silence(error)}"
+        raise SourceUnreachable(why) from None
 
 
 @cache
-def _client(root: str, options: tuple[tuple[str, str], ...]) -> Any:
-    from incremental_assets.adapters.lake_store.objects import client
+def _client(root: str, options: tuple[tuple[str, str], ...], *, waits: bool) -> Any:
+    from incremental_assets.adapters.lake_store.objects import client, patient
 
-    return client(root, dict(options))
+    return client(root, dict(options), patient() if waits else None)

@@ -41,6 +41,9 @@ _CURES = {
     "": "its credentials may have expired: renew them; else check the endpoint and the region in `stores`",
 }
 """By what a store calls it that it will not; for all else, its credentials have too few rights."""
+_BUSY = ("503 Service Unavailable", "429 Too Many Requests", "SlowDown")
+THROTTLED = "the next sync goes on; ask it for less, by fewer tables at once (`parallel: {tables: 1}`) or a longer `every`, or have its limit raised"
+"""What to do where it does not stop."""
 _RIGHTS = "check its credentials and the rights that they have"
 
 
@@ -58,9 +61,19 @@ def explained(key: str, right: str = "") -> Iterator[None]:
             raise no_bucket(key) from None
         if is_denied(error):
             raise refused(key, error, right) from None
-        raise StoreUnreachable(
-            f"{key}: the store did not answer ({told(error)}); nothing was lost, try again when it does"
-        ) from None
+        raise StoreUnreachable(f"{key}: the store {silence(error)}") from None
+
+
+def silence(error: BaseException) -> str:
+    """What a store did that answered nothing of use, and what to do."""
+    if is_throttled(error):
+        return f"throttles ({told(error)}); nothing was lost: {THROTTLED}"
+    return f"did not answer ({told(error)}); nothing was lost, try again when it does"
+
+
+def is_throttled(error: BaseException | str) -> bool:
+    """Whether the store is there, and will not for now."""
+    return any(each in str(error) for each in _BUSY)
 
 
 def is_denied(error: BaseException) -> bool:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
+from functools import cached_property
+from itertools import count, islice
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import obstore
 import pyarrow as pa
 from obstore.exceptions import BaseError
 
+from incremental_assets.adapters.lake_store import patience
 from incremental_assets.adapters.lake_store.explained import (
+    THROTTLED,
     cure,
     explained,
     is_denied,
+    is_throttled,
     lacks_bucket,
     no_bucket,
     refused,
@@ -28,21 +33,25 @@ from incremental_assets.adapters.lake_store.sink import Sink
 from incremental_assets.adapters.lake_store.store import Head, NotOffered, Promises
 from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, StoreUnreachable
 
+Answer = TypeVar("Answer")
+
 _TRIES = 5
-"""How often a file is put whose fate a store did not tell."""
+"""How often a file is put whose fate a store did not tell, unless that is because it throttles."""
 _FIRST_PAUSE_SECONDS = 0.1
 """Before the second time; twice as long before each that follows."""
 _PART_BYTES = 16 * 2**20
 """A file of up to so many bytes is one request; of a larger one, these are the parts."""
+_REMOVED_AT_ONCE = 1000
+"""Files that one request removes, at the most."""
 _PARTS_AT_ONCE = 2
 """How many parts are on their way while the next one is written: so many a task holds."""
-_PATIENCE = timedelta(seconds=30)
+_RETRY_SECONDS = 30.0
 _RETRY = {
     "max_retries": 20,
-    "retry_timeout": _PATIENCE,
+    "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
     "backoff": {"init_backoff": timedelta(milliseconds=200), "max_backoff": timedelta(seconds=5), "base": 3},
 }
-"""A store that is busy says so (503) for seconds, which must not cost a load of hours; a look must have ended before Dagster ends the tick, in which it has a minute."""
+"""A store that is busy says so (503) for seconds, which must not cost a load of hours. One that throttles is asked again for longer, see `patience`: one that is not there is not."""
 _HASTY = {"max_retries": 2, "retry_timeout": timedelta(seconds=5)}
 """For a while after a request that waited in vain: others would wait as long, one after the other."""
 _SILENT_SECONDS = 60.0
@@ -63,6 +72,11 @@ def client(root: str, options: Mapping[str, str], retry: Mapping[str, Any] | Non
     return from_url(root, config=config, client_options={**_CLIENT, **plain}, retry_config=retry or _RETRY, **keys)
 
 
+def patient() -> Mapping[str, Any]:
+    """Retries for as long as this process has patience now, whatever goes wrong."""
+    return {**_RETRY, "max_retries": 60, "retry_timeout": timedelta(seconds=patience.seconds())}
+
+
 class _Keys:
     """Those of the configuration and nothing beside them: by itself the client adds a session token of the environment, which is of another key, and no secret of this store."""
 
@@ -78,7 +92,7 @@ class ObjectStore:
     """Implements `LakeStore` by one bucket. `root`: its address, which begins every key."""
 
     def __init__(self, root: str, options: Mapping[str, str]) -> None:
-        self._root = root
+        self._root, self._options = root, options
         self._rights = _RIGHTS if root.startswith("s3") else {}
         # Of S3, no log store that Delta has released asks whether a version is there.
         self.promises = Promises(whole=True, paged=True, locks=False, spark_commits=not root.startswith("s3"))
@@ -89,22 +103,15 @@ class ObjectStore:
 
     def list_from(self, folder: str, after: str = "") -> Mapping[str, str]:
         """The names, in pages of which the first begins after `after`; of a folder within without a tag."""
-        begin = self._begin(folder)
         found: dict[str, str] = {}
-        with self._asking(folder, "list"):
-            for page in obstore.list(self._store, begin, offset=f"{begin}{after}" if after else None):
-                for each in page:
-                    name, *within = each["path"].removeprefix(begin).split("/", 1)
-                    found[name] = "" if within else _tag(each)
+        for path, each in self._listed(folder, after):
+            name, *within = path.split("/", 1)
+            found[name] = "" if within else _tag(each)
         return found
 
     def files_in(self, folder: str) -> Iterator[tuple[str, Head]]:
         """In pages, as they are asked for."""
-        begin = self._begin(folder)
-        with self._asking(folder, "list"):
-            for page in obstore.list(self._store, begin):
-                for each in page:
-                    yield each["path"].removeprefix(begin), _head(each)
+        yield from ((path, _head(each)) for path, each in self._listed(folder))
 
     def read(self, key: str, begin: int = 0, stop: int | None = None) -> bytes:
         """The object's bytes, or some of them."""
@@ -112,26 +119,26 @@ class ObjectStore:
             asked: Any = {}
         else:
             asked = {"range": {"offset": begin} if stop is None else (begin, stop)}
-        with self._asking(key, "get"):
-            return bytes(obstore.get(self._store, self._path(key), options=asked).bytes())
+        return self._ask(key, "get", lambda: bytes(obstore.get(self._store, self._path(key), options=asked).bytes()))
 
     def end(self, key: str, count: int) -> tuple[int, bytes]:
         """The object's size, and the last of its bytes."""
-        with self._asking(key, "get"):
+
+        def asked() -> tuple[int, bytes]:
             found = obstore.get(self._store, self._path(key), options={"range": {"suffix": count}})
             return found.meta["size"], bytes(found.bytes())
+
+        return self._ask(key, "get", asked)
 
     def check(self, key: str) -> None:
         """Nothing but objects is in a store."""
 
     def head(self, key: str) -> Head | None:
         """The tag is the store's own."""
-        with self._asking(key, "get"):
-            try:
-                found = obstore.head(self._store, self._path(key))
-            except FileNotFoundError:
-                return None
-        return _head(found)
+        try:
+            return _head(self._ask(key, "get", lambda: obstore.head(self._store, self._path(key))))
+        except FileNotFoundError:
+            return None
 
     def size(self, key: str) -> int | None:
         """As `head` says it."""
@@ -149,8 +156,7 @@ class ObjectStore:
 
     def put(self, key: str, data: bytes) -> None:
         """Whole, or not at all."""
-        with self._asking(key, "put"):
-            obstore.put(self._store, self._path(key), data)
+        self._ask(key, "put", lambda: obstore.put(self._store, self._path(key), data))
 
     def replace(self, key: str, data: bytes) -> None:
         """As `put`, whose answer comes when the object is safe."""
@@ -168,7 +174,7 @@ class ObjectStore:
     def new(self, key: str) -> Iterator[Sink]:
         """In parts, as it grows; the object is there once the last of them is, and not at all where the block fails."""
         writer: Any = obstore.open_writer(
-            self._store, self._path(key), buffer_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
+            self._writing, self._path(key), buffer_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
         )
         try:
             yield Sink(writer, key)
@@ -176,7 +182,7 @@ class ObjectStore:
             with suppress(BaseError, OSError):
                 writer.__exit__(type(error), error, error.__traceback__)
             raise
-        with self._asking(key, "put"):
+        with self._noticing(), explained(key, self._rights.get("put", "")):
             writer.close()
 
     def passing(self, key: str) -> AbstractContextManager[Sink]:
@@ -204,37 +210,84 @@ class ObjectStore:
 
     def delete(self, key: str) -> None:
         """Remove the object."""
-        with self._asking(key, "remove"):
-            obstore.delete(self._store, [self._path(key)])
+        self._remove(key, [self._path(key)])
 
     def delete_prefix(self, folder: str) -> None:
         """Remove all objects whose keys begin with the folder's."""
-        path = self._path(folder)
-        with self._asking(folder, "list"):
-            for page in obstore.list(self._store, path):
-                with self._asking(folder, "remove"):
-                    obstore.delete(self._store, [each["path"] for each in page])
+        begin = self._begin(folder)
+        paths = (f"{begin}{path}" for path, _ in self._listed(folder))
+        while found := list(islice(paths, _REMOVED_AT_ONCE)):
+            self._remove(folder, found)
 
     @property
     def _store(self) -> Any:
-        return self._hasty if time.monotonic() < self._silent_until else self._patient
+        return self._hasty if self._is_silent else self._patient
+
+    @property
+    def _is_silent(self) -> bool:
+        return time.monotonic() < self._silent_until
+
+    @property
+    def _writing(self) -> Any:
+        """A file that grows cannot be begun again, so that the client itself has to have all the patience."""
+        return self._at_work if self._store is self._patient and patience.is_at_work() else self._store
+
+    @cached_property
+    def _at_work(self) -> Any:
+        return client(self._root, self._options, patient())
+
+    def _ask(self, key: str, what: str, work: Callable[[], Answer]) -> Answer:
+        """As `explained`; of a store that throttles again, for as long as this process has patience."""
+        until = time.monotonic() + (0.0 if self._is_silent else patience.seconds())
+        with self._noticing(), explained(key, self._rights.get(what, "")):
+            while True:
+                try:
+                    return work()
+                except (BaseError, OSError) as error:
+                    if time.monotonic() > until or not is_throttled(error):
+                        raise
 
     @contextmanager
-    def _asking(self, key: str, what: str) -> Iterator[None]:
-        """As `explained`, and remembers that the store did not answer."""
+    def _noticing(self) -> Iterator[None]:
+        """Remembers whether the store has answered."""
         try:
-            with explained(key, self._rights.get(what, "")):
-                yield
+            yield
             self._silent_until = 0.0
         except StoreUnreachable:
             self._silent_until = time.monotonic() + _SILENT_SECONDS
             raise
 
+    def _listed(self, folder: str, after: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Every path below a folder, behind one, with what a listing says of it: page by page, so that one which is listed again begins where it was."""
+        begin = self._begin(folder)
+        last = f"{begin}{after}" if after else None
+        pages: Any = None
+
+        def page() -> Sequence[Mapping[str, Any]]:
+            nonlocal pages
+            try:
+                pages = pages or iter(obstore.list(self._store, begin, offset=last))
+                return next(pages, ())
+            except BaseException:
+                pages = None
+                raise
+
+        while found := self._ask(folder, "list", page):
+            for each in found:
+                yield each["path"].removeprefix(begin), each
+            last = found[-1]["path"]
+
+    def _remove(self, key: str, paths: Sequence[str]) -> None:
+        self._ask(key, "remove", lambda: obstore.delete(self._store, list(paths)))
+
     def _put_if_absent(self, key: str, data: bytes) -> bool:
         """Whatever it says but success, the key is read before anything is concluded: absent is put again, ours has landed, and another's was first."""
         path, said = self._path(key), ""
         denied: BaseException | None = None
-        for _ in _tries():
+        begun = time.monotonic()
+        for number in count():
+            if number and _is_over(number, time.monotonic() - begun, said):
+                break
             try:
                 obstore.put(self._store, path, data, mode="create", use_multipart=False)
             except (BaseError, OSError) as error:
@@ -255,7 +308,7 @@ class ObjectStore:
         self._silent_until = time.monotonic() + _SILENT_SECONDS
         raise StoreUnreachable(
             f"{key}: the store did not tell whether it has this file ({said}); nothing was removed, and the next sync looks at what is there"
-            + (f": {cure(denied)}" if denied else "")
+            + (f": {cure(denied)}" if denied else f": {THROTTLED}" if is_throttled(said) else "")
         )
 
     def _check_conditional(self, folder: str) -> None:
@@ -281,15 +334,13 @@ class ObjectStore:
         return key.removeprefix(self._root).lstrip("/")
 
 
-def _tries() -> Iterator[int]:
-    """So often, with pauses; no more where the client itself has asked again for as long as it has patience."""
-    until = time.monotonic() + _PATIENCE.total_seconds()
-    for number in range(_TRIES):
-        if number:
-            if time.monotonic() > until:
-                return
-            time.sleep(_FIRST_PAUSE_SECONDS * 2 ** (number - 1))
-        yield number
+def _is_over(number: int, seconds: float, said: str) -> bool:
+    """Whether a file was put often enough whose fate a store did not tell; where it was not, after a pause."""
+    goes_on = number < _TRIES or (is_throttled(said) and seconds < patience.seconds())
+    if not goes_on or seconds > max(patience.seconds(), _RETRY_SECONDS):
+        return True
+    time.sleep(_FIRST_PAUSE_SECONDS * 2 ** min(number - 1, _TRIES))
+    return False
 
 
 def _head(found: Mapping[str, Any]) -> Head:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.lake_store.opened import Reached, reach, reached
+from incremental_assets.adapters.lake_store.patience import begin_work
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.packages import lacking
@@ -260,6 +261,7 @@ def packed(
 def prepared(store: bytes) -> None:
     """Runs in a task before its units: the lake is reached as the driver reaches it."""
     reach(pickle.loads(store))  # noqa: S301 - the driver wrote it
+    begin_work()
 
 
 def played(payload: bytes) -> bytes:

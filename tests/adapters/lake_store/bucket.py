@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import logging
 import re
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,6 +62,10 @@ class Relay:
     """Session tokens that came with requests."""
     within: str = ""
     """What the paths of requests hold to which something is done."""
+    busy_until: float = 0.0
+    """Until when (`time.monotonic`) each request is answered with SlowDown, unless `within` names others."""
+    retry_after: str = ""
+    """What it says then of when to come again."""
     keeps: bool = False
     """Whether nobody may remove anything, as where a role lacks that right: the answer is a good one, and says so of each file."""
     lock: Lock = field(default_factory=Lock)
@@ -69,6 +74,8 @@ class Relay:
     def fault(self, method: str, path: str) -> str:
         if self.within not in path:
             return ""
+        if time.monotonic() < self.busy_until:
+            return "503 SlowDown"
         with self.lock:
             waiting = self.faults.get(method, [])
             if waiting[:1] == ["unconditional"]:
@@ -95,7 +102,8 @@ class Handler(BaseHTTPRequestHandler):
         elif self.relay.keeps and self.command == "POST" and "delete" in self.path.partition("?")[2]:
             self.answer(200, {}, denied(data))
         elif fault[:3].isdigit() and not fault.endswith("after"):
-            self.answer(int(fault[:3]), {}, ANSWER.format(code=fault[4:] or "Scripted").encode())
+            again = {"retry-after": self.relay.retry_after} if self.relay.retry_after else {}
+            self.answer(int(fault[:3]), again, ANSWER.format(code=fault[4:] or "Scripted").encode())
         else:
             self.hand_on(data, fault)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.lake_store import objects
+from incremental_assets.adapters.lake_store import objects, patience
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.lake_store.bucket import QUICKLY, Relay, new_bucket, relaying, serving
 from tests.adapters.lake_store.shop_in_store import SECRET, StoreStand, shop_in_store
@@ -32,6 +32,8 @@ def relay(object_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay
     """Between a store and its server; pauses are short."""
     monkeypatch.setattr(objects, "_FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(objects, "_RETRY", QUICKLY)
+    monkeypatch.setattr(patience, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(patience, "_WORK_SECONDS", 0.0)
     with relaying(object_server) as between:
         yield between
 

@@ -266,7 +266,7 @@ def test_a_store_that_denies_is_named_with_what_it_says(relay: Relay, relayed: P
 
 
 def test_a_store_that_does_not_answer_is_named(relay: Relay, relayed: Place) -> None:
-    relay.faults = {"GET": ["503"] * 10}
+    relay.faults = {"GET": ["500"] * 10}
     for ask in (relayed.store.read, relayed.store.list_from):
         with pytest.raises(StoreUnreachable, match="the store did not answer"):
             ask(f"{relayed.root}/known")
