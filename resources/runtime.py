@@ -243,7 +243,7 @@ class Runtime:
         resolved = with_sound_contracts(resolve_all(self.configuration.source(source), shapes))
         if any(spec.masks for spec in resolved.specs):
             resolved = resolved.with_key(self._mask_key(source))
-        if not any(spec.discards or spec.collation_key for spec in resolved.specs):
+        if not any(spec.discards or spec.collation_key or spec.pii for spec in resolved.specs):
             return resolved
         # Checks compare what syncs read.
         return resolved.as_landed(self.checkpoints.positions())

@@ -14,6 +14,7 @@ from deltalake import write_deltalake
 
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
+from incremental_assets.core.model.erased import ErasedKeys, ErasureKey
 from tests.cli.conftest import Said
 
 Call = Callable[..., Said]
@@ -144,3 +145,63 @@ def test_days_and_moments_that_python_does_not_have_are_shown_all_the_same(call:
     (table,) = call("peek", "main.orders", "--json").document["tables"]
 
     assert [row["note"] for row in table["rows"]["copy"]] == ["29349-01-26", "-0768-02-04"]
+
+
+SECRET = "a key of erasures that nobody can try all values of"
+
+
+def keep_out(folder: Path, *keys: str, secret: str = SECRET) -> None:
+    """As `erase` leaves it: the list of keys that are out of the copy, and stay out."""
+    kept = ErasedKeys(ErasureKey(secret), frozenset(), ("id",)).with_keys([key] for key in keys)
+    path = folder / "lake/_erased/shop/main/orders.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(kept.to_json())
+
+
+def test_a_row_of_the_source_whose_key_was_erased_is_not_shown_and_that_is_said(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(tmp_path)
+    monkeypatch.setenv("ERASURE_KEY", SECRET)
+    (tmp_path / "sources.yaml").write_text("erasure_key: {env: ERASURE_KEY}\n" + CONFIG)
+    keep_out(tmp_path, "2", "8")
+    said = call("peek", "main.orders", "--json")
+
+    (table,) = said.document["tables"]
+    assert [row["id"] for row in table["rows"]["source"]] == ["4", "6", "10", "12", "14", "16", "18", "20"]
+    # Of a copy from which an erasure has not come to take it.
+    assert [row["id"] for row in table["rows"]["copy"]] == ["4"]
+    assert table["left_out"] == {"source": 2, "copy": 1}
+    people = call("peek", "main.orders").out
+    assert "shop.main.orders: 2 rows of the source are not shown, as their keys were erased" in people
+    assert "shop.main.orders: 1 row of the copy is not shown, as its key was erased" in people
+
+
+def test_a_key_that_is_hidden_is_known_all_the_same(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ERASURE_KEY", SECRET)
+    config = CONFIG.replace("pii: [email]", "pii: [email, tenant_id], primary_key: [email, tenant_id]")
+    (tmp_path / "sources.yaml").write_text("erasure_key: {env: ERASURE_KEY}\n" + config)
+    kept = ErasedKeys(ErasureKey(SECRET), frozenset(), ("tenant_id", "email")).with_keys([("7", "2@example.com")])
+    path = tmp_path / "lake/_erased/shop/main/orders.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(kept.to_json())
+    (table,) = call("peek", "main.orders", "--json").document["tables"]
+    assert table["left_out"] == {"source": 1, "copy": 0}
+    assert "2" not in [row["id"] for row in table["rows"]["source"]]
+
+
+@pytest.mark.parametrize("key", ["", "erasure_key: {env: ERASURE_KEY}\n"])
+def test_where_nobody_can_tell_which_keys_were_erased_no_row_is_shown(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    copied(tmp_path)
+    monkeypatch.setenv("ERASURE_KEY", SECRET[::-1])
+    (tmp_path / "sources.yaml").write_text(key + CONFIG)
+    keep_out(tmp_path, "2")
+    said = call("peek", "main.orders", "--json")
+
+    (table,) = said.document["tables"]
+    assert (said.code, table["rows"]) == (1, {"source": None, "copy": None})
+    assert "erased rows" in table["errors"][0]

@@ -27,6 +27,8 @@ class FakeStage:
     moment: Callable[[str], None] = nothing
     """Told "staging" when half of a batch is written."""
     loses: int = 0
+    keeps_out: bool = False
+    """Whether there is a list of erased keys."""
 
     def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
         """Half, then whole, then verified against the snapshot's own count."""
@@ -50,6 +52,7 @@ class FakeStage:
             held=held,
             gone=len(fit) - len(there),
             duplicates=len(keys) - len(set(keys)),
+            keeps_out=self.keeps_out,
         )
 
     def verify(self, plan: SyncPlan, counted: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
-from incremental_assets.core.words import counted
+from incremental_assets.core.words import agreeing, counted
+from incremental_assets.resources.erasures import open_erasures
 
 if TYPE_CHECKING:
     from incremental_assets.adapters.delta.first_rows import FirstRows
@@ -30,12 +31,13 @@ Row = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """One table. A side is None where it has no rows to show, or where `errors` says why it cannot."""
+    """One table. A side is None where it has no rows to show, or where `errors` says why it cannot. `left_out`: rows of each side whose keys were erased."""
 
     spec: TableSpec
     source: tuple[Row, ...] | None
     copy: FirstRows | None
     errors: tuple[IncrementalAssetsError, ...]
+    left_out: tuple[int, int] = (0, 0)
 
 
 def run(config: Path | None, tables: Sequence[str]) -> Answer:
@@ -51,21 +53,32 @@ def _peeked(runtime: Runtime, spec: TableSpec) -> Peeked:
 
     errors: list[IncrementalAssetsError] = []
     source = copy = None
+    of_source = of_copy = 0
+    try:
+        erased = open_erasures(runtime.configuration).keys(spec.id)
+        if erased is not None:
+            erased.places(spec)
+    except IncrementalAssetsError as error:
+        return Peeked(spec, None, None, (error,))
     try:
         database = runtime.database(spec.id.source)
         rows = database.peek(spec, ROWS) if database else None
         asked = [column.name for column in spec.without_masked.source_columns]
         names = [column.name for column in spec.source_columns]
-        source = (
-            None if rows is None else tuple(_of_source(spec, names, dict(zip(asked, row, strict=True))) for row in rows)
-        )
+        known = None if rows is None else [dict(zip(asked, row, strict=True)) for row in rows]
+        shown = [row for row in known or () if erased is None or not erased.may_hold(spec, row)]
+        source = None if known is None else tuple(_of_source(spec, names, row) for row in shown)
+        of_source = len(known or ()) - len(shown)
     except IncrementalAssetsError as error:
         errors.append(error)
     try:
         copy = first_rows(spec.id, table_path(runtime.configuration.lake, spec.id), ROWS)
+        if copy is not None and erased is not None:
+            here = tuple(row for row in copy.rows if not erased.may_hold(spec, row))
+            copy, of_copy = replace(copy, rows=here), len(copy.rows) - len(here)
     except IncrementalAssetsError as error:
         errors.append(error)
-    return Peeked(spec, source, copy, tuple(errors))
+    return Peeked(spec, source, copy, tuple(errors), (of_source, of_copy))
 
 
 def _of_source(spec: TableSpec, names: Sequence[str], row: Row) -> Row:
@@ -75,7 +88,7 @@ def _of_source(spec: TableSpec, names: Sequence[str], row: Row) -> Row:
 
 def _masked(spec: TableSpec, row: Row) -> Row:
     """Without values of `pii`; of such a table nothing is shown either that the source does not have by that name, as it may have had another one."""
-    hidden = {name.lower() for name in spec.pii}
+    hidden = {name.lower() for name in spec.personal}
     shown = {name.lower() for name in spec.shape.names} - hidden if hidden else {name.lower() for name in row}
     return {name: value if value is None or name.lower() in shown else _HIDDEN for name, value in row.items()}
 
@@ -97,6 +110,12 @@ def _shown(found: Peeked | Trouble) -> Iterator[Shown]:
         yield Grid(("column", "in the source", "in the copy"), columns, title=table)
         for side, rows in (("source", found.source), ("copy", _copied(found))):
             yield from _side(table, side, rows)
+        for side, count in zip(("source", "copy"), found.left_out, strict=True):
+            if count:
+                those = agreeing(
+                    count, "is not shown, as its key was erased", "are not shown, as their keys were erased"
+                )
+                yield Note(f"{table}: {counted(count, 'row')} of the {side} {those}", "dim")
     yield from (Note(str(error), "bad") for error in _errors(found))
 
 
@@ -138,5 +157,7 @@ def _entry(found: Peeked | Trouble) -> dict[str, Any]:
         "errors": [str(error) for error in _errors(found)],
     }
     if isinstance(found, Trouble):
-        return {**entry, "columns": [], "rows": {"source": None, "copy": None}}
-    return {**entry, "columns": _columns(found), "rows": {"source": found.source, "copy": _copied(found)}}
+        return {**entry, "columns": [], "rows": {"source": None, "copy": None}, "left_out": {"source": 0, "copy": 0}}
+    rows = {"source": found.source, "copy": _copied(found)}
+    left_out = dict(zip(("source", "copy"), found.left_out, strict=True))
+    return {**entry, "columns": _columns(found), "rows": rows, "left_out": left_out}

@@ -52,5 +52,6 @@ def state_of(text: str) -> State:
         compared=KeysCompared.from_json(compared) if compared is not None else None,
         unfilled=Unfilled.from_json(document["unfilled"]) if document.get("unfilled") else None,
         erased=document.get("erased", False),
+        pii=tuple(document.get("pii", ())),
         definition=None if document.get("definition") is None else tuple(document["definition"].items()),
     )

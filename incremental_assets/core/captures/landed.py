@@ -33,6 +33,7 @@ def landed(plan: SyncPlan, position: Position, read: Read) -> State:
         compared=_compared(plan, read),
         unfilled=unfilled_after(plan, read.changed),
         erased=before is not None and before.erased,
+        pii=plan.spec.pii,
         definition=_definition(plan),
     )
 

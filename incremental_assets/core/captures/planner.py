@@ -10,7 +10,14 @@ from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request, SyncPlan
-from incremental_assets.core.planning.renames import as_masked, as_renamed, check_renames, renamed_too_late, renames_of
+from incremental_assets.core.planning.renames import (
+    as_masked,
+    as_renamed,
+    check_pii,
+    check_renames,
+    renamed_too_late,
+    renames_of,
+)
 
 
 def plan(
@@ -25,5 +32,6 @@ def plan(
         # A replica that lags behind may show the names of before.
         return decision
     check_renames(spec, landed, renames)
+    check_pii(spec, landed)
     named = replace(decision, renames=renames, warnings=(*decision.warnings, *renamed_too_late(spec, landed)))
     return at_its_time(spec, request, state, named, observation.bound.clock)

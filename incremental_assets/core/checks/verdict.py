@@ -307,7 +307,7 @@ def shown(spec: TableSpec, terms: TableConfig, keys: Sequence[str]) -> tuple[str
     """Sample keys as they may be shown: still comparable with each other, but not readable, where a key column is declared `pii`."""
     # Rows of a table without a key are identified by all their columns.
     # The copy may have other names than the configuration.
-    personal = {*terms.pii, *spec.pii} & set(spec.named_key or spec.shape.names)
+    personal = {*terms.pii, *spec.personal} & set(spec.named_key or spec.shape.names)
     return tuple(hashlib.sha256(key.encode()).hexdigest()[:16] if personal else key for key in keys[:10])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -16,6 +18,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.occurrences import PruningEnded
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.ports import Ports
 
 Result = TypeVar("Result")
@@ -29,10 +32,28 @@ def prune_all(
 ) -> Iterator[Pruned | NotPruned]:
     """One after the other, those of which something is not kept forever; none stops another."""
     for spec in specs:
+        _mark(spec, run_id, ports)
         if (retention := kept(spec.id)) != KEEPS_ALL:
             done = _attempt(spec, retention, run_id, ports)
             ports.observer.notify(PruningEnded(done))
             yield done
+
+
+def _mark(spec: TableSpec, run_id: str, ports: Ports) -> None:
+    """Of a table from which an earlier release has erased keys it is recorded that there has to be a list of them, also where nothing moves. Left to the next pruning where another run holds it."""
+    state = ports.checkpoints.position(spec.id).state
+    if state is None or state.erased:
+        return
+    with suppress(IncrementalAssetsError):
+        if not ports.erasures.has(spec.id):
+            return
+        with ports.checkpoints.lease(spec.id, run_id, even_paused=True) as lease:
+            position = ports.checkpoints.position(spec.id)
+            if position.state is None or position.open is not None:
+                return
+            marked = Event(spec.id, EventKind.REBUILT, run_id, position.last_seq, app_id=position.app_id)
+            marked = replace(marked, state=replace(position.state, erased=True), target=position.target)
+            lease.record(replace(marked, detail="keys were erased by an earlier release"))
 
 
 def _attempt(spec: TableSpec, retention: Retention, run_id: str, ports: Ports) -> Pruned | NotPruned:

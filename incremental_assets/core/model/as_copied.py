@@ -81,6 +81,7 @@ def _renamed(spec: TableSpec, names: Mapping[str, str]) -> TableSpec:
         discarded=named(spec.discarded),
         renamed=tuple((of(before), of(after)) for before, after in spec.renamed),
         pii=named(spec.pii),
+        once_pii=named(spec.once_pii),
         masks=tuple(map(masked, spec.masks)),
         deletes=replace(spec.deletes, column=of(spec.deletes.column)),
         contract=contract

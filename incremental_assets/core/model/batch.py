@@ -53,6 +53,8 @@ class Batch:
     """The columns beside key and cursor of rows that were read in part; the others are as the target has them. Empty for whole rows."""
     in_target: bool = False
     """Whether the rows are in the target already, without a position: those of a first load."""
+    keeps_out: bool = False
+    """Whether rows whose keys were erased were looked for, as a list of them is there."""
     by_spark: str = ""
     """Why Spark's own reader or writer made it; empty where tasks did."""
 

@@ -40,7 +40,7 @@ class RowDifference:
 
 def without_pii(spec: TableSpec, row: RowDifference) -> RowDifference:
     """The same with no value of a column that is declared `pii`, but for which of them differ."""
-    personal = set(spec.pii)
+    personal = set(spec.personal)
     if not personal:
         return row
     hidden = [column.name in personal for column in spec.columns]

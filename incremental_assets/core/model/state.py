@@ -55,6 +55,8 @@ class State:
     """Columns whose values rows that landed before still lack."""
     erased: bool = False
     """Whether keys were erased from the table, so that there has to be a list of them."""
+    pii: tuple[str, ...] = ()
+    """Columns whose values are never shown, by the names under which they landed."""
     definition: Definition | None = None
     """What the source's catalogue said of the table for which the copy was last brought up to date; None: not known."""
 
@@ -141,6 +143,7 @@ class State:
             "compared": self.compared and self.compared.to_json(),
             "unfilled": self.unfilled and self.unfilled.to_json(),
             **({"erased": True} if self.erased else {}),
+            **({"pii": list(self.pii)} if self.pii else {}),
             "definition": None if self.definition is None else dict(self.definition),
             **self.position.to_json(),
         }

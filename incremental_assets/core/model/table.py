@@ -111,7 +111,9 @@ class TableSpec:
     renamed: tuple[tuple[str, str], ...] = ()
     """Columns whose new names the configuration tells, as a source may not: the name before, and after."""
     pii: tuple[str, ...] = ()
-    """Columns whose values are never shown."""
+    """Columns whose values are never shown, as the configuration names them."""
+    once_pii: tuple[str, ...] = ()
+    """Columns that had such a name when something landed last, and have another one now."""
     masks: tuple[MaskedColumn, ...] = ()
     """Columns that land masked. `columns` has them as they land; see `as_read` and `without_masked`."""
     mask_key: MaskKey | None = None
@@ -142,6 +144,11 @@ class TableSpec:
     def columns(self) -> tuple[Column, ...]:
         """The source's columns, in its order."""
         return self.shape.columns
+
+    @property
+    def personal(self) -> tuple[str, ...]:
+        """Columns whose values are never shown."""
+        return (*self.pii, *self.once_pii)
 
     @property
     def as_read(self) -> TableSpec:

@@ -6,11 +6,12 @@ from incremental_assets.core.model.collation_key import collated, uncollated
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.discarding import discarding
+from incremental_assets.core.planning.renames import with_pii
 
 
 def as_landed(spec: TableSpec, state: State | None) -> TableSpec:
     """The table as a run meets it that goes on with what has landed."""
-    spec = discarding(spec, state)
+    spec = with_pii(discarding(spec, state), state)
     return uncollated(spec) if told_as_written(state) else collated(spec)
 
 

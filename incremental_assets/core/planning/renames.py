@@ -140,6 +140,7 @@ def renamed(spec: TableSpec, state: State, renames: tuple[Rename, ...]) -> State
         columns=tuple((name_after(renames, name), identity) for name, identity in state.columns),
         absent=_all_after(renames, state.absent),
         unfilled=unfilled and replace(unfilled, columns=_all_after(renames, unfilled.columns)),
+        pii=_all_after(renames, state.pii),
     )
 
 
@@ -147,8 +148,33 @@ def as_masked(spec: TableSpec, state: State | None) -> State | None:
     """The state of a table that is read as a whole, its masks by the names that their columns have now: of two that have exchanged theirs, or of one whose name another has taken, values would land as they are."""
     if state is None or not (spec.traits.overwrites and state.terms.masks):
         return state
-    renames = tuple(_identified(spec, state, {}))
-    return replace(state, terms=replace(state.terms, masks=renamed_terms(spec, state.terms, renames).masks))
+    masks = renamed_terms(spec, state.terms, _followed(spec, state)).masks
+    return replace(state, terms=replace(state.terms, masks=masks))
+
+
+def with_pii(spec: TableSpec, state: State | None) -> TableSpec:
+    """The table with the columns that `pii` hid when something landed last, whichever names they have now. A name that it has got since was one of then, too, unless a hidden column has it now."""
+    if state is None or not spec.pii:
+        return spec
+    renames = _followed(spec, state)
+    kept = _all_after(renames, state.pii)
+    then = (*state.pii, *(name for name in spec.pii if name not in kept))
+    now = dict.fromkeys(name_after(renames, name) for name in then if name_after(renames, name) != name)
+    return replace(spec, once_pii=tuple(name for name in now if name in spec.shape.names and name not in spec.pii))
+
+
+def check_pii(spec: TableSpec, state: State | None) -> None:
+    """Raises SchemaChanged where `pii` names a column that has another name now."""
+    for name in spec.once_pii if state else ():
+        before = next((each.before for each in _followed(spec, state) if each.after == name), name)
+        raise SchemaChanged(
+            f"{spec.id}: the column {name!r} had the name {before!r} when rows landed, which `pii` hides, and would be shown now: write {name!r} into `pii`"
+        )
+
+
+def _followed(spec: TableSpec, state: State) -> tuple[Rename, ...]:
+    """Of a copy that is written as a whole no column is renamed, and its columns have other names all the same."""
+    return tuple(_identified(spec, state, {})) if spec.traits.overwrites else renames_of(spec, state)
 
 
 def as_renamed(spec: TableSpec, state: State | None) -> State | None:

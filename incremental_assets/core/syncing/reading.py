@@ -19,7 +19,9 @@ from incremental_assets.core.ports import Ports
 def read(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
     """The rows, and the state. What has been staged when this fails, the caller discards."""
     some = None if target is not None and target.whole_rows_only else _new_columns(plan, ports)
-    return some or _rows(plan, target, ports)
+    batch, state = some or _rows(plan, target, ports)
+    # An earlier release has not said of the table that there has to be a list.
+    return batch, replace(state, erased=state.erased or batch.keeps_out)
 
 
 def _new_columns(plan: SyncPlan, ports: Ports) -> tuple[Batch, State] | None:

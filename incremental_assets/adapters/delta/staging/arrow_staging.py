@@ -70,7 +70,7 @@ def write_parts(
     counted: list[StagedPart] = tasks.run_all(_TASK, units)
     for file in files:
         store.finish(file)
-    return _together(spec, counted)
+    return replace(_together(spec, counted), keeps_out=left is not None)
 
 
 def trial_of(spec: TableSpec) -> Trial | None:

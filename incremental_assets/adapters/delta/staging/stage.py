@@ -84,6 +84,7 @@ class ParquetStage:
                 *warnings(plan, staged.future, staged.rejected - staged.held, duplicates),
                 *told(plan, staged.breaches),
             ),
+            keeps_out=staged.keeps_out,
             by_spark=made.by_spark,
         )
 

@@ -33,6 +33,8 @@ class Staged:
     breaches: Breaches = Breaches()
     erased: int = 0
     """Rows of the source that were left out, as their keys were erased."""
+    keeps_out: bool = False
+    """Whether there is a list of such keys."""
 
 
 def whole_keys(spec: TableSpec) -> list[str]:

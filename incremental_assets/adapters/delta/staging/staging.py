@@ -105,7 +105,7 @@ def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> Duplicat
 
 
 def _named(keys: DataFrame, spec: TableSpec) -> tuple[str, ...]:
-    if set(spec.pii) & set(spec.named_key):
+    if set(spec.personal) & set(spec.named_key):
         return ()
     texts = keys.select(KEY).orderBy(KEY).limit(_NAMED).collect()
     return tuple(readable_key(spec.key_columns, text[KEY]) for text in texts)
