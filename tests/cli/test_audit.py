@@ -6,6 +6,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Call, Outside, Said
 
 
@@ -65,3 +67,18 @@ def test_a_row_that_somebody_has_edited_is_named_and_the_command_fails(
     assert "pause of shop, is not as it was written, or one before it is gone" in " ".join(said.out.split())
     (altered,) = call("audit", "--json").document["chain"]["altered"]
     assert (altered["act"], altered["reason"]) == ("pause", "nothing")
+
+
+@pytest.mark.parametrize(
+    "edit", ["act = 'nothing'", "at = 'yesterday'", "at = 7", "reason = x'00ff'", "table_name = 7, schema_name = 8"]
+)
+def test_a_row_in_which_somebody_has_written_what_no_row_has_is_named_too(
+    call: Call, synced: Outside, config: Path, edit: str
+) -> None:
+    assert call("pause", "shop", "--reason", "it is moved").code == 0
+    with closing(sqlite3.connect(config.parent / "checkpoints.db")) as database, database:
+        database.execute(f"UPDATE deeds SET {edit}")
+    said = call("audit")
+    assert (said.code, said.err) == (1, "")
+    assert "is not as it was written" in " ".join(said.out.split())
+    assert len(call("audit", "--json").document["chain"]["altered"]) == 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, literal, select, text
+from sqlalchemy import Connection, Text, func, literal, select, text, type_coerce
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.pauses import names_of
@@ -16,6 +16,10 @@ from incremental_assets.adapters.checkpoints.tables import checkpoints, configur
 from incremental_assets.core.config.effective import Effective
 from incremental_assets.core.model.deed import Act, Deed, DeedChain
 from incremental_assets.core.model.table_id import TableId
+
+_AS_THEY_ARE = [type_coerce(each, Text).label("at") if each.name == "at" else each for each in deeds.c]
+"""Also where somebody has put in the place of a moment what is none: that is to be named, and no error."""
+_NEVER = datetime.fromtimestamp(0, UTC)
 
 
 def take_turn(connection: Connection, database: Database) -> None:
@@ -45,7 +49,9 @@ def latest(connection: Connection, most: int) -> tuple[Deed, ...]:
         select(func.max(c.event_id)).where(same_table(c, of), c.run_id == of.run_id, of.run_id != "").correlate(deeds)
     )
     came_to = select(c.event).where(c.event_id == last.scalar_subquery()).correlate(deeds).scalar_subquery()
-    rows = connection.execute(select(deeds, came_to.label("came_to")).order_by(of.deed_id.desc()).limit(most)).all()
+    rows = connection.execute(
+        select(*_AS_THEY_ARE, came_to.label("came_to")).order_by(of.deed_id.desc()).limit(most)
+    ).all()
     return tuple(map(_deed, reversed(rows)))
 
 
@@ -59,7 +65,7 @@ def configured(connection: Connection, source: str) -> Effective | None:
 def chain(connection: Connection) -> DeedChain:
     """Whether each row is as it was written, behind the row that was there before it."""
     before, begun, rows, altered = "", False, 0, list[Deed]()
-    for row in connection.execute(select(deeds, literal("").label("came_to")).order_by(deeds.c.deed_id)):
+    for row in connection.execute(select(*_AS_THEY_ARE, literal("").label("came_to")).order_by(deeds.c.deed_id)):
         rows += 1
         # Rows of releases that had no chain come first, and nothing is known of them.
         begun = begun or row.chain != ""
@@ -70,12 +76,29 @@ def chain(connection: Connection) -> DeedChain:
 
 
 def _chained(before: str, row: Any) -> str:
-    at = row.at.astimezone(UTC).isoformat(timespec="milliseconds")
-    texts = [before, at, row.act, row.source, row.schema_name, row.table_name, row.done_by, row.reason, row.run_id]
-    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+    at = _moment(row.at).isoformat(timespec="milliseconds")
+    told = [before, at, row.act, row.source, row.schema_name, row.table_name, row.done_by, row.reason, row.run_id]
+    return hashlib.sha256(json.dumps([str(each) for each in told]).encode()).hexdigest()
+
+
+def _moment(found: Any) -> datetime:
+    """Of a row that somebody has edited it may be none."""
+    try:
+        return (datetime.fromisoformat(found).replace(tzinfo=UTC) if isinstance(found, str) else found).astimezone(UTC)
+    except (ValueError, AttributeError):
+        return _NEVER
+
+
+def _act(found: str) -> Act | str:
+    try:
+        return Act(found)
+    except ValueError:
+        return found
 
 
 def _deed(row: Any) -> Deed:
     whole = not (row.schema_name or row.table_name)
     table = None if whole else TableId(row.source, row.schema_name, row.table_name)
-    return Deed(row.at, Act(row.act), row.source, table, row.done_by, row.reason, row.run_id, row.came_to or "")
+    return Deed(
+        _moment(row.at), _act(row.act), row.source, table, row.done_by, str(row.reason), row.run_id, row.came_to or ""
+    )

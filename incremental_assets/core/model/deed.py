@@ -30,7 +30,8 @@ class Deed:
     """`table` None: the whole source. `at` is on the clock of the checkpoint database, before it was done; `run_id` empty where no run does it."""
 
     at: datetime
-    act: Act
+    act: Act | str
+    """As it is written where this release has no such act, or somebody has edited it."""
     source: str
     table: TableId | None
     by: str

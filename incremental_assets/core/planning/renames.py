@@ -165,8 +165,9 @@ def with_pii(spec: TableSpec, state: State | None) -> TableSpec:
 
 def check_pii(spec: TableSpec, state: State | None) -> None:
     """Raises SchemaChanged where `pii` names a column that has another name now."""
-    for name in spec.once_pii if state else ():
-        before = next((each.before for each in _followed(spec, state) if each.after == name), name)
+    renames = _followed(spec, state) if state else ()
+    for name in spec.once_pii:
+        before = next((each.before for each in renames if each.after == name), name)
         raise SchemaChanged(
             f"{spec.id}: the column {name!r} had the name {before!r} when rows landed, which `pii` hides, and would be shown now: write {name!r} into `pii`"
         )
