@@ -103,6 +103,49 @@ def test_s3_is_one_store_by_either_of_its_names(tmp_path: Path) -> None:
     assert read.store == loaded(tmp_path, FILE).store
 
 
+@pytest.mark.parametrize(
+    ("address", "cure"),
+    [
+        (
+            "s3://bucket:9000/lake",
+            "write the name of the bucket alone; its server is `stores: {bucket: {endpoint: https://…}}`",
+        ),
+        ("gs://bucket:9000/lake", "write the name of the bucket alone"),
+        ("s3://[::1]:9000/lake", "write the name of the bucket alone"),
+        ("s3://key@bucket/lake", "`stores` has its keys, as references"),
+        ("s3://key:s3cret@bucket/lake", "`stores` has its keys, as references"),
+        ("s3://", "write the name of the bucket, as in s3://bucket/lake"),
+        ("s3:///lake", "write the name of the bucket, as in s3://bucket/lake"),
+        ("s3://bucket/a#b", "without `#`, `?` and `%`"),
+        ("s3://bucket/a?b", "without `#`, `?` and `%`"),
+        ("s3://bucket/a%2Fb", "without `#`, `?` and `%`"),
+        ("s3://bucket/a\\tb", "write one line"),
+        (" s3://bucket/lake", "write the address of a store as s3://bucket/lake"),
+        ("s3://bucket/lake ", "no blank around it"),
+        ("s3:/bucket/lake", "write the address of a store as s3://bucket/lake"),
+    ],
+)
+def test_an_address_that_names_no_bucket_is_refused_at_its_line(tmp_path: Path, address: str, cure: str) -> None:
+    text = "\n".join(line for line in FILE.splitlines() if "bucket:" not in line and "stores" not in line)
+    found = only_problem(tmp_path, text.replace("lake: s3a://bucket/lake", f'lake: "{address}" #!'))
+    assert cure in found.cure
+    assert "s3cret" not in str(found)
+
+
+@pytest.mark.parametrize(
+    "address", ["s3://my.bucket_1/my lake", "abfss://c@a.dfs.core.windows.net/l", "hdfs://name:8020/l"]
+)
+def test_an_address_that_names_one_is_taken(tmp_path: Path, address: str) -> None:
+    text = "\n".join(line for line in FILE.splitlines() if "bucket:" not in line and "stores" not in line)
+    assert loaded(tmp_path, text.replace("s3a://bucket/lake", address)).lake == address.replace("s3://", "s3a://")
+
+
+def test_a_folder_of_files_names_a_bucket_likewise(tmp_path: Path) -> None:
+    text = DROPPED.replace("s3://incoming/shop/", "s3://incoming:9000/shop/ #!").replace("stores:\n", "")
+    text = "\n".join(line for line in text.splitlines() if "incoming: {" not in line)
+    assert "its server is `stores: {incoming: {endpoint: https://…}}`" in only_problem(tmp_path, text).cure
+
+
 DROPPED = """\
 lake: ./lake
 checkpoints: sqlite:///lake/checkpoints.db

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from incremental_assets.adapters.lake_store.opened import options_of
 from incremental_assets.adapters.lake_store.patience import is_at_work
-from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
+from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, SourceRefused, SourceUnreachable
 from incremental_assets.core.extras import S3
 from incremental_assets.core.model.table_id import TableId
 
@@ -27,13 +27,16 @@ class Bucket:
 
     @classmethod
     def of(cls, folder: str) -> Bucket:
-        """Raises SetupError where the client of stores is missing."""
+        """Raises SetupError where the client of stores is missing, SourceRefused where nobody has credentials."""
         S3.require()
         scheme, _, rest = folder.partition("://")
         bucket, _, prefix = rest.partition("/")
         root = f"{scheme}://{bucket}"
         options = tuple(sorted(options_of(root).items()))
-        return cls(_client(root, options, waits=is_at_work()), f"{prefix}/" if prefix else "")
+        try:
+            return cls(_client(root, options, waits=is_at_work()), f"{prefix}/" if prefix else "")
+        except LakeRefused as why:
+            raise SourceRefused(str(why)) from None
 
     def key(self, path: str) -> str:
         """Of a file below the folder."""

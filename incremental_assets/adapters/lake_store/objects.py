@@ -16,7 +16,7 @@ import obstore
 import pyarrow as pa
 from obstore.exceptions import BaseError
 
-from incremental_assets.adapters.lake_store import patience
+from incremental_assets.adapters.lake_store import credentials, patience
 from incremental_assets.adapters.lake_store.explained import (
     THROTTLED,
     cure,
@@ -64,7 +64,8 @@ _UNKNOWN = "501 Not Implemented"
 
 
 def client(root: str, options: Mapping[str, str], retry: Mapping[str, Any] | None = None) -> Any:
-    """The client of a bucket, with deadlines and retries of ours."""
+    """The client of a bucket, with deadlines and retries of ours. Raises LakeRefused where nobody has credentials for it."""
+    credentials.check(root, options)
     plain = {"allow_http": True} if options.get("aws_endpoint", "").startswith("http://") else {}
     from_url: Any = obstore.store.from_url
     config = {name: value for name, value in options.items() if name not in _KEYS}

@@ -9,6 +9,10 @@ _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]
 _S3 = ("s3", "s3a")
 """One store: the second name is that of Hadoop, by which Spark knows it and a lake is called everywhere."""
 _LAKES = (*_S3, "abfss", "gs", "hdfs")
+_BUCKETS = (*_S3, "gs")
+"""Of these the address begins with a bucket, and not with a server."""
+_ALMOST = re.compile(rf"\s*({'|'.join(_LAKES)}):/")
+_CARRIES_NONE = "an address carries no secret; `stores` has its keys, as references: {access_key_id: {env: NAME}, secret_access_key: {env: NAME}}"
 _SQLITE = re.compile(r"sqlite(?:\+pysqlite)?:///(?P<path>[^?]+)(?P<query>\?.*)?")
 _POSTGRESQL = re.compile(r"postgresql(?:\+psycopg)?://(?P<rest>[^?]+(?P<query>\?.*)?)")
 
@@ -42,25 +46,45 @@ def checked_name(name: str) -> str:
 def checked_lake(text: str) -> str:
     """A local path, or a URI of a store that Spark can reach."""
     match = _SCHEME.match(text)
+    if _ALMOST.match(text) if match is None else text != text.rstrip():
+        raise ValueError("write the address of a store as s3://bucket/lake, with two slashes and no blank around it")
     if match is None:
         return text
     if match["scheme"] not in _LAKES:
         known = ", ".join(f"{scheme}://" for scheme in _LAKES)
         raise ValueError(f"the lake is a local path or one of {known}")
     if ":" in match["authority"].partition("@")[0] and "@" in match["authority"]:
-        raise ValueError("an address carries no secret; give the store's credentials to Spark's environment")
-    return checked_key(text)
+        raise ValueError(_CARRIES_NONE)
+    if re.search(r"[#?%]", text):
+        raise ValueError(
+            "in a store, write it without `#`, `?` and `%`: what reads Delta tables takes the address for a URL, in which these are no part of a name"
+        )
+    return checked_name(checked_key(text))
 
 
 def checked_key(address: str) -> str:
     """An address in a store, whose keys have no folders as a disk has them: one without a name, or that leads back, is none."""
     match = _SCHEME.match(address)
+    if match is not None and match["scheme"] in _BUCKETS:
+        _check_bucket(match["authority"], match["scheme"])
     path = address[match.end() :].removeprefix("/").rstrip("/") if match else ""
     if path and {"", ".", ".."} & set(path.split("/")):
         raise ValueError(
             "in a store each folder has a name; write it without `//`, `.` and `..`, as in s3://bucket/lake"
         )
     return address
+
+
+def _check_bucket(name: str, scheme: str) -> None:
+    if "@" in name:
+        raise ValueError(_CARRIES_NONE)
+    if not name:
+        raise ValueError("write the name of the bucket, as in s3://bucket/lake")
+    if not re.fullmatch(r"[\w.-]+", name):
+        known = name.partition(":")[0]
+        bucket = known if re.fullmatch(r"[\w.-]+", known) else "BUCKET"
+        server = f"; its server is `stores: {{{bucket}: {{endpoint: https://…}}}}`" if scheme in _S3 else ""
+        raise ValueError(f"write the name of the bucket alone{server}")
 
 
 def bucket_of(address: str) -> str:
