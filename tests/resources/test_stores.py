@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 
 from incremental_assets.adapters.lake_store.opened import options_of, store_of
@@ -141,6 +143,27 @@ def test_a_lake_may_be_a_whole_bucket(tmp_path: Path, relay: Relay) -> None:
     store.put(f"{root}/shop/a.json", b"text")
     assert dict(store.list_from(root)) == {"shop": ""}
     assert [name for name, _ in store.files_in(root)] == ["shop/a.json"]
+
+
+@pytest.mark.usefixtures("keys")
+def test_doctor_says_what_a_bucket_costs_that_keeps_versions(tmp_path: Path, relay: Relay) -> None:
+    place = lake(tmp_path, relay)
+    server: Any = boto3.client(
+        "s3",
+        endpoint_url=f"http://{relay.server}",
+        region_name="us-east-1",
+        aws_access_key_id="a key",
+        aws_secret_access_key="a secret",
+    )
+    server.put_bucket_versioning(Bucket=place.split("/")[2], VersioningConfiguration={"Status": "Enabled"})
+    found = {each.topic: each for each in of_lake(place)}
+    assert {topic: each.health for topic, each in found.items()} == {
+        "place": Health.OK,
+        "versions": Health.WARN,
+        "locks": Health.WARN,
+    }
+    assert "nothing that is removed is gone" in found["versions"].detail
+    assert "`NoncurrentVersionExpiration`" in found["versions"].cure
 
 
 def test_of_what_only_spark_can_reach_nothing_is_tried() -> None:

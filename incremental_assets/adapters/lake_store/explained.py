@@ -41,6 +41,14 @@ _CURES = {
     "": "its credentials may have expired: renew them; else check the endpoint and the region in `stores`",
 }
 """By what a store calls it that it will not; for all else, its credentials have too few rights."""
+_CERTIFICATE = re.compile(r"InvalidCertificate\(\s*(?:Other\(\s*OtherError\(\s*)?(\w+)")
+"""How the client names what is wrong with the certificate of a server."""
+_IN_THE_WAY = {
+    "ConnectionRefused": "nobody listens there",
+    "dns error": "its name is not known",
+    "TimedOut": "no answer in time",
+}
+"""By what the client's own words hold, of which the first line says no more than that a request failed."""
 _BUSY = ("503 Service Unavailable", "429 Too Many Requests", "SlowDown")
 THROTTLED = "the next sync goes on; ask it for less, by fewer tables at once (`parallel: {tables: 1}`) or a longer `every`, or have its limit raised"
 """What to do where it does not stop."""
@@ -81,6 +89,7 @@ def is_denied(error: BaseException) -> bool:
     line, code = first_line(error), _code(error)
     return (
         isinstance(error, _DENIED)
+        or bool(_certificate(error))
         or any(each in line for each in _STATUS)
         or (code in _CURES or code == _ACCESS if code else line.rstrip(": ").endswith(_UNNAMED))
     )
@@ -88,6 +97,8 @@ def is_denied(error: BaseException) -> bool:
 
 def cure(error: BaseException, right: str = "") -> str:
     """What to do where it is denied."""
+    if _certificate(error):
+        return _authority()
     code = _code(error)
     rights = f"{_RIGHTS}: this takes `{right}`" if right else _RIGHTS
     return _CURES.get(code, rights) if code or _UNNAMED in first_line(error) else rights
@@ -108,7 +119,8 @@ def no_bucket(key: str) -> LakeRefused:
 
 def refused(key: str, error: BaseException, right: str = "") -> LakeRefused:
     """The error where a store denies something."""
-    return LakeRefused(f"{key}: the store denies it ({told(error)}); {cure(error, right)}")
+    what = "the store is not asked" if _certificate(error) else "the store denies it"
+    return LakeRefused(f"{key}: {what} ({told(error)}); {cure(error, right)}")
 
 
 def told(error: BaseException) -> str:
@@ -116,12 +128,30 @@ def told(error: BaseException) -> str:
     text = str(error)
     line = _BODY.sub("", _PATHS.sub("", first_line(error))).rstrip(": ")
     said = ": ".join(found[1] for found in (_CODE.search(text), _MESSAGE.search(text)) if found)
-    return f"{line}, {' '.join(said.split())}" if said else line
+    if certificate := _certificate(error):
+        return f"{line}: its certificate is not accepted: {certificate}"
+    ways = (
+        "".join(f": {way}" for words, way in _IN_THE_WAY.items() if words in text)
+        if isinstance(error, BaseError)
+        else ""
+    )
+    return f"{line}, {' '.join(said.split())}" if said else f"{line}{ways}"
 
 
 def first_line(error: BaseException) -> str:
     """The first line of what it says."""
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _certificate(error: BaseException) -> str:
+    found = _CERTIFICATE.search(str(error))
+    return found[1] if found else ""
+
+
+def _authority() -> str:
+    named = os.environ.get("SSL_CERT_FILE", "")
+    gone = f", which names {named}, which is not there" if named and not os.path.isfile(named) else ""  # noqa: PTH113 - a name of the environment
+    return f"have this machine know its authority, or name a file of authorities by `SSL_CERT_FILE`{gone}"
 
 
 def _code(error: BaseException) -> str:

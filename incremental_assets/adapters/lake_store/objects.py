@@ -345,7 +345,7 @@ def _is_over(number: int, seconds: float, said: str) -> bool:
 
 
 def _head(found: Mapping[str, Any]) -> Head:
-    return Head(found["size"], _tag(found), found["last_modified"])
+    return Head(found["size"], _tag(found), found["last_modified"], found.get("version") or "")
 
 
 def _tag(found: Mapping[str, Any]) -> str:

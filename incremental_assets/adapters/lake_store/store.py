@@ -38,6 +38,8 @@ class Head:
     tag: str
     at: datetime
     """When it was last written, in UTC."""
+    version: str = ""
+    """What the place calls this one among those that it keeps under the key; empty where it keeps one."""
 
 
 class Reading(Protocol):

@@ -231,16 +231,24 @@ def _in_store(lake: str) -> Iterator[Finding]:
         if store is None:
             yield Finding("lake", "place", Health.OK, f"{lake}, which only Spark can reach: the first sync will show")
             return
-        kept = tried(store, lake)
+        found = tried(store, lake)
     except IncrementalAssetsError as error:
         yield Finding("lake", "place", Health.FAIL, str(error))
         return
     yield Finding("lake", "place", Health.OK, f"{lake} may be written, and takes a file only where there is none")
-    if kept:
+    if found.keeps_versions:
+        yield warn(
+            "lake",
+            "versions",
+            "the bucket keeps versions, so that nothing that is removed is gone: of each sync what it staged, and every file that was replaced, stays and is paid for, "
+            "with a mark for each removal that makes listings slower; nobody is erased from it",
+            "have a lifecycle rule remove them (`NoncurrentVersionExpiration`, `ExpiredObjectDeleteMarker`) after as many days as a mistake may take to be seen",
+        )
+    if found.kept:
         yield warn(
             "lake",
             "removal",
-            f"nothing may be removed from it: syncs land and leave behind what they staged, and `prune` and `erase` fail ({kept})",
+            f"nothing may be removed from it: syncs land and leave behind what they staged, and `prune` and `erase` fail ({found.kept})",
             f"give the role that writes it `s3:DeleteObject` below the lake: {DEPLOYMENT} has all its rights",
         )
     if not store.promises.locks:

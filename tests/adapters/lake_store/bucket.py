@@ -31,7 +31,15 @@ _DENIED = "<Error><Key>{key}</Key><Code>AccessDenied</Code><Message>Access Denie
 _POLL = 0.01
 """Seconds after which a server that is to end looks whether it is: half a second without it, for each test."""
 _BUCKETS = iter(range(1_000_000))
-_KEPT = ("content-length", "content-type", "etag", "last-modified", "content-range", "accept-ranges")
+_KEPT = (
+    "content-length",
+    "content-type",
+    "etag",
+    "last-modified",
+    "content-range",
+    "accept-ranges",
+    "x-amz-version-id",
+)
 
 
 @contextmanager
