@@ -103,6 +103,8 @@ class Results:
     """Likewise of `bench.freshness`."""
     backlog: Mapping[str, Any] = field(default_factory=dict)
     """Likewise of `bench.backlog`."""
+    blocked: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.blocked`."""
     stream: Mapping[str, Any] = field(default_factory=dict)
     """Likewise of `bench.stream`."""
 

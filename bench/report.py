@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bench.blocked import WAYS
 from bench.comparing import CHANGES
 from bench.figures import Played, Result, Results, percentile
 from bench.freshness import PARTS
@@ -35,6 +36,7 @@ def document(results: Results, picture: Path) -> str:
             _large(results),
             _freshness(results),
             _backlog(results),
+            _blocked(results),
             _stream(results),
             _profiles(results),
         )
@@ -269,6 +271,29 @@ def _backlog(results: Results) -> str:
         "A table of ten columns; half of the changes are rows that come, and half change rows that are there. Processor seconds are those of our processes and of the source; rows read are one for each key.",
         f"Syncs in an open session, from the slot to the lake, until nothing is left; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
         _table(head, rows, 1),
+    ]
+    return "\n\n".join(lines)
+
+
+def _blocked(results: Results) -> str:
+    measured = results.blocked
+    if not measured:
+        return ""
+    before, after = measured["load"]
+    found = {way: [each for each in measured["steps"] if each["way"] == way] for way in WAYS}
+    rows = [
+        (
+            f"{len(steps)} {'tick' if len(steps) == 1 else 'ticks'} {way}",
+            *(f"{statistics.median(each[which] for each in steps):.2f}" for which in ("seconds", "cpu")),
+        )
+        for way, steps in found.items()
+        if steps
+    ]
+    lines = [
+        f"### O: a transaction that stays open under {measured['rows']:,} MiB of PostgreSQL's log",
+        "Half of the log is of small transactions, half of a huge one that is open too, in a table that nobody reads. A tick lands a thousand changes, in an open session, and each copy is proven. Processor seconds are those of our processes and of the source.",
+        f"Medians; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        _table(("", "seconds", "processor s"), rows, 1),
     ]
     return "\n\n".join(lines)
 

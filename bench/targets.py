@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.backlog import AT_ONCE, FEW
+from bench.blocked import BLOCKED, CALM
 from bench.comparing import COMPARED
 from bench.figures import Results, percentile
 from bench.names import CHECK, DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_MERGE, SPARK_PARQUET
@@ -108,6 +109,13 @@ def backlog(way: str) -> Reached:
     return reached
 
 
+def blocked(results: Results) -> float | None:
+    """How many times as long a tick takes beside a transaction that stays open: the medians."""
+    steps = results.blocked.get("steps", ())
+    calm, beside = ([each["seconds"] for each in steps if each["way"] == way] for way in (CALM, BLOCKED))
+    return statistics.median(beside) / statistics.median(calm) if calm and beside else None
+
+
 def streamed(rate: int, measure: str) -> Reached:
     """What was measured of a stream of that rate."""
 
@@ -154,6 +162,7 @@ TARGETS = (
     Target("Q", "from the commit until the row is seen, by the sensor at `every: 1s`, 99 of 100 rows", 4.0, fresh(99), "s"),
     Target("B", "a backlog of the log in one transaction of each kind, seconds per million changes", 8.33, backlog(AT_ONCE), "s"),
     Target("B", "the same in transactions of a hundred, seconds per million changes", 8.33, backlog(FEW), "s"),
+    Target("O", "a tick by the log beside a transaction that stays open under gigabytes of it, to one with nothing open", 2.0, blocked),
     Target("S", "1,000 changes a second in the log, from the commit until the lake has it, half of them", 2.0, streamed(1_000, "half"), "s"),
     Target("S", "the same, 99 of 100", 5.0, streamed(1_000, "most"), "s"),
     Target("S", "the same, cores of ours", 0.33, streamed(1_000, "cores"), "cores"),

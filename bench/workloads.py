@@ -48,6 +48,8 @@ class Sizes:
     """Rows that are waited for, one after the other."""
     backlog: int
     """Changes that wait in the source's log."""
+    blocked: int
+    """Megabytes of log beside a transaction that stays open."""
     stream: int
     """Seconds for which changes come."""
 
@@ -65,6 +67,7 @@ FULL = Sizes(
     large=100_000_000,
     fresh=50,
     backlog=1_000_000,
+    blocked=5_000,
     stream=600,
 )
 QUICK = Sizes(
@@ -80,6 +83,7 @@ QUICK = Sizes(
     large=1_000_000,
     fresh=5,
     backlog=100_000,
+    blocked=600,
     stream=20,
 )
 

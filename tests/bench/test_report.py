@@ -9,6 +9,7 @@ import pytest
 
 from bench import report, targets
 from bench.backlog import AT_ONCE, FEW
+from bench.blocked import BLOCKED, CALM, FIRST
 from bench.comparing import COMPARED, WHOLE
 from bench.figures import Played, Result, Results, Round, Span
 from bench.names import DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION
@@ -222,6 +223,26 @@ def test_how_fast_a_backlog_of_the_log_lands_is_told_where_it_was_played_and_has
     assert at_once.verdict(found) == (10.0, "missed")
     assert few.verdict(found) == (8.0, "met")
     assert few.verdict(LOADED) == (None, "not measured yet")
+
+
+def test_what_a_tick_costs_beside_an_open_transaction_is_told_where_it_was_played_and_has_its_target() -> None:
+    ways = [(CALM, 0.2), (CALM, 0.3), (CALM, 0.4), (FIRST, 9.0), (BLOCKED, 0.5), (BLOCKED, 0.7)]
+    played = {
+        "rows": 5_000,
+        "commit": "abc1234",
+        "at": "2026-11-30 21:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": [{"way": way, "seconds": seconds, "cpu": 2 * seconds} for way, seconds in ways],
+    }
+    found = replace(LOADED, blocked=played)
+    told = document(found, PICTURE)
+    assert "### O: a transaction that stays open under 5,000 MiB of PostgreSQL's log" in told
+    assert "| 3 ticks with nothing open | 0.30 | 0.60 |" in told
+    assert "| 1 tick beside it, the first one | 9.00 | 18.00 |" in told
+    assert "### O:" not in document(LOADED, PICTURE)
+    (target,) = [target for target in TARGETS if target.workload == "O"]
+    assert target.verdict(found) == (pytest.approx(2.0), "met")
+    assert target.verdict(LOADED) == (None, "not measured yet")
 
 
 def test_how_soon_a_stream_of_the_log_is_seen_is_told_where_it_was_played_and_has_its_targets() -> None:

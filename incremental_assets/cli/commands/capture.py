@@ -216,6 +216,11 @@ def _of_slot(name: str, log: LogStanding, late: str) -> Iterator[Shown]:
             f"{name}: a process of ours reads the log between syncs, by the session {log.session} of the source, so that it is not decoded again and again; it ends by itself",
             "dim",
         )
+    if log.unkept:
+        yield Note(
+            f"{name}: a transaction stays open, and each sync has the source decode the log from there on again, as no session of replication could be kept ({log.unkept})",
+            "warn",
+        )
 
 
 def _row(table: _Table) -> tuple[Cell | str, ...]:
@@ -248,6 +253,7 @@ def _entry(source: _Source) -> dict[str, Any]:
         "left_bytes": log.left_bytes,
         "holders": list(log.holders),
         "session": log.session,
+        "unkept": log.unkept or None,
         "read_to": None if log.read_to is None else lsn_text(log.read_to),
         "segments": log.files,
         "segment_bytes": log.file_bytes,

@@ -17,7 +17,7 @@ import pytest
 
 from incremental_assets.adapters.logs.postgresql.reading import read_on
 from incremental_assets.adapters.logs.postgresql.resident.client import Resident
-from incremental_assets.adapters.logs.postgresql.resident.record import Record, record_in
+from incremental_assets.adapters.logs.postgresql.resident.record import Record, record_in, why_not
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.adapters.process import ProcessIdentity
 from tests.adapters.logs.log_reader import Killed, Reader
@@ -397,3 +397,27 @@ def test_one_that_says_nothing_for_a_minute_is_ended(
         os.kill(owner.pid, signal.SIGCONT)
     until(lambda: owner.is_gone)
     assert notes(reader, oid) == ["before", "row 1"]
+
+
+@pytest.mark.acceptance
+def test_why_none_can_be_kept_is_told_and_it_is_not_tried_with_every_range(
+    stand: LogStand, reader: KeptReader, blocker: psycopg.Connection[Any]
+) -> None:
+    oid = reader.follow("orders", "id int PRIMARY KEY, note text")
+    write_log(stand)
+    reader.read()
+    stand.postgres.create_login("narrow")
+    password = stand.postgres.password_of("narrow")
+    narrow = replace(reader.resident.address, user="narrow", password=password)
+    reader.log = replace(reader.log, resident=replace(reader.resident, address=narrow))
+    stand.execute("INSERT INTO orders VALUES (0, 'before')")
+    reader.read()
+    assert "REPLICATION" in why_not(reader.shelf.folder)
+    stand.execute("ALTER ROLE narrow REPLICATION", "INSERT INTO orders VALUES (1, 'row 1')")
+    reader.read()
+    assert reader.record is None
+    (reader.shelf.folder / "no_reader.txt").unlink()
+    stand.execute("INSERT INTO orders VALUES (2, 'row 2')")
+    reader.read()
+    assert reader.record is not None
+    assert notes(reader, oid) == ["before", "row 1", "row 2"]

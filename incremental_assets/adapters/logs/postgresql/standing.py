@@ -11,7 +11,7 @@ from incremental_assets.adapters.databases.postgresql.encodings import shown
 from incremental_assets.adapters.logs.kept import followed, last_commit, standing_and_why_not
 from incremental_assets.adapters.logs.postgresql.fitness import check_left
 from incremental_assets.adapters.logs.postgresql.look import Look, holders, look
-from incremental_assets.adapters.logs.postgresql.resident.record import record_in
+from incremental_assets.adapters.logs.postgresql.resident.record import record_in, why_not
 from incremental_assets.adapters.logs.postgresql.session import opened
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.segments.shelf import Shelf
@@ -51,6 +51,7 @@ def standing_of(address: Address, terms: LogTerms, folder: Path) -> LogStanding:
         readers=tuple(Reader(oid, names.get(oid), each.landed, oid in members) for oid, each in known.tables.items()),
         refused=unreadable or refused,
         session=_session(found, folder),
+        unkept=why_not(folder),
     )
 
 

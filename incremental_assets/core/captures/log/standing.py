@@ -47,6 +47,8 @@ class LogStanding:
     """Why it cannot be read on; empty where it can."""
     session: int | None = None
     """The session of the source by which a process of ours reads it between syncs; None where none does."""
+    unkept: str = ""
+    """Why no such process could be started, where one was needed a short time ago."""
     sizes: tuple[tuple[int, int], ...] = ()
     """Of a log in files: where each begins, and how many bytes it has; empty where the log's positions are bytes."""
 

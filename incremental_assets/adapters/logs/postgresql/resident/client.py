@@ -31,7 +31,9 @@ from incremental_assets.adapters.logs.postgresql.resident.record import (
     forget,
     read_line,
     record_in,
+    say_why_not,
     send_line,
+    why_not,
 )
 from incremental_assets.adapters.logs.postgresql.slot import Slot
 from incremental_assets.adapters.logs.postgresql.spool import Spool
@@ -128,6 +130,7 @@ class Resident:
             and again > found.lag_bytes
             and self.address.connections >= _LEAST_CONNECTIONS
             and self.address.ssh is None
+            and not why_not(self.folder)
             # Which partition was written is said only before the first change of it in a session.
             and not (found.publication and found.publication.names_parts)
         )
@@ -161,8 +164,11 @@ class Resident:
                 with process.stdin, process.stdout:
                     process.stdin.write(json.dumps(told).encode())
                     process.stdin.close()
-                    if select.select([process.stdout], [], [], _READY_SECONDS)[0] and process.stdout.read(1):
+                    ready = select.select([process.stdout], [], [], _READY_SECONDS)[0]
+                    said = process.stdout.readline() if ready else b"it took too long"
+                    if said == b"\n":
                         return True
+                    say_why_not(self.folder, said.decode(errors="replace") or "its process has ended")
         process.kill()
         process.wait()
         return False

@@ -76,6 +76,9 @@ def _listening() -> Iterator[tuple[socket.socket, str]]:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    # Whoever needs the log reads it in another way, and says there what is wrong with it.
-    with suppress(psycopg.Error, OSError, IncrementalAssetsError):
+    try:
         run(json.load(sys.stdin))
+    except (psycopg.Error, OSError, IncrementalAssetsError) as error:
+        # Once it was started nobody listens any more: whoever needs the log reads it in another way, and says there what is wrong with it.
+        if not sys.stdout.closed:
+            sys.stdout.write(" ".join(str(error).split()))

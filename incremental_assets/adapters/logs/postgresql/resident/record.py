@@ -6,15 +6,17 @@ import json
 import os
 import socket
 import sys
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.fork_server.channel import peer
-from incremental_assets.adapters.permissions import own_folder, scratch_folder
+from incremental_assets.adapters.permissions import own_file, own_folder, scratch_folder
 
-_FILE = "reader.json"
+_FILE, _WHY_NOT = "reader.json", "no_reader.txt"
+_TRY_AGAIN_SECONDS = 600.0
 AVAILABLE = sys.platform.startswith("linux")
 """Elsewhere a socket does not say whose process is at its other end."""
 _MOST_BYTES = 4096
@@ -50,6 +52,23 @@ def forget(folder: Path) -> None:
     """Nobody reads the log any more."""
     with suppress(OSError):
         (folder / _FILE).unlink()
+
+
+def say_why_not(folder: Path, why: str) -> None:
+    """No process could be started."""
+    with suppress(OSError):
+        path = folder / _WHY_NOT
+        own_file(path)
+        path.write_text(why, encoding="utf-8")
+
+
+def why_not(folder: Path) -> str:
+    """Why no process could be started a short time ago; empty where none was tried, or it is worth another try."""
+    path = folder / _WHY_NOT
+    with suppress(OSError, ValueError):
+        if 0 <= time.time() - path.stat().st_mtime < _TRY_AGAIN_SECONDS:
+            return path.read_text(encoding="utf-8")
+    return ""
 
 
 def socket_path(token: str) -> Path:
