@@ -26,6 +26,7 @@ class Exporter:
         self._version = version("incremental-assets")
         self._revision: object = self
         self._text = ""
+        self._tables: tuple[object, Sequence[Watched]] = (self, ())
 
     def text(self) -> str:
         """What is known now. Raises CheckpointsUnreachable and its kin."""
@@ -42,7 +43,13 @@ class Exporter:
         return tuple((each.name, each.quiet.until(now) is not None) for each in sources if each.quiet is not None)
 
     def _watched(self) -> Sequence[Watched]:
-        """The tables of the file, and of the catalogue last seen."""
+        """The tables of the file, and of the catalogue last seen: told anew once there may be others."""
+        revision, found = self._ledger.tables_revision(), self._tables
+        if revision != found[0]:
+            found = self._tables = (revision, self._told())
+        return found[1]
+
+    def _told(self) -> Sequence[Watched]:
         configuration, found = self._runtime.configuration, remembered(self._runtime, ())
         terms = {table: terms_of(configuration.source(table.source), table) for table in sorted(found.tables)}
         return [Watched(table, each.strategy, each.freshness, each.slo) for table, each in terms.items()]

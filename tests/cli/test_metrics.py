@@ -323,6 +323,31 @@ def test_nothing_is_read_again_while_nothing_was_written(
     assert reads == [1]
 
 
+def test_the_tables_are_told_from_the_catalogue_again_once_it_is_another_or_a_table_was_never_written_before(
+    exporter: Exporter, checkpoints: SqlCheckpoints, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a thousand tables that takes as long as the ledger."""
+    asked: list[str] = []
+    catalogue = SqlCheckpoints.catalogue
+    monkeypatch.setattr(
+        SqlCheckpoints, "catalogue", lambda door, source: asked.append(source) or catalogue(door, source)
+    )
+    tell(checkpoints, *sync(0))
+    exporter.text()
+    for seq in (1, 2):
+        tell(checkpoints, *sync(seq))
+        assert Metrics(exporter)("syncs_total", result="landed") == seq + 1
+    assert asked == ["shop"]
+    checkpoints.remember_catalogue("shop", ())
+    exporter.text()
+    assert asked == ["shop"] * 2
+    twin = TableId("shop", "public", "twin")
+    with checkpoints.lease(twin, "run") as lease:
+        lease.record(replace(intent(0), table=twin))
+    exporter.text()
+    assert asked == ["shop"] * 3
+
+
 def test_a_sync_is_counted_once_whatever_is_read_and_again_once_the_database_is_another(
     exporter: Exporter, checkpoints: SqlCheckpoints, config: Path
 ) -> None:

@@ -43,6 +43,17 @@ class Ledger:
         self._database = database
         self._begin("")
 
+    def tables_revision(self) -> object:
+        """Another value once there may be other tables: a catalogue was seen anew, or a table was written that never was before."""
+        if not self._database.exists:
+            return None
+        with self._database.transaction() as connection:
+            return (
+                connection.execute(select(installation.c.id)).scalar(),
+                frozenset(map(tuple, connection.execute(select(catalogue.c.source, catalogue.c.seen_at)))),
+                connection.execute(select(func.count()).select_from(heartbeats)).scalar(),
+            )
+
     def revision(self) -> object:
         """Another value once anything that `read` gives may have changed. Asks a few rows, whatever the history."""
         if not self._database.exists:
