@@ -172,6 +172,8 @@ def test_an_idle_sync_costs_nothing_on_each_database(world: World, open_world: O
         *row(1, "a", world.words.at("2024-01-10 00:00:00")),
         *row(2, "b", world.words.at("2024-01-20 00:00:00")),
     )
+    for name in BOTH:
+        world.wait_until_dated(name)
     desk.land()
     versions, begun = {name: desk.versions(name) for name in BOTH}, jobs(desk.spark)
     idle = dict.fromkeys(BOTH, Status.IDLE)
