@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from incremental_assets.adapters.files import csv_rows
 from incremental_assets.adapters.files.csv_quotes import Quotes
+from incremental_assets.adapters.files.parquet_rows import _exact
 from incremental_assets.core.config.files_settings import CsvForm, FileFormat
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.files.drop import Drop, files
@@ -376,6 +378,56 @@ def test_nanoseconds_of_the_old_kind_of_moments_are_seen_too(tmp_path: Path) -> 
     drop.put("b.parquet", parquet(table, use_deprecated_int96_timestamps=True))
     drop.sync()
     assert values(drop)[1:] == [(each,) for each in (*far, None)]
+
+
+def test_nanoseconds_of_the_old_kind_of_moments_are_seen_inside_of_what_is_nested(tmp_path: Path) -> None:
+    fine, coarse = pa.timestamp("ns"), pa.timestamp("us")
+    within = pa.table(
+        {
+            "id": [1, 2, 3],
+            "one": pa.array([{"at": 1_000}, {"at": 1_001}, None], pa.struct([("at", fine)])),
+            "many": pa.array([[1_001, None], [], [1_000_000_001]], pa.list_(fine)),
+            "named": pa.array([[("a", 1_001)], [], None], pa.map_(pa.string(), fine)),
+        }
+    )
+    drop = dropped(
+        tmp_path, parquet(within, use_deprecated_int96_timestamps=True), "a.parquet", form=FileFormat.PARQUET
+    )
+    assert values(drop) == [
+        (
+            1,
+            '{"at":"1970-01-01 00:00:00.000001"}',
+            '["1970-01-01 00:00:00.000001001",null]',
+            '[["a","1970-01-01 00:00:00.000001001"]]',
+        ),
+        (2, '{"at":"1970-01-01 00:00:00.000001001"}', "[]", "[]"),
+        (3, None, '["1970-01-01 00:00:01.000000001"]', None),
+    ]
+    far = datetime.fromisoformat("1500-01-01 00:00:00.000001")
+    old = pa.table(
+        {
+            "id": [4],
+            "one": pa.array([{"at": far}], pa.struct([("at", coarse)])),
+            "many": pa.array([[far]], pa.list_(coarse)),
+            "named": pa.array([[("a", far)]], pa.map_(pa.string(), coarse)),
+        }
+    )
+    drop.put("b.parquet", parquet(old, use_deprecated_int96_timestamps=True))
+    drop.sync()
+    text = "1500-01-01 00:00:00.000001"
+    assert values(drop)[3:] == [(4, f'{{"at":"{text}"}}', f'["{text}"]', f'[["a","{text}"]]')]
+
+
+def test_a_moment_of_long_ago_beside_one_with_nanoseconds_has_its_own_digits(tmp_path: Path) -> None:
+    """Arrow counts nanoseconds in 64 bits, which go round before 1677: it writes no such file, so both readings are made here."""
+    far = datetime.fromisoformat("1500-01-01 00:00:00.000001")
+    coarse = pa.array([[far], [datetime.fromisoformat("1970-01-01 00:00:00.000001")]], pa.list_(pa.timestamp("us")))
+    fine = pc.list_element(coarse, 0).cast(pa.timestamp("ns"), safe=False).cast(pa.int64()).to_pylist()
+    both = pa.array([[fine[0]], [fine[1] + 1]], pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("ns")))
+    assert _exact(coarse, both).to_pylist() == [
+        '["1500-01-01 00:00:00.000001"]',
+        '["1970-01-01 00:00:00.000001001"]',
+    ]
 
 
 def of_bytes(*texts: bytes) -> pa.Array:
