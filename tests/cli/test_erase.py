@@ -69,3 +69,26 @@ def test_a_file_that_is_not_there_and_several_tables_are_refused(call: Call, key
     assert (code, "cannot be read (No such file or directory); name a file of keys" in said) == (2, True)
     code, said = asked(call, keys, "--yes", table="public.*")
     assert (code, "this is not one table; erase from one table at a time" in said) == (2, True)
+
+
+@pytest.mark.usefixtures("with_key")
+def test_a_certificate_that_cannot_be_written_is_told_before_anything_is_erased(
+    call: Call, keys: Path, config: Path
+) -> None:
+    code, said = asked(call, keys, "--yes", "--certificate", str(keys.parent / "none" / "certificate.json"))
+    assert (code, "certificate.json: it cannot be written (No such file or directory); name another file" in said) == (
+        2,
+        True,
+    )
+    assert not (config.parent / "lake" / "_erased").exists()
+    assert call("audit", "--json").document["audit"] == []
+
+
+@pytest.mark.usefixtures("with_key")
+@pytest.mark.parametrize("reason", ["request of ann.planted@example.com", "key 900001 asked"])
+def test_a_reason_that_names_the_person_is_refused_as_it_would_be_kept(
+    call: Call, keys: Path, config: Path, reason: str
+) -> None:
+    code, said = asked(call, keys, "--yes", "--reason", reason)
+    assert (code, "--reason names what is to be erased, and would be kept" in said) == (2, True)
+    assert call("audit", "--json").document["audit"] == []

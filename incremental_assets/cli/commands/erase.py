@@ -19,7 +19,7 @@ from incremental_assets.core.errors import Refused, SelectionError
 from incremental_assets.core.maintenance.erase import erase
 from incremental_assets.core.model.certificate import Certificate
 from incremental_assets.core.model.deed import Act
-from incremental_assets.core.model.subject import Subject, header_in, subjects_in
+from incremental_assets.core.model.subject import Subject, header_in, pattern, subjects_in
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.words import counted
 from incremental_assets.resources.erasures import erasure_key
@@ -51,6 +51,7 @@ def run(config: Path | None, options: Options) -> Answer:
         text = _text_of(options.key_file)
         subjects = subjects_in(text, spec.key_columns, str(options.key_file))
         header = header_in(text, spec.key_columns)
+        _check_reason(options.reason, subjects)
         note = "" if header is None else _HEADER.format(file=options.key_file, header=header)
         key = erasure_key(runtime.configuration)
         if key is None:
@@ -66,6 +67,8 @@ def run(config: Path | None, options: Options) -> Answer:
         before = examine(grounds, subjects)
         if not options.yes:
             raise Refused(_unconfirmed(spec, subjects, before, note))
+        # Before anything goes: afterwards nobody could make it again.
+        _write(options.certificate, "")
         eraser, run_id = Eraser(grounds, spec, subjects, key), str(uuid.uuid4())
         named = ", ".join(each[:12] for each in eraser.digests[:3])
         audited(runtime, Act.ERASE, [spec.id], run_id, f"{options.reason} (keys {named})".strip())
@@ -86,10 +89,7 @@ def run(config: Path | None, options: Options) -> Answer:
             beyond=tuple(beyond(grounds)),
             kept=tuple(filter(None, [*of_others(grounds, after.left), kept_versions(grounds)])),
         )
-    if options.certificate is not None:
-        options.certificate.write_text(
-            json.dumps(done.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+    _write(options.certificate, json.dumps(done.to_json(), indent=2, ensure_ascii=False) + "\n")
     shown = (Note(note, "dim"), *_shown(done)) if note else _shown(done)
     return Answer(done.to_json(), shown, 0 if done.is_erased else _FAILED)
 
@@ -116,6 +116,26 @@ def _spec(runtime: Runtime, table: str) -> TableSpec:
             "nothing was erased"
         )
     return spec
+
+
+def _check_reason(reason: str, subjects: tuple[Subject, ...]) -> None:
+    """It stays in the audit and in the certificate."""
+    if pattern(subjects, numbers=True).search(reason.encode(errors="surrogatepass")):
+        raise SelectionError(
+            "--reason names what is to be erased, and would be kept; write another one, such as the number of the request"
+        )
+
+
+def _write(certificate: Path | None, text: str) -> None:
+    if certificate is None:
+        return
+    try:
+        with certificate.open("w" if text else "a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise SelectionError(
+            f"--certificate {certificate}: it cannot be written ({error.strerror}); name another file"
+        ) from None
 
 
 def _text_of(file: Path) -> str:
