@@ -82,9 +82,9 @@ class Budget:
             yield count
 
     @contextmanager
-    def spare(self) -> Iterator[bool]:
-        """A reader's session, unless none is free at this moment."""
-        found = self._free(_readers(self.most))
+    def kept(self) -> Iterator[bool]:
+        """A session that may stay for hours, unless none can be spared: snapshots and readers, who wait for each other's ends, keep a place each."""
+        found = self._free(range(self.most - 2, self._first, -1))
         try:
             yield found is not None
         finally:

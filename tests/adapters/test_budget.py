@@ -69,6 +69,20 @@ def test_no_more_sessions_than_the_budget_are_ever_open(tmp_path: Path, folder: 
     assert _counted(budget) == most
 
 
+@pytest.mark.parametrize("most", [4, 5, 9])
+def test_sessions_that_are_kept_leave_places_to_a_look_a_snapshot_and_its_reader(most: int) -> None:
+    budget = Budget("reader@db/shop", most)
+    with ExitStack() as held:
+        kept = 0
+        while held.enter_context(budget.kept()):
+            kept += 1
+        assert kept == most - 3
+        held.enter_context(budget.snapshot())
+        assert held.enter_context(budget.readers(9)) == 1
+        held.enter_context(budget.look())
+        assert _counted(budget) == 0
+
+
 def test_snapshots_leave_one_place_to_a_reader_and_loads_one_to_looks() -> None:
     budget = Budget("reader@db/shop", 4)
     with ExitStack() as held:

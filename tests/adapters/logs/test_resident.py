@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +21,12 @@ import pytest
 from incremental_assets.adapters.logs.postgresql.reading import read_on
 from incremental_assets.adapters.logs.postgresql.resident.client import Resident
 from incremental_assets.adapters.logs.postgresql.resident.record import Record, record_in, why_not
+from incremental_assets.adapters.logs.postgresql.session import opened
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.adapters.process import ProcessIdentity
+from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.logs.log_reader import Killed, Reader
+from tests.adapters.logs.opening import log_database
 from tests.adapters.logs.stand import LogStand
 
 MEGABYTE = 2**20
@@ -376,10 +382,10 @@ def test_none_is_kept_while_others_have_all_places_of_the_source(
     with address.budget.readers(3) as places:
         assert places == 3
         reader.read()
-        assert reader.record is None
+        assert reader.session is None
     stand.execute("INSERT INTO orders VALUES (1, 'row 1')")
     reader.read()
-    assert reader.record is not None
+    assert reader_of(stand) is not None
     assert notes(reader, oid) == ["before", "row 1"]
 
 
@@ -421,3 +427,123 @@ def test_why_none_can_be_kept_is_told_and_it_is_not_tried_with_every_range(
     reader.read()
     assert reader.record is not None
     assert notes(reader, oid) == ["before", "row 1", "row 2"]
+
+
+@pytest.mark.acceptance
+def test_one_of_another_user_whom_the_new_one_may_not_end_ends_by_itself(
+    stand: LogStand, reader: KeptReader, blocker: psycopg.Connection[Any]
+) -> None:
+    oid = held(stand, reader)
+    owner = owner_of(reader.session or 0, stand)
+    user = f"user_{stand.database}"
+    stand.execute(f"CREATE ROLE {user} LOGIN REPLICATION PASSWORD 'other' IN ROLE pg_monitor")
+    stand.execute("INSERT INTO orders VALUES (1, 'row 1')")
+    address = replace(reader.resident.address, user=user, password="other")
+    reader.log = replace(reader.log, resident=replace(reader.resident, address=address))
+    with opened(address) as asked:
+        read_on(asked, reader.log, reader.followed)
+    assert notes(reader, oid) == ["before", "row 1"]
+    assert owner.is_gone
+
+
+@pytest.mark.acceptance
+def test_the_slot_of_one_that_has_ended_is_waited_for(
+    stand: LogStand, reader: KeptReader, blocker: psycopg.Connection[Any]
+) -> None:
+    oid = held(stand, reader)
+    session = reader.session or 0
+    owner = owner_of(session, stand)
+    stand.execute("INSERT INTO orders VALUES (1, 'row 1')")
+    os.kill(session, signal.SIGSTOP)
+    goes_on = threading.Timer(3, os.kill, (session, signal.SIGCONT))
+    goes_on.start()
+    os.kill(owner.pid, signal.SIGTERM)
+    until(lambda: owner.is_gone)
+    try:
+        reader.read()
+    finally:
+        goes_on.join()
+    assert notes(reader, oid) == ["before", "row 1"]
+
+
+@pytest.mark.acceptance
+def test_a_server_that_asks_every_second_whether_it_is_there_does_not_keep_it_from_ending(
+    stand: LogStand, reader: KeptReader, blocker: psycopg.Connection[Any]
+) -> None:
+    stand.execute(f"ALTER DATABASE {stand.database} SET wal_sender_timeout = '3s'")
+    held(stand, reader)
+    owner = owner_of(reader.session or 0, stand)
+    (reader.shelf.folder / "reader.json").unlink()
+    until(lambda: owner.is_gone)
+
+
+@pytest.mark.acceptance
+def test_a_server_that_says_nothing_any_more_is_not_waited_for_for_ever(
+    stand: LogStand, reader: KeptReader, blocker: psycopg.Connection[Any]
+) -> None:
+    address = replace(reader.resident.address, socket_timeout=timedelta(seconds=3))
+    reader.log = replace(reader.log, resident=replace(reader.resident, address=address))
+    oid = held(stand, reader)
+    session = reader.session or 0
+    os.kill(session, signal.SIGSTOP)
+    goes_on = threading.Timer(20, os.kill, (session, signal.SIGCONT))
+    goes_on.start()
+    stand.execute("INSERT INTO orders VALUES (1, 'row 1')")
+    began = time.monotonic()
+    try:
+        reader.read()
+    finally:
+        goes_on.join()
+    assert reader.session != session, f"it was waited for {time.monotonic() - began:.0f} seconds"
+    assert notes(reader, oid) == ["before", "row 1"]
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("named", ["*", "incremental-assets"])
+def test_a_commit_that_waits_for_a_standby_does_not_take_it_for_one(
+    stand: LogStand, reader: KeptReader, blocker: psycopg.Connection[Any], named: str
+) -> None:
+    oid = held(stand, reader)
+    reload = "SELECT pg_reload_conf()"
+    stand.execute(f"ALTER SYSTEM SET synchronous_standby_names = '\"{named}\"'", reload)
+    waiting = stand.connect()
+    with ThreadPoolExecutor(1) as pool:
+        until(lambda: stand.value("SHOW synchronous_standby_names") == f'"{named}"')
+        commit = pool.submit(waiting.execute, "INSERT INTO orders VALUES (1, 'row 1')")
+        try:
+            until(lambda: stand.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == 1)
+            reader.read()
+            reader.read()
+            time.sleep(1)
+            assert not commit.done()
+            assert notes(reader, oid) == ["before", "row 1"]
+        finally:
+            stand.execute("ALTER SYSTEM RESET synchronous_standby_names", reload)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1", "WIN1252"])
+def test_a_database_of_another_encoding_is_read_by_one_too(
+    logged: EmbeddedPostgres, tmp_path: Path, encoding: str
+) -> None:
+    with log_database(logged, encoding) as name:
+        stand = LogStand(logged, name, f"slot_{name}")
+        stand.execute("CREATE PUBLICATION p WITH (publish_via_partition_root)", "CREATE TABLE elsewhere (id int)")
+        stand.make_slot()
+        reader, blocker = KeptReader(stand, tmp_path), stand.connect(autocommit=False)
+        blocker.execute("INSERT INTO elsewhere VALUES (1)")
+        oid = held(stand, reader)
+        stand.execute("INSERT INTO orders VALUES (1, 'row 1')")
+        reader.read()
+        with stand.asked() as asked:
+            reader.resident.end(asked)
+        stand.close()
+        assert notes(reader, oid) == ["before", "row 1"]
+
+
+def test_it_finds_what_the_environment_names_where_a_run_does(
+    stand: LogStand, reader: KeptReader, blocker: psycopg.Connection[Any]
+) -> None:
+    held(stand, reader)
+    owner = owner_of(reader.session or 0, stand)
+    assert Path(f"/proc/{owner.pid}/cwd").readlink() == Path.cwd()

@@ -20,7 +20,7 @@ import psycopg
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.connect import driver_arguments
-from incremental_assets.adapters.databases.postgresql.pinned import MARK
+from incremental_assets.adapters.databases.postgresql.pinned import MARK, NAME
 from incremental_assets.adapters.logs.postgresql.beginning import command, pins
 from incremental_assets.adapters.logs.postgresql.look import Look, SlotState
 from incremental_assets.adapters.logs.postgresql.replication import BEFORE_BYTES
@@ -80,17 +80,16 @@ class Resident:
         if state is None:
             return False
         terms = _terms(self.address, self.slot, found, asked.encoding, binary=binary)
-        if known is not None and (known.terms != terms or _again(state) < self.ends_at):
+        if known is not None:
+            if known.terms == terms and _again(state) >= self.ends_at and _taken(known, upto, spool):
+                return True
+            spool.clear()
             self._end(asked, known)
-            known = None
-        if known is None:
-            if not self._is_worth_it(found, state) or not self._started(terms, asked.encoding, binary=binary):
-                self.end(asked)
-                return False
+        if self._is_worth_it(asked, found, state) and self._started(terms, asked.encoding, binary=binary):
             known = record_in(self.folder)
-        if known is not None and _taken(known, upto, spool):
-            return True
-        spool.clear()
+            if known is not None and _taken(known, upto, spool):
+                return True
+            spool.clear()
         self.end(asked)
         return False
 
@@ -99,7 +98,7 @@ class Resident:
         known = record_in(self.folder)
         if known is None:
             return False
-        connection = connected(known.socket, _READY_SECONDS)
+        connection = None if _releases_commits(asked) else connected(known.socket, _READY_SECONDS)
         if connection is not None:
             with connection, suppress(OSError, ValueError):
                 send_line(connection, durable=position)
@@ -119,10 +118,11 @@ class Resident:
         # It may be on another machine, or stand still: the source ends its session, and by that the process.
         with suppress(psycopg.errors.InsufficientPrivilege):
             asked.execute(_END, (known.pid, known.started))
-        freed(asked, self.slot)
+        # One whose session is another user's ends without its record.
         forget(self.folder)
+        freed(asked, self.slot)
 
-    def _is_worth_it(self, found: Look, state: SlotState) -> bool:
+    def _is_worth_it(self, asked: Asked, found: Look, state: SlotState) -> bool:
         again = _again(state)
         return (
             AVAILABLE
@@ -133,10 +133,11 @@ class Resident:
             and not why_not(self.folder)
             # Which partition was written is said only before the first change of it in a session.
             and not (found.publication and found.publication.names_parts)
+            and not _releases_commits(asked)
         )
 
     def _started(self, terms: str, encoding: str, *, binary: bool) -> bool:
-        with self.address.budget.spare() as is_free:
+        with self.address.budget.kept() as is_free:
             if not is_free:
                 return False
         budget, wire = self.address.budget, Wire.of(encoding)
@@ -148,11 +149,11 @@ class Resident:
             "statements": [each for each in (wire.unconverted("SESSION"), _OURS) if each],
             "command": command(self.slot, wire, binary=binary).hex(),
             "budget": {"place": budget.place, "most": budget.most, "folder": budget.folder},
+            "patience": self.address.socket_timeout.total_seconds(),
         }
         process = subprocess.Popen(
-            # Without the folder it starts in among the places of modules.
+            # In the same folder, as paths of the environment may begin there; without it among the places of modules.
             [sys.executable, "-P", "-m", f"{__package__}.process"],
-            cwd=self.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -177,6 +178,12 @@ class Resident:
 def _again(state: SlotState) -> int:
     """How much of the log the server decodes in vain, at each reading that begins where the slot is."""
     return max(0, state.confirmed - state.restart)
+
+
+def _releases_commits(asked: Asked) -> bool:
+    """Whether a commit that waits for a standby would go on by what we confirm, which no standby may have yet."""
+    ((names,),) = asked.execute("SELECT pg_catalog.current_setting('synchronous_standby_names')")
+    return "*" in names or NAME in names.lower()
 
 
 def _terms(address: Address, slot: Slot, found: Look, encoding: str, *, binary: bool) -> str:

@@ -22,7 +22,7 @@ import psycopg
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.logs.postgresql import replication
 from incremental_assets.adapters.logs.postgresql.resident.pending import Pending
-from incremental_assets.adapters.logs.postgresql.resident.record import Record, forget, record_in, socket_path
+from incremental_assets.adapters.logs.postgresql.resident.record import Record, record_in, socket_path
 from incremental_assets.adapters.logs.postgresql.resident.serving import Reader
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -37,27 +37,25 @@ def run(told: Mapping[str, Any]) -> None:
     """Read a slot until the end; says on standard output when it is read. Raises what psycopg raises, OSError, SourceRefused."""
     folder = Path(told["folder"])
     with (
-        Budget(**told["budget"]).spare() as is_free,
+        Budget(**told["budget"]).kept() as is_free,
         _listening() as (listener, path),
     ):
         if not is_free:
             return
         with closing(replication.begun(told["arguments"], *told["pins"])) as connection:
+            # Before texts come as they are stored, of which not all are texts to the driver.
+            pid, started = connection.execute(_ITSELF).fetchone() or (0, "")
             for statement in told["statements"]:
                 connection.execute(statement.encode())
-            pid, started = connection.execute(_ITSELF).fetchone() or (0, "")
             mine = Record(told["terms"], path, pid, started)
             # Before the slot is taken: whoever finds it taken finds who has it.
             mine.write(folder)
-            try:
-                stream = replication.start(connection, bytes.fromhex(told["command"]))
-                sys.stdout.write("\n")
-                sys.stdout.close()
-                pending = Pending(own_folder(folder / "scratch"))
-                Reader(stream, pending, listener).serve(lambda: record_in(folder) == mine)
-            finally:
-                if record_in(folder) == mine:
-                    forget(folder)
+            # It stays there: the slot may be ours for a moment longer than this process lives.
+            stream = replication.start(connection, bytes.fromhex(told["command"]))
+            sys.stdout.write("\n")
+            sys.stdout.close()
+            pending = Pending(own_folder(folder / "scratch"))
+            Reader(stream, pending, listener, told["patience"]).serve(lambda: record_in(folder) == mine)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.fork_server.channel import peer
+from incremental_assets.adapters.new_file import new_file
 from incremental_assets.adapters.permissions import own_file, own_folder, scratch_folder
 
 _FILE, _WHY_NOT = "reader.json", "no_reader.txt"
@@ -35,8 +36,8 @@ class Record:
         """Beside the segments of `folder`. Raises OSError."""
         path = own_folder(folder) / _FILE
         whole = path.with_name(f"{_FILE}-{Path(self.socket).stem}")
-        with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(asdict(self), file)
+        with new_file(whole) as file:
+            file.write(json.dumps(asdict(self)).encode())
         whole.replace(path)
 
 

@@ -35,14 +35,14 @@ _AT_ONCE = 10_000
 class Reader:
     """One session and what it has sent."""
 
-    def __init__(self, stream: PGconn, pending: Pending, listener: socket.socket) -> None:
-        self._stream, self._pending, self._listener = stream, pending, listener
+    def __init__(self, stream: PGconn, pending: Pending, listener: socket.socket, patience: float) -> None:
+        self._stream, self._pending, self._listener, self._patience = stream, pending, listener, patience
         self._asking: tuple[socket.socket, int] | None = None
         """Who waits for a range, and up to where."""
         self._given: int | None = None
         """Where a range ends that was given and, as far as is known here, is not durable."""
         self._is_over = False
-        self._asked_at = self._told_at = self._reassured_at = time.monotonic()
+        self._asked_at = self._heard_at = self._told_at = self._looked_at = self._reassured_at = time.monotonic()
 
     def serve(self, is_wanted: Callable[[], bool]) -> None:
         """Until nobody asks any more, or somebody asks for the end. Raises what psycopg raises, OSError."""
@@ -51,10 +51,13 @@ class Reader:
             self._wait(0.0 if has_more else _ASK_SECONDS if self._asking else _TELL_SECONDS)
             has_more = self._pump()
             self._answer()
-            if time.monotonic() - self._told_at > (_ASK_SECONDS if self._asking else _TELL_SECONDS):
+            pause = _ASK_SECONDS if self._asking else _TELL_SECONDS
+            if time.monotonic() - self._told_at > pause:
                 self._tell()
                 self._reassure()
-                self._is_over |= not is_wanted() or self._is_too_much
+            if time.monotonic() - self._looked_at > pause:
+                self._looked_at = time.monotonic()
+                self._is_over |= not is_wanted() or self._is_too_much or self._is_silent
 
     @property
     def _is_too_much(self) -> bool:
@@ -64,10 +67,17 @@ class Reader:
             idle > _IDLE_SECONDS or (self._pending.bytes > _MOST_BYTES and not self._pending.is_open)
         )
 
+    @property
+    def _is_silent(self) -> bool:
+        """A server that is there answers each word of ours."""
+        since = max(self._asked_at, self._heard_at)
+        return self._asking is not None and time.monotonic() - since > self._patience
+
     def _wait(self, seconds: float) -> None:
         places: tuple[socket.socket | int, ...] = (self._listener, self._stream.socket)
         ready = select.select(places, [], [], seconds)[0]
         if self._stream.socket in ready:
+            self._heard_at = time.monotonic()
             self._stream.consume_input()
         if self._listener in ready:
             self._hear()
