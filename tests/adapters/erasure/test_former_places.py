@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.adapters.erasure.eraser import Eraser
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.adapters.erasure.erasing import MAIL, SECRET, erased, places
+from tests.adapters.erasure.erasing import MAIL, SECRET, dying, erased, places
 from tests.conformance.stand import Stand
 from tests.remains import remains
 from tests.shop import PASSWORD, Shop
@@ -58,3 +59,28 @@ def test_a_copy_that_has_not_landed_in_its_new_place_is_erased_where_it_still_li
     assert remains(lake, MAIL) == {}
     moved.land(mode=Mode.FULL_REFRESH)
     assert remains(lake, MAIL) == {}
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize(
+    ("step", "behind"),
+    [("rewrite_former", False), ("rewrite_former", True), ("remove_files", True), ("remove_logs", True)],
+)
+def test_an_erasure_that_dies_beside_the_place_of_before_is_completed_by_the_same_call(
+    moved: Stand, step: str, behind: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with dying(monkeypatch, step, behind=behind):
+        erased(moved)
+    erased(moved)
+    assert remains(moved.shop.folder / "lake", MAIL) == {}
+    assert places(moved) == set()
+
+
+@pytest.mark.acceptance
+def test_an_erasure_that_leaves_the_place_of_before_out_is_found_out(
+    moved: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A known-bad variant."""
+    monkeypatch.setattr(Eraser, "rewrite_former", lambda _: None)
+    erased(moved)
+    assert remains(moved.shop.folder / "lake/gold", MAIL) != {}
