@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ import psutil
 import psycopg
 import pytest
 
+from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.logs.postgresql.reading import read_on
 from incremental_assets.adapters.logs.postgresql.resident.client import Resident
 from incremental_assets.adapters.logs.postgresql.resident.record import Record, record_in, why_not
@@ -387,6 +388,29 @@ def test_none_is_kept_while_others_have_all_places_of_the_source(
     reader.read()
     assert reader_of(stand) is not None
     assert notes(reader, oid) == ["before", "row 1"]
+
+
+@pytest.mark.acceptance
+def test_a_place_that_another_one_takes_at_the_same_time_is_asked_for_again_with_the_next_range(
+    stand: LogStand,
+    reader: KeptReader,
+    blocker: psycopg.Connection[Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = replace(reader.resident.address, counted_in=str(tmp_path / "counted"))
+    reader.log = replace(reader.log, resident=replace(reader.resident, address=address))
+    reader.follow("orders", "id int PRIMARY KEY, note text")
+    write_log(stand)
+    reader.read()
+    stand.execute("INSERT INTO orders VALUES (0, 'before')")
+    with address.budget.readers(3), monkeypatch.context() as patch:
+        patch.setattr(Budget, "kept", lambda _: nullcontext(True))
+        reader.read()
+    assert (reader.session, why_not(reader.shelf.folder)) == (None, "")
+    stand.execute("INSERT INTO orders VALUES (1, 'row 1')")
+    reader.read()
+    assert reader_of(stand) is not None
 
 
 @pytest.mark.acceptance

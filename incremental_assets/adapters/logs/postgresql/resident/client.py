@@ -26,6 +26,8 @@ from incremental_assets.adapters.logs.postgresql.look import Look, SlotState
 from incremental_assets.adapters.logs.postgresql.replication import BEFORE_BYTES
 from incremental_assets.adapters.logs.postgresql.resident.record import (
     AVAILABLE,
+    BUSY,
+    STARTED,
     Record,
     connected,
     forget,
@@ -167,9 +169,10 @@ class Resident:
                     process.stdin.close()
                     ready = select.select([process.stdout], [], [], _READY_SECONDS)[0]
                     said = process.stdout.readline() if ready else b"it took too long"
-                    if said == b"\n":
+                    if said == STARTED:
                         return True
-                    say_why_not(self.folder, said.decode(errors="replace") or "its process has ended")
+                    if said != BUSY:
+                        say_why_not(self.folder, said.decode(errors="replace") or "its process has ended")
         process.kill()
         process.wait()
         return False

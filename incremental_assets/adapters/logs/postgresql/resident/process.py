@@ -22,7 +22,7 @@ import psycopg
 from incremental_assets.adapters.budget import Budget
 from incremental_assets.adapters.logs.postgresql import replication
 from incremental_assets.adapters.logs.postgresql.resident.pending import Pending
-from incremental_assets.adapters.logs.postgresql.resident.record import Record, record_in, socket_path
+from incremental_assets.adapters.logs.postgresql.resident.record import BUSY, STARTED, Record, record_in, socket_path
 from incremental_assets.adapters.logs.postgresql.resident.serving import Reader
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -41,6 +41,7 @@ def run(told: Mapping[str, Any]) -> None:
         _listening() as (listener, path),
     ):
         if not is_free:
+            sys.stdout.buffer.write(BUSY)
             return
         with closing(replication.begun(told["arguments"], *told["pins"])) as connection:
             # Before texts come as they are stored, of which not all are texts to the driver.
@@ -52,7 +53,7 @@ def run(told: Mapping[str, Any]) -> None:
             mine.write(folder)
             # It stays there: the slot may be ours for a moment longer than this process lives.
             stream = replication.start(connection, bytes.fromhex(told["command"]))
-            sys.stdout.write("\n")
+            sys.stdout.buffer.write(STARTED)
             sys.stdout.close()
             pending = Pending(own_folder(folder / "scratch"))
             Reader(stream, pending, listener, told["patience"]).serve(lambda: record_in(folder) == mine)

@@ -18,6 +18,8 @@ from incremental_assets.adapters.permissions import own_file, own_folder, scratc
 
 _FILE, _WHY_NOT = "reader.json", "no_reader.txt"
 _TRY_AGAIN_SECONDS = 600.0
+STARTED, BUSY = b"started\n", b"busy\n"
+"""What the process says at first, unless it says what is wrong. Busy: others have all places of the source at this moment."""
 AVAILABLE = sys.platform.startswith("linux")
 """Elsewhere a socket does not say whose process is at its other end."""
 _MOST_BYTES = 4096
