@@ -39,8 +39,8 @@ def of_others(grounds: Grounds, left: Iterable[Found]) -> Iterator[str]:
     for folder, table in grounds.former.others.items():
         if any(each.where.startswith(f"{folder}/") for each in left):
             yield (
-                f"{folder} is where the copy lay before, and that of {table} lies there now, so that nothing was taken out of it: `incremental-assets erase` takes the rows "
-                f"that {table} has of the person, and with them all versions of before"
+                f"{folder} is where the copy lay before, and that of {table} lies there now, so that nothing was taken out of it: an erasure of that table takes "
+                f"the rows that it has of the person, and with them all versions of before"
             )
 
 

@@ -72,7 +72,7 @@ def listing(table: TableId, folder: str) -> Iterator[None]:
             raise SourceRefused(
                 f"{table}: {folder!r} cannot be listed ({told(error)}), {unknown}; {cure(error)}"
             ) from None
-        why = f"{table}: the store of {folder!r} {silence(error)}"
+        why = f"{table}: {folder}: {silence(error)}"
         raise SourceUnreachable(why) from None
 
 
@@ -90,7 +90,7 @@ def reading(table: TableId, path: str, gone: IncrementalAssetsError) -> Iterator
     except (BaseError, OSError) as error:
         if is_denied(error):
             raise SourceRefused(f"{table}: the store denies the file {path!r} ({told(error)}); {cure(error)}") from None
-        why = f"{table}: nothing of this list has landed, as for the file {path!r} the store {silence(error)}"
+        why = f"{table}: nothing of this list has landed, as for the file {path!r} {silence(error)}"
         raise SourceUnreachable(why) from None
 
 

@@ -69,14 +69,14 @@ def explained(key: str, right: str = "") -> Iterator[None]:
             raise no_bucket(key) from None
         if is_denied(error):
             raise refused(key, error, right) from None
-        raise StoreUnreachable(f"{key}: the store {silence(error)}") from None
+        raise StoreUnreachable(f"{key}: {silence(error)}") from None
 
 
 def silence(error: BaseException) -> str:
-    """What a store did that answered nothing of use, and what to do."""
+    """That a store answered nothing of use, and what to do."""
     if is_throttled(error):
-        return f"throttles ({told(error)}); nothing was lost: {THROTTLED}"
-    return f"did not answer ({told(error)}); nothing was lost, try again when it does"
+        return f"the store throttles ({told(error)}); nothing was lost: {THROTTLED}"
+    return f"the store did not answer ({told(error)}); nothing was lost, try again when it does"
 
 
 def is_throttled(error: BaseException | str) -> bool:
