@@ -198,7 +198,9 @@ def test_a_store_that_does_not_answer_is_not_an_empty_folder(dropping: Dropping,
     drop = dropping()
     drop.put("a.csv", "id,status\n1,new\n")
     relay.faults["GET"] = ["cut"] * 4
-    assert drop.refused().startswith("SourceUnreachable: drop.shop.orders: the store of ")
+    told = drop.refused()
+    assert told.startswith("SourceUnreachable: drop.shop.orders: s3")
+    assert ": the store did not answer (" in told
     relay.faults.clear()
     drop.sync()
     assert drop.copy() == {1: "new"}
