@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import IO
 
+_BUFFER_BYTES = 2**20
 UMASK = 0o027
 """The umask of every JVM: a group may read the tables of a lake whose folder it may enter."""
 
@@ -38,6 +40,11 @@ def plain_file(path: Path, flags: int = os.O_RDONLY) -> int | None:
     if stat.S_ISDIR(kind):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     return None
+
+
+def nameless_file(folder: Path) -> IO[bytes]:
+    """A file on the disk of a folder that has no name from the beginning: whatever ends this process, nothing is left over. Raises OSError."""
+    return tempfile.TemporaryFile(dir=folder, buffering=_BUFFER_BYTES)
 
 
 def scratch_folder() -> Path:

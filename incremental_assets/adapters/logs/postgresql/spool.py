@@ -5,7 +5,6 @@ Two files: the messages, one after the other, and the length of each as 32 bits.
 
 from __future__ import annotations
 
-import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -19,11 +18,11 @@ import numpy.typing as npt
 
 from incremental_assets.adapters.logs.changes import Offsets
 from incremental_assets.adapters.logs.disk import written_to
+from incremental_assets.adapters.permissions import nameless_file
 
 BLOCK_MESSAGES = 65_536
 BLOCK_BYTES = 64 * 2**20
 """A block ends with either; one message of more bytes is a block of its own."""
-_BUFFER_BYTES = 2**20
 
 Octets = npt.NDArray[np.uint8]
 
@@ -46,7 +45,7 @@ class Spool:
         self.before = 0
         """Bytes before each message that the transport has put there."""
         self._lengths = array("I")
-        self._files: tuple[IO[bytes], IO[bytes]] = (_temporary(folder), _temporary(folder))
+        self._files: tuple[IO[bytes], IO[bytes]] = (nameless_file(folder), nameless_file(folder))
         self.messages = 0
         self.bytes = 0
 
@@ -121,8 +120,3 @@ def _parts(sizes: Offsets) -> Iterator[Offsets]:
         end = max(begin + 1, int(np.searchsorted(ends, before + BLOCK_BYTES, "right")))
         yield sizes[begin:end]
         begin = end
-
-
-def _temporary(folder: Path) -> IO[bytes]:
-    # Without a name from the beginning: whatever ends this process, nothing is left over.
-    return tempfile.TemporaryFile(dir=folder, buffering=_BUFFER_BYTES)

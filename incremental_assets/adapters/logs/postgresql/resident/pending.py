@@ -7,7 +7,6 @@ session of its own would.
 from __future__ import annotations
 
 import sys
-import tempfile
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +26,9 @@ from incremental_assets.adapters.logs.postgresql.letters import (
     UPDATE,
 )
 from incremental_assets.adapters.logs.postgresql.replication import BEFORE_BYTES, COMMIT_END, at
+from incremental_assets.adapters.permissions import nameless_file
 
 LENGTH_BYTES = 4
-_BUFFER_BYTES = 2**20
 _OID_AT = BEFORE_BYTES + 1
 _TRUNCATED_AT = BEFORE_BYTES + 6
 _ROWS = frozenset((INSERT, UPDATE, DELETE))
@@ -112,7 +111,7 @@ class Pending:
         self.is_open = False
         """Whether a transaction has begun and not ended."""
         self.messages = self.bytes = 0
-        self._files: Files = (_temporary(self._folder), _temporary(self._folder))
+        self._files: Files = (nameless_file(self._folder), nameless_file(self._folder))
         self._ends = (array("Q"), array("Q"), array("Q"))
         """Of each commit: where it ends in the log, and how many messages and bytes there are by then."""
         self._known = known
@@ -143,8 +142,3 @@ def _from(files: Files, messages: int, size: int) -> Iterator[bytes]:
 
 def _oid(message: bytes, place: int) -> int:
     return int.from_bytes(message[place : place + 4])
-
-
-def _temporary(folder: Path) -> IO[bytes]:
-    # Without a name from the beginning: whatever ends this process, nothing is left over.
-    return tempfile.TemporaryFile(dir=folder, buffering=_BUFFER_BYTES)
