@@ -57,12 +57,13 @@ def _with_nanoseconds(opened: Any, names: list[str], batches: Iterator[pa.Record
     for batch, counted in zip(batches, fine, strict=True):
         exact = batch
         for name in names:
-            values = _exact(batch.column(name), counted.column(name))
+            values = exactly(batch.column(name), counted.column(name))
             exact = exact.set_column(exact.schema.get_field_index(name), name, values)
         yield exact
 
 
-def _exact(coarse: pa.Array, fine: pa.Array) -> pa.Array:
+def exactly(coarse: pa.Array, fine: pa.Array) -> pa.Array:
+    """Moments as two readings have them, of which one has cut nanoseconds and the other goes round: texts with all digits where there are any."""
     if pa.types.is_nested(coarse.type):
         return _nested(coarse, fine) if coarse.cast(fine.type, safe=False) != fine else coarse
     # Beyond what 64 bits count both go round alike.

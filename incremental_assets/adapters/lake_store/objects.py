@@ -287,8 +287,9 @@ class ObjectStore:
         denied: BaseException | None = None
         begun = time.monotonic()
         for number in count():
-            if number and _is_over(number, time.monotonic() - begun, said):
+            if number and _is_enough(number, time.monotonic() - begun, said):
                 break
+            time.sleep(_pause(number))
             try:
                 obstore.put(self._store, path, data, mode="create", use_multipart=False)
             except (BaseError, OSError) as error:
@@ -335,13 +336,15 @@ class ObjectStore:
         return key.removeprefix(self._root).lstrip("/")
 
 
-def _is_over(number: int, seconds: float, said: str) -> bool:
-    """Whether a file was put often enough whose fate a store did not tell; where it was not, after a pause."""
+def _is_enough(number: int, seconds: float, said: str) -> bool:
+    """Whether a file was put often enough, and for long enough, whose fate a store did not tell."""
     goes_on = number < _TRIES or (is_throttled(said) and seconds < patience.seconds())
-    if not goes_on or seconds > max(patience.seconds(), _RETRY_SECONDS):
-        return True
-    time.sleep(_FIRST_PAUSE_SECONDS * 2 ** min(number - 1, _TRIES))
-    return False
+    return not goes_on or seconds > max(patience.seconds(), _RETRY_SECONDS)
+
+
+def _pause(number: int) -> float:
+    """Seconds before a try of that number; none before the first."""
+    return _FIRST_PAUSE_SECONDS * 2 ** min(number - 1, _TRIES) if number else 0.0
 
 
 def _head(found: Mapping[str, Any]) -> Head:

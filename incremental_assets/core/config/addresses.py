@@ -46,7 +46,8 @@ def checked_name(name: str) -> str:
 def checked_lake(text: str) -> str:
     """A local path, or a URI of a store that Spark can reach."""
     match = _SCHEME.match(text)
-    if _ALMOST.match(text) if match is None else text != text.rstrip():
+    is_almost_one = bool(_ALMOST.match(text)) if match is None else text != text.rstrip()
+    if is_almost_one:
         raise ValueError("write the address of a store as s3://bucket/lake, with two slashes and no blank around it")
     if match is None:
         return text
