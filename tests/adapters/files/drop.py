@@ -176,3 +176,15 @@ class Drop:
         rows = [row for row in self.world.rows(spec.id) if row.get("_sync_deleted_at") is None]
         found = pa.table({name: pa.array([row[name] for row in rows], types[name]) for name in names})
         return found if keys is None else found.join(keys, keys=keys.column_names, join_type="left semi")
+
+
+def dropped(home: Path, content: str | bytes, name: str = "a.csv", **more: Any) -> Drop:
+    """Landed, each row for itself."""
+    drop = Drop(home, files(**more), Strategy.APPEND)
+    drop.put(name, content)
+    drop.sync()
+    return drop
+
+
+def values(drop: Drop) -> list[tuple[Any, ...]]:
+    return [tuple(value for name, value in row.items() if not name.startswith("_file")) for row in drop.rows()]

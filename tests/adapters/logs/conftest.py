@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
@@ -14,6 +15,7 @@ from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.lake_store.conftest import object_server, relay
 from tests.adapters.logs.binlogged import ORDERS as BINLOG_ORDERS
 from tests.adapters.logs.binlogged import BinlogShop, OpenBinlog, world_of
+from tests.adapters.logs.kept_reader import KeptReader
 from tests.adapters.logs.log_reader import Reader
 from tests.adapters.logs.opening import binlog_server, log_database, log_server
 from tests.adapters.logs.shelved import ORDERS, LoggedShop, Open
@@ -93,6 +95,24 @@ def stand(logged: EmbeddedPostgres) -> Iterator[LogStand]:
 def reader(stand: LogStand, tmp_path: Path) -> Reader:
     """Reads it into the folder of the test."""
     return Reader(stand, tmp_path)
+
+
+@pytest.fixture
+def kept(stand: LogStand, tmp_path: Path) -> Iterator[KeptReader]:
+    """The same, with a session that is kept; it goes with the test."""
+    found = KeptReader(stand, tmp_path)
+    yield found
+    with stand.asked() as asked:
+        found.resident.end(asked)
+
+
+@pytest.fixture
+def blocker(stand: LogStand) -> psycopg.Connection[Any]:
+    """A transaction that has written a table that nobody follows, and stays open."""
+    stand.execute("CREATE TABLE elsewhere (id int)")
+    session = stand.connect(autocommit=False)
+    session.execute("INSERT INTO elsewhere VALUES (1)")
+    return session
 
 
 @pytest.fixture
