@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -15,28 +15,16 @@ from incremental_assets.core.model.erased import ErasureKey
 from incremental_assets.core.model.erasure import Place
 from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.erasure.erasing import ANN, MAIL, SECRET, Died, dying, erased, grounds, places
 from tests.conformance.stand import Stand
-from tests.shop import PASSWORD, Shop
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 TABLE = "\n- {table: public.people, cursor: {column: at, type: timestamp}, strategy: upsert, history: scd2, contract: {age: {ge: 0}}}\n"
 
 
 @pytest.fixture
-def desk(
-    postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> Stand:
+def desk(open_people: Callable[[str], Stand]) -> Stand:
     """Ann has landed, has changed, and waits in quarantine as she has changed again; she is neither the first nor the last of the table."""
-    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
-    monkeypatch.setenv("ERASURE_KEY", SECRET)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    shop = Shop.open(postgres, database, tmp_path, TABLE, options="unlisted: ignore")
-    shop.config.write_text(f"erasure_key: {{env: ERASURE_KEY}}\n{shop.config.read_text()}")
-    stand = Stand(shop, spark)
+    stand = open_people(TABLE)
     stand.execute(
         "CREATE TABLE people (id int PRIMARY KEY, mail text, age int, at timestamptz NOT NULL DEFAULT clock_timestamp())",
         "INSERT INTO people SELECT n, 'user' || n || '@example.com', 40, '2024-01-31 10:00:00Z' FROM generate_series(1, 5) n",

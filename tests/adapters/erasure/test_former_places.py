@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from incremental_assets.adapters.erasure.eraser import Eraser
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.adapters.erasure.erasing import MAIL, SECRET, dying, erased, places
+from tests.adapters.erasure.erasing import MAIL, dying, erased, places
 from tests.conformance.stand import Stand
 from tests.remains import remains
-from tests.shop import PASSWORD, Shop
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 TABLE = "\n- {table: public.people, cursor: {column: at, type: timestamp}, strategy: upsert, history: scd2, target: gold/people}\n"
 
 
 @pytest.fixture
-def moved(
-    postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> Stand:
+def moved(open_people: Callable[[str], Stand]) -> Stand:
     """The copy lay in `gold/people`, with its history, and lies in `silver/people` now."""
-    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
-    monkeypatch.setenv("ERASURE_KEY", SECRET)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    shop = Shop.open(postgres, database, tmp_path, TABLE, options="unlisted: ignore")
-    shop.config.write_text(f"erasure_key: {{env: ERASURE_KEY}}\n{shop.config.read_text()}")
-    stand = Stand(shop, spark)
+    stand = open_people(TABLE)
     stand.execute(
         "CREATE TABLE people (id int PRIMARY KEY, mail text, at timestamptz NOT NULL DEFAULT clock_timestamp())",
         f"INSERT INTO people VALUES (1, 'one@example.com', '2024-01-31 10:00:00Z'), (900001, '{MAIL}', '2024-01-31 10:00:00Z')",
     )
     stand.land()
-    shop.config.write_text(shop.config.read_text().replace("gold/people", "silver/people"))
+    config = stand.shop.config
+    config.write_text(config.read_text().replace("gold/people", "silver/people"))
     stand.land(mode=Mode.FULL_REFRESH)
     return stand
 
