@@ -47,7 +47,7 @@ def write(store: ObjectStore, key: str) -> None:
 
 @pytest.fixture
 def place(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """As in life, where a second is a tenth of one: a request is made again for 3 seconds by a look, and for 12 by work."""
+    """A request is made again for 0.3 seconds by a look, and for 3 by work."""
     monkeypatch.setattr(objects, "_RETRY", {**QUICKLY, "backoff": SHORTLY})
     monkeypatch.setattr(patience, "_LOOK_SECONDS", 0.3)
     monkeypatch.setattr(patience, "_WORK_SECONDS", 3.0)
@@ -107,6 +107,7 @@ def test_a_listing_that_is_throttled_in_the_middle_names_each_file_once(
     assert (len(seen), sorted(found)) == (2, sorted(names))
 
 
+@pytest.mark.acceptance
 def test_where_the_folder_of_one_table_is_throttled_the_others_go_on(
     open_stand: OpenStand, relay: Relay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
