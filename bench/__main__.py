@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench import backlog, blocked, comparing, databases, drift, freshness, large, stream
+from bench import backlog, blocked, comparing, databases, drift, freshness, large, stream, topic
 from bench.environments import Environments
 from bench.figures import Result, Results
 from bench.machine import machine, tools
@@ -42,6 +42,7 @@ BY_THEMSELVES: Mapping[str, tuple[str, Callable[[int], Mapping[str, Any]], Calla
     backlog.NAME: ("backlog", backlog.play, lambda sizes: sizes.backlog),
     blocked.NAME: ("blocked", blocked.play, lambda sizes: sizes.blocked),
     stream.NAME: ("stream", stream.play, lambda sizes: sizes.stream),
+    topic.NAME: ("topic", topic.play, lambda sizes: sizes.backlog),
 }
 """Workloads with a server of their own: the part of the results, what runs it, and the rows of its table, those that come into it, its megabytes or its seconds."""
 
@@ -78,7 +79,17 @@ def _play(
 ) -> None:
     begun, sizes = time.monotonic(), QUICK if options.quick else FULL
     made = workloads.all()
-    known = [*made, drift.NAME, comparing.NAME, freshness.NAME, backlog.NAME, blocked.NAME, stream.NAME, databases.NAME]
+    known = [
+        *made,
+        drift.NAME,
+        comparing.NAME,
+        freshness.NAME,
+        backlog.NAME,
+        blocked.NAME,
+        stream.NAME,
+        topic.NAME,
+        databases.NAME,
+    ]
     chosen = options.only.split(",") if options.only else known
     unknown = [name for name in chosen if name not in (*known, large.NAME)]
     if unknown:

@@ -42,7 +42,7 @@ def play(changes: int) -> Mapping[str, Any]:
     played = Played(changes)
     made = [each.format(rows=changes) for each in _MADE]
     with big_table(NAME, changes, made, SETTINGS) as table, table.runtime(_TERMS) as runtime:
-        _landed(runtime)
+        landed(runtime)
         return played.document(list(_steps(table, runtime, changes)))
 
 
@@ -51,7 +51,7 @@ def _steps(table: BigTable, runtime: Runtime, changes: int) -> Iterator[dict[str
         for way, write in ((AT_ONCE, _at_once), (FEW, _in_hundreds)):
             write(table, changes // 2)
             with table.watched() as watch:
-                read = _landed(runtime)
+                read = landed(runtime)
             prove_sums(_copy(table), _SUMS, table.row(f"SELECT {_SUMS} FROM orders"))
             yield {**step(f"{changes:,} changes {way}", watch.cost()), "way": way, "read": read}
 
@@ -72,12 +72,12 @@ def _in_hundreds(table: BigTable, rows: int) -> None:
             table.source.execute(_UPDATE.format(low=begin + 1, high=begin + half).encode())
 
 
-def _landed(runtime: Runtime) -> int:
-    """Rows that landed until nothing was left."""
-    (spec,) = runtime.specs(TABLE.source).specs
+def landed(runtime: Runtime, source: str = TABLE.source) -> int:
+    """Rows of the only table that landed until nothing was left. Raises Failed."""
+    (spec,) = runtime.specs(source).specs
     rows = 0
     for number in range(_MOST_SYNCS):
-        report = sync_table(spec, Request(f"{NAME}-{number}"), runtime.ports(TABLE.source))
+        report = sync_table(spec, Request(f"{NAME}-{number}"), runtime.ports(source))
         if report.error:
             raise Failed(report.error)
         if report.status is Status.IDLE:

@@ -107,6 +107,8 @@ class Results:
     """Likewise of `bench.blocked`."""
     stream: Mapping[str, Any] = field(default_factory=dict)
     """Likewise of `bench.stream`."""
+    topic: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.topic`."""
 
     def anew(self) -> Self:
         """The results that stay when everything is measured again: those of workloads that run by name alone."""
@@ -115,6 +117,10 @@ class Results:
     def steps(self, way: str, measure: str) -> list[float]:
         """What the comparisons, or the full refreshes beside them, came to."""
         return [step[measure] for step in self.compare.get("steps", ()) if step["way"] == way]
+
+    def of_topic(self, way: str) -> list[float]:
+        """The seconds of one of those who land what waits in a topic."""
+        return [step["seconds"] for step in self.topic.get("steps", ()) if step["way"] == way]
 
     def of(self, workload: str) -> Result | None:
         """The workload by its name."""

@@ -12,6 +12,7 @@ SLING = "sling, CSV"
 SPARK_PARQUET = "Spark JDBC, Parquet"
 SPARK_DELTA = "Spark JDBC, Delta"
 SPARK_MERGE = "Spark MERGE"
+SPARK_STREAM = "Spark structured streaming, MERGE"
 COPY_NOWHERE = "COPY to nowhere"
 COPY_PARQUET = "COPY, Parquet"
 

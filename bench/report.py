@@ -37,6 +37,7 @@ def document(results: Results, picture: Path) -> str:
             _freshness(results),
             _backlog(results),
             _blocked(results),
+            _topic(results),
             _stream(results),
             _profiles(results),
         )
@@ -271,6 +272,29 @@ def _backlog(results: Results) -> str:
         "A table of ten columns; half of the changes are rows that come, and half change rows that are there. Processor seconds are those of our processes and of the source; rows read are one for each key.",
         f"Syncs in an open session, from the slot to the lake, until nothing is left; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
         _table(head, rows, 1),
+    ]
+    return "\n\n".join(lines)
+
+
+def _topic(results: Results) -> str:
+    measured = results.topic
+    if not measured:
+        return ""
+    before, after = measured["load"]
+    rows = [
+        (
+            step["told"],
+            f"{step['seconds']:.1f}",
+            f"{step['cpu']:.1f}",
+            _count(round(measured["rows"] / step["seconds"], -2)),
+        )
+        for step in measured["steps"]
+    ]
+    lines = [
+        f"### T: a backlog of {measured['rows']:,} changes in a topic of Kafka",
+        "Debezium's events in JSON without a schema, of a table of ten columns; half of the changes are rows that come, and the others change rows that are there, or remove them. Processor seconds are those of all processes, of the broker and of the session that waits as well.",
+        f"In sessions that are open, from the topic to the lake, until nothing is left, by turns; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        _table(("", "seconds", "processor s", "changes a second"), rows, 1),
     ]
     return "\n\n".join(lines)
 

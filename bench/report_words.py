@@ -41,6 +41,10 @@ HOW = """\
   fork server, as a minute between two runs would.
 * **Q** is `incremental-assets dev` with one table of 10,000 rows, `every: 1s`, and the `dagster.yaml` of this project. A row is committed at a random moment, up to six seconds after the one before was seen, and
   another process looks for it in the files of the Delta table's newest version, fifty times a second. The first rows, until Spark is warm, do not count.
+* **T** is a topic of four partitions in a broker of its own (one node, without compression), whose records have the form of Debezium 3.6.1's, some 600 octets each, and a tombstone behind each
+  delete. The snapshot is loaded first and not timed. Ours syncs in the benchmark's own process, without Dagster, until nothing is left. **Spark structured streaming** is one query with `availableNow` for each
+  backlog, in a session that stays: `foreachBatch` keeps the last change of each key by its offset, and a MERGE updates, inserts and deletes. It does not ask whether a connector repeats itself;
+  `bench/contenders/spark_stream.py` gives the reason for each setting. Both copies are counted and hashed beside the rows that the events come to.
 * **C**, **D** and **L** have a PostgreSQL of their own with one generated table, and sync it in the benchmark's own process, without Dagster. Processor seconds are
   those of that process, of what it started, and of the source. After each sync of C and of L the copy is compared with the count and the sums of the source. *Lines to be compared* are the
   counts, hashes and keys that the source sends before rows are read; *sent by the source* are all its bytes in a round of their own, through a port that counts

@@ -12,7 +12,7 @@ from bench.backlog import AT_ONCE, FEW
 from bench.blocked import BLOCKED, CALM
 from bench.comparing import COMPARED
 from bench.figures import Results, percentile
-from bench.names import CHECK, DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_MERGE, SPARK_PARQUET
+from bench.names import CHECK, DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_MERGE, SPARK_PARQUET, SPARK_STREAM
 
 THOUSAND = Path(__file__).parents[1] / "docs" / "benchmarks-thousand.json"
 MIB = 2**20
@@ -116,6 +116,18 @@ def blocked(results: Results) -> float | None:
     return statistics.median(beside) / statistics.median(calm) if calm and beside else None
 
 
+def topic(results: Results) -> float | None:
+    """Seconds of ours for a million changes that wait in a topic: the median of the rounds."""
+    found = results.of_topic(SESSION)
+    return statistics.median(found) * 1_000_000 / results.topic["rows"] if found else None
+
+
+def topic_to_spark(results: Results) -> float | None:
+    """Our median over that of Spark structured streaming."""
+    ours, theirs = results.of_topic(SESSION), results.of_topic(SPARK_STREAM)
+    return statistics.median(ours) / statistics.median(theirs) if ours and theirs else None
+
+
 def streamed(rate: int, measure: str) -> Reached:
     """What was measured of a stream of that rate."""
 
@@ -163,6 +175,8 @@ TARGETS = (
     Target("B", "a backlog of the log in one transaction of each kind, seconds per million changes", 8.33, backlog(AT_ONCE), "s"),
     Target("B", "the same in transactions of a hundred, seconds per million changes", 8.33, backlog(FEW), "s"),
     Target("O", "a tick by the log beside a transaction that stays open under gigabytes of it, to one with nothing open", 2.0, blocked),
+    Target("T", "a backlog of Debezium's events in a topic of Kafka, seconds per million changes", 40.0, topic, "s"),
+    Target("T", "the same, to Spark structured streaming with a MERGE for each batch", 0.33, topic_to_spark),
     Target("S", "1,000 changes a second in the log, from the commit until the lake has it, half of them", 2.0, streamed(1_000, "half"), "s"),
     Target("S", "the same, 99 of 100", 5.0, streamed(1_000, "most"), "s"),
     Target("S", "the same, cores of ours", 0.33, streamed(1_000, "cores"), "cores"),

@@ -74,6 +74,13 @@ def _of_copy(copy: Copy, types: Types) -> tuple[Fingerprint, tuple[str, ...]]:
         return _fingerprint(connection, read, types), tuple(_different(types, kinds))
 
 
+def of_rows(rows: pa.Table, types: Types) -> Fingerprint:
+    """Of rows in memory."""
+    with _connected() as connection:
+        connection.register("read", rows)
+        return _fingerprint(connection, "read", types)
+
+
 def difference(source: Fingerprint, copy: Fingerprint) -> str | None:
     """The sentence that says how a copy is not its source; None where it is."""
     if copy.rows != source.rows:

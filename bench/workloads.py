@@ -47,7 +47,7 @@ class Sizes:
     fresh: int
     """Rows that are waited for, one after the other."""
     backlog: int
-    """Changes that wait in the source's log."""
+    """Changes that wait in the source's log, or in a topic."""
     blocked: int
     """Megabytes of log beside a transaction that stays open."""
     stream: int

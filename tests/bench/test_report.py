@@ -12,7 +12,7 @@ from bench.backlog import AT_ONCE, FEW
 from bench.blocked import BLOCKED, CALM, FIRST
 from bench.comparing import COMPARED, WHOLE
 from bench.figures import Played, Result, Results, Round, Span
-from bench.names import DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION
+from bench.names import DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_STREAM
 from bench.report import document, with_count
 from bench.targets import TARGETS, Target, late_over_early, most, ratio
 
@@ -272,6 +272,28 @@ def test_how_soon_a_stream_of_the_log_is_seen_is_told_where_it_was_played_and_ha
     verdicts = [target.verdict(found) for target in TARGETS if target.workload == "S"]
     assert verdicts == [(1.25, "met"), (5.5, "missed"), (0.3, "met"), (1.75, "met"), (5.5, "met")]
     assert {target.verdict(LOADED)[1] for target in TARGETS if target.workload == "S"} == {"not measured yet"}
+
+
+def test_how_fast_a_backlog_of_a_topic_lands_is_told_beside_spark_and_has_its_targets() -> None:
+    ways = [(SESSION, 10.0), (SPARK_STREAM, 70.0), (SPARK_STREAM, 80.0), (SESSION, 30.0), (SESSION, 25.0), (SPARK_STREAM, 75.0)]  # fmt: skip
+    step = {"cpu": 4.0, "lines": None, "read": None}
+    played = {
+        "rows": 500_000,
+        "commit": "abc1234",
+        "at": "2026-11-30T21:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": [{**step, "told": f"500,000 changes by {way}", "way": way, "seconds": seconds} for way, seconds in ways],
+    }  # fmt: skip
+    found = replace(LOADED, topic=played)
+    told = document(found, PICTURE)
+    assert "### T: a backlog of 500,000 changes in a topic of Kafka" in told
+    assert f"| 500,000 changes by {SESSION} | 10.0 | 4.0 | 50,000 |" in told
+    assert f"| 500,000 changes by {SPARK_STREAM} | 80.0 | 4.0 | 6,200 |" in told
+    assert "### T:" not in document(LOADED, PICTURE)
+    seconds, to_spark = [target for target in TARGETS if target.workload == "T"]
+    assert seconds.verdict(found) == (50.0, "missed")
+    assert to_spark.verdict(found) == (pytest.approx(1 / 3), "missed")
+    assert {target.verdict(LOADED)[1] for target in (seconds, to_spark)} == {"not measured yet"}
 
 
 def test_what_a_comparison_costs_is_told_beside_a_full_refresh_and_has_its_targets() -> None:
