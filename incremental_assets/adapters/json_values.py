@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Context, Decimal, DecimalException
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from incremental_assets.core.model.coding import BASE64, DAYS, HEX, JSON, SCALED, UNITS, Coding
@@ -40,7 +40,13 @@ def document_of_anybody(octets: bytes) -> Any:
 
 def _document(octets: bytes, decoder: json.JSONDecoder) -> Any:
     try:
-        return decoder.decode(octets.decode())
+        text = octets.decode()
+        try:
+            found, end = decoder.raw_decode(text)
+        except json.JSONDecodeError:
+            end = -1
+        # Blanks around it, and what is wrong with it, are the decoder's own matter.
+        return found if end == len(text) else decoder.decode(text)
     except NoJson:
         raise
     except DecimalException:
@@ -71,7 +77,8 @@ _SPELLED = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(init
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_LARGEST = {"float": (2 - 2**-23) * 2.0**127, "double": sys.float_info.max}
+# The largest double that a float rounds to a number: sources write the largest float with fewer digits than it has, as 3.4028235E38.
+_LARGEST = {"float": math.nextafter((2 - 2**-24) * 2.0**127, 0), "double": sys.float_info.max}
 _WIDE = Context(prec=120)
 _MOST_SCALE = 20_000
 """More than any source has: PostgreSQL's numbers have 16,383 digits behind the point."""
@@ -119,6 +126,9 @@ def _floating(kind: str, value: Any) -> float:
         return value
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         raise _misfit(value, "a number")
+    # To compare a decimal with a double takes longer than to round it, which never makes a smaller one of what is too large.
+    if isinstance(value, Decimal) and abs(found := float(value)) < _LARGEST[kind]:
+        return found
     if not -_LARGEST[kind] <= value <= _LARGEST[kind]:
         raise Unfit(f"a number that a {kind} does not hold")
     return float(value)
@@ -144,10 +154,15 @@ def _fitting(number: Decimal, digits: int, scale: int) -> Decimal:
     if not number.is_finite():
         raise Unfit("a number that is not finite")
     try:
-        fitted = number.quantize(Decimal(1).scaleb(-scale), context=_WIDE)
+        fitted = number.quantize(_unit(scale), context=_WIDE)
     except DecimalException:
         return _too_wide()
-    return fitted if fitted == number and len(fitted.as_tuple().digits) <= digits else _too_wide()
+    return fitted if fitted == number and fitted.adjusted() < digits - scale else _too_wide()
+
+
+@cache
+def _unit(scale: int) -> Decimal:
+    return Decimal(1).scaleb(-scale)
 
 
 def _too_wide() -> Decimal:
@@ -282,15 +297,21 @@ def _moment(value: Any, *, zoned: bool) -> int:
     fraction = (fraction or "").ljust(9, "0")
     if fraction[6:] != "000":
         raise Unfit("a moment with nanoseconds, which the column does not hold")
+    return _second(f"{day}T{clock}{zone or 'Z'}") * 1_000_000 + int(fraction[:6])
+
+
+@lru_cache(maxsize=4096)
+def _second(text: str) -> int:
+    """Since 1970. Many rows are written in one."""
     try:
-        moment = datetime.fromisoformat(f"{day}T{clock}{zone or 'Z'}")
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise Unfit(_BEYOND) from None
     # By its own clock: in UTC it may be in a year that Python does not have.
     since = moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo) - (moment.utcoffset() or timedelta())
     if not _FIRST_DAY <= since.days <= _LAST_DAY:
         raise Unfit(_BEYOND)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + int(fraction[:6])
+    return since.days * 86_400 + since.seconds
 
 
 def _time_of_day(per_second: int, value: Any) -> str:

@@ -66,6 +66,12 @@ def read(coding: str, text: str) -> Any:
         ("timestamp", '"2024-03-10T07:30:00.123456Z"', 1710055800123456),
         ("timestamp", '"2024-03-10T08:30:00+01:00"', 1710055800000000),
         ("timestamp", '"1969-12-31T23:59:59.5Z"', -500000),
+        ("double", "1.7976931348623157e308", 1.7976931348623157e308),
+        ("double", "-0.1", -0.1),
+        ("float", "3.4028235E38", 3.4028235e38),
+        ("decimal(4,2)", "-99.99", Decimal("-99.99")),
+        ("decimal(2,2)", "0", Decimal("0.00")),
+        ("decimal(2,2)", "0.05", Decimal("0.05")),
         ("string as microseconds", "86399999999", "23:59:59.999999"),
         ("string as milliseconds", "86399999", "23:59:59.999"),
         ("string as microseconds", "3020398999000", "838:59:58.999"),
@@ -95,6 +101,9 @@ def test_a_number_that_is_none_is_one_of_a_double() -> None:
         ("double", "1e400", "a number that a double does not hold"),
         ("double", "1" + "0" * 309, "a number that a double does not hold"),
         ("float", "1e39", "a number that a float does not hold"),
+        ("double", "1.7976931348623158e308", "a number that a double does not hold"),
+        ("float", "-3.4028236e38", "a number that a float does not hold"),
+        ("decimal(2,2)", "1", "a number with more digits than the column has"),
         ("string as json", '["\\ud800"]', "a text with half a character"),
         (
             "string as json",
@@ -205,3 +214,8 @@ def test_whatever_came_can_be_looked_at() -> None:
         '{"a":"\\\\ud800","\\\\udfff":[12345678901234567890.12345]}'
     )
     assert shown_json(document(b"[" * 600 + b"12345678901234567890.12345" + b"]" * 600)) == "null"
+
+
+@pytest.mark.parametrize("text", ['{"a": [1]}', ' \n{"a": [1]}\r\n', '{"a": [1]}\t'])
+def test_blanks_around_a_document_say_nothing(text: str) -> None:
+    assert document(text.encode()) == {"a": [1]}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from incremental_assets.adapters.json_values import Decoder, Unfit, decoder, widened
@@ -56,13 +57,10 @@ class Change:
     reject: Reject | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """How one column is read from the records of one schema; `why` where it cannot be."""
-
-    name: str
-    read: Decoder | None
-    why: str = ""
+_Reader = tuple[str, Decoder]
+"""A column, and how it is read from the records of one schema."""
+_ABSENT = "the record does not have this column, which the table has: it was written before the column was there, or after it was dropped"
+_PERHAPS_UNSENT = frozenset({str, list, dict})
 
 
 class Decoding:
@@ -74,6 +72,7 @@ class Decoding:
         self._columns = {each.name: Coding.parse(each.source_type) for each in spec.columns if each.name not in NAMES}
         self.names = tuple(self._columns)
         self.key = () if spec.traits.keeps_versions else spec.key
+        self._key_places = tuple(self.names.index(name) for name in self.key)
         self._known: dict[tuple[str, ...], tuple[Fields | None, list[_Reader]]] = {}
         self.newest: tuple[int, Fields] | None = None
         """The schema of the row that was written last, with its time."""
@@ -85,7 +84,9 @@ class Decoding:
             place = None if event.source is None else self._place(event.source)
         except Poison as poison:
             return self._poisoned(record, str(poison))
-        found = Change(record, event.op, place=place, order=-1 if place is None else place.number)
+        # Its octets are said: kept with each change of a range, they would be most of what it holds.
+        said = Record(record.partition, record.offset, record.at, None, None)
+        found = Change(said, event.op, place=place, order=-1 if place is None else place.number)
         self._note(record, event)
         if self.key:
             self._identify(found, event)
@@ -94,7 +95,7 @@ class Decoding:
         elif event.row is not None:
             self._fill(found, event, event.row)
         else:
-            self._fill(found, replace(event, op=DELETED, fields=event.key_fields), event.key or {})
+            self._fill(found, event._replace(op=DELETED, fields=event.key_fields), event.key or {})
         return found
 
     def _poisoned(self, record: Record, why: str) -> Change:
@@ -131,38 +132,43 @@ class Decoding:
             change.reject = Reject(None, "the record has no key, by which its row would be known", event.row or {})
             return
         values: list[Any] = []
-        for each in self._readers(self.key, event.key_fields):
-            value = (event.key or {}).get(each.name)
-            try:
-                values.append(_read(each, value))
-            except Unfit as unfit:
-                change.reject = Reject(each.name, str(unfit), event.key or {})
-                return
+        for name, read in self._readers(self.key, event.key_fields):
+            value = event.key.get(name)
             if value is None:
-                change.reject = Reject(each.name, "the record's key does not have this column", event.key or {})
+                change.reject = Reject(name, "the record's key does not have this column", event.key)
+                return
+            try:
+                values.append(read(value))
+            except Unfit as unfit:
+                change.reject = Reject(name, str(unfit), event.key)
                 return
         change.key = tuple(values)
 
     def _fill(self, change: Change, event: Event, row: Mapping[str, Any]) -> None:
         if self._are_events and not any(name in row for name in self.names):
             change.reject = Reject(None, "the record has none of the columns", row)
-        unsent = set()
-        partial = self._are_events or event.op == DELETED
-        for place, each in enumerate(self._readers(self.names, event.fields)):
-            value = row.get(each.name)
-            change.values.append(None)
-            if value is None and (partial or each.name in row):
-                continue
-            if event.op != READ and not self._are_events and is_unsent(value):
-                unsent.add(place)
-                continue
-            try:
-                change.values[-1] = _read(each, value if each.name in row else _absent())
-            except Unfit as unfit:
-                change.reject = change.reject or Reject(each.name, str(unfit), row)
-        change.unsent = frozenset(unsent)
+        unsent = []
+        is_partial = self._are_events or event.op == DELETED
+        is_whole = event.op == READ or self._are_events
+        values = change.values
+        for name, read in self._readers(self.names, event.fields):
+            value = row.get(name)
+            found = None
+            if value is None:
+                if not is_partial and name not in row:
+                    change.reject = change.reject or Reject(name, _ABSENT, row)
+            elif not is_whole and type(value) in _PERHAPS_UNSENT and is_unsent(value):
+                unsent.append(len(values))
+            else:
+                try:
+                    found = read(value)
+                except Unfit as unfit:
+                    change.reject = change.reject or Reject(name, str(unfit), row)
+            values.append(found)
+        if unsent:
+            change.unsent = frozenset(unsent)
         if change.key is not None and change.reject is None:
-            own = tuple(change.values[self.names.index(name)] for name in self.key)
+            own = tuple([values[place] for place in self._key_places])
             if own != change.key:
                 change.reject = Reject(self.key[0], "the record's key is not that of its row", row)
 
@@ -176,29 +182,18 @@ class Decoding:
     def _reader(self, name: str, fields: Fields | None) -> _Reader:
         target = self._columns[name]
         if fields is None:
-            return _Reader(name, decoder(target))
+            return name, decoder(target)
         own = next((each for each in fields if each.get("field") == name), None)
         if own is None:
-            return _Reader(name, decoder(target))
+            return name, decoder(target)
         try:
             written = coding(own)
         except Unknown as unknown:
-            return _Reader(name, None, str(unknown))
+            return name, partial(_refuse, str(unknown))
         read = widened(written, target)
-        return _Reader(
-            name, read, "" if read else f"the record has it as {written.type}, and the table as {target.type}"
-        )
+        why = f"the record has it as {written.type}, and the table as {target.type}"
+        return name, read or partial(_refuse, why)
 
 
-def _absent() -> Any:
-    raise Unfit(
-        "the record does not have this column, which the table has: it was written before the column was there, or after it was dropped"
-    )
-
-
-def _read(reader: _Reader, value: Any) -> Any:
-    if value is None:
-        return None
-    if reader.read is None:
-        raise Unfit(reader.why)
-    return reader.read(value)
+def _refuse(why: str, _value: Any) -> Any:
+    raise Unfit(why)

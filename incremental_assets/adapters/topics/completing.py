@@ -108,6 +108,8 @@ def emptied(plan: SyncPlan, done: Iterable[Change], log: Log, copy: CopyRows) ->
 
 
 def _last(chain: Sequence[Change], held: _Held | None, decoding: Decoding) -> Change:
+    if not any(each.unsent for each in chain):
+        return chain[-1]
     known = {} if held is None else dict(held.values)
     for each in chain:
         if each.values and each.reject is None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from incremental_assets.adapters.json_values import NoJson, document, document_of_anybody
 from incremental_assets.adapters.topics.record import Poison, Record
@@ -27,8 +26,7 @@ Documents = Callable[[Format], ReadDocument]
 """How octets of a format are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One record. Where it brings no schema, its fields are None."""
 
     op: str
@@ -48,7 +46,8 @@ class Event:
 
 def event_of(record: Record, form: Format, read: ReadDocument) -> Event:
     """Raises Poison, and what `read` does."""
-    if form.records is Records.EVENTS:
+    records = form.records
+    if records is Records.EVENTS:
         if record.value is None:
             raise Poison("the record has no value")
         payload, schema = read(record.value, "value")
@@ -61,7 +60,7 @@ def event_of(record: Record, form: Format, read: ReadDocument) -> Event:
         return Event(TOMBSTONE, key, key_fields)
     payload, schema = read(record.value, "value")
     payload = _object(payload, "value")
-    if form.records is Records.ROWS:
+    if records is Records.ROWS:
         return _unwrapped(payload, schema, key, key_fields)
     op, source = payload.get("op"), payload.get("source")
     if op not in _KNOWN or not isinstance(source, dict):
@@ -105,7 +104,7 @@ def _fields(schema: Any, side: str) -> Fields | None:
 
 def _unpacked(found: Any) -> tuple[Any, Any]:
     """Payload and schema, where the converter writes both."""
-    if isinstance(found, dict) and set(found) == {"schema", "payload"}:
+    if isinstance(found, dict) and len(found) == 2 and set(found) == {"schema", "payload"}:
         return found["payload"], found["schema"]
     return found, None
 

@@ -37,6 +37,9 @@ class _Fold:
     log: Log
     rows: dict[Key, list[Change]] = field(default_factory=dict)
     lost: list[Change] = field(default_factory=list)
+    highest: int = field(init=False)
+    latest: int = field(init=False)
+    """Of the log: nearly every change moves them."""
     written: dict[int, int] = field(default_factory=dict)
     deletes: dict[int, tuple[int, int]] = field(init=False)
     """Offset and place of a delete that is the last record so far of its partition."""
@@ -47,6 +50,7 @@ class _Fold:
 
     def __post_init__(self) -> None:
         self.goes_on = self.log.has_changes
+        self.highest, self.latest = self.log.highest, self.log.latest
         self.deletes = {number: (offset, place) for number, offset, place in self.log.deletes}
 
     def add(self, change: Change) -> None:
@@ -58,13 +62,14 @@ class _Fold:
 
     def known(self) -> Log:
         """What is known of the source's log by now."""
-        return replace(self.log, deletes=tuple((number, *each) for number, each in sorted(self.deletes.items())))
+        deletes = tuple((number, *each) for number, each in sorted(self.deletes.items()))
+        return replace(self.log, highest=self.highest, latest=self.latest, deletes=deletes)
 
     def _add(self, change: Change) -> None:
-        latest = self.log.latest
+        latest = self.latest
         if is_read(change):
             # Wherever it lies, a snapshot finds the log beyond all that was read of it.
-            check_order(change, self.log.highest, latest)
+            check_order(change, self.highest, latest)
         self._learn(change)
         if change.op == MESSAGE:
             return
@@ -75,7 +80,7 @@ class _Fold:
             self.lost.append(change)
             return
         chain = self.rows.setdefault(change.key, [])
-        if any(_is_before(change, each) for each in chain):
+        if chain and any(_is_before(change, each) for each in chain):
             return
         self._order(change, chain)
         if chain:
@@ -102,15 +107,11 @@ class _Fold:
         server = self.log.server
         if place.server and server and place.server != server:
             raise OtherLog(f"it is of the log of server {place.server}, and those before of server {server}")
-        self.log = replace(
-            self.log,
-            server=place.server or server,
-            highest=max(self.log.highest, place.number),
-            latest=max(self.log.latest, place.at),
-            has_changes=self.log.has_changes or not is_read(change),
-        )
-        partition = change.record.partition
-        if not is_read(change):
+        self.highest, self.latest = max(self.highest, place.number), max(self.latest, place.at)
+        partition, is_change = change.record.partition, not is_read(change)
+        if (place.server and not server) or (is_change and not self.log.has_changes):
+            self.log = replace(self.log, server=place.server or server, has_changes=self.log.has_changes or is_change)
+        if is_change:
             self.changed.add(partition)
         elif place.is_snapshot:
             # A connector reads its first one before all changes. What came before another one need not be there any more.

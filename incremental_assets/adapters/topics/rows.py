@@ -16,6 +16,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.topic_columns import OFFSET, OP, PARTITION, POSITION, RECORD_AT
 
 _Row = dict[str, Any]
+_PUT = Operation.PUT.value
 
 
 def rows_of(spec: TableSpec, names: Sequence[str], changes: Iterable[Change], gone: Iterable[Key] = ()) -> pa.Table:
@@ -47,7 +48,9 @@ def _row(spec: TableSpec, names: Sequence[str], change: Change) -> _Row:
         return told | known | why | {RAW: _raw(change.reject.row, told), OPERATION: Operation.GONE.value}
     if not spec.traits.keeps_versions and not change.values:
         return told | dict(zip(spec.key, change.key or (), strict=True)) | {OPERATION: Operation.GONE.value}
-    return told | dict(zip(names, change.values, strict=True)) | {OPERATION: Operation.PUT.value}
+    told.update(zip(names, change.values, strict=True))
+    told[OPERATION] = _PUT
+    return told
 
 
 def _raw(row: Mapping[str, Any], told: _Row) -> str:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from incremental_assets.adapters.topics.record import Poison
 
@@ -25,8 +24,7 @@ class Uncovered(ValueError):
     """A connector whose places are not ordered here; the text is its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A place in the log of a source."""
 
     number: int

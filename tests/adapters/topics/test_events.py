@@ -121,3 +121,9 @@ def test_no_value_that_anybody_writes_stops_the_records_beside_it(coding: str, s
     found = decoded(spec, [Record(0, number, 0, b'{"id": 1}', value) for number, value in enumerate(values)])
     landed = rows_of(spec, ("id", "value"), found)
     assert landed.column(REJECT_REASON).null_count == sum(each.reject is None for each in found) < len(AWKWARD)
+
+
+def test_a_change_holds_no_octets_of_its_record() -> None:
+    spec = table(topic(id="bigint", status="string"))
+    (change,) = decoded(spec, [Record(3, 7, 9, as_bytes({"id": 1}), as_bytes(envelope("c", ORDER, 40)))])
+    assert (change.values, change.record) == ([1, "new"], Record(3, 7, 9, None, None))
