@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench import backlog, blocked, comparing, databases, drift, freshness, large, stream, topic
+from bench import backlog, blocked, comparing, databases, drift, freshness, large, overhead, stream, topic
 from bench.environments import Environments
 from bench.figures import Result, Results
 from bench.machine import machine, tools
@@ -43,6 +43,7 @@ BY_THEMSELVES: Mapping[str, tuple[str, Callable[[int], Mapping[str, Any]], Calla
     blocked.NAME: ("blocked", blocked.play, lambda sizes: sizes.blocked),
     stream.NAME: ("stream", stream.play, lambda sizes: sizes.stream),
     topic.NAME: ("topic", topic.play, lambda sizes: sizes.backlog),
+    overhead.NAME: ("overhead", overhead.play, lambda sizes: sizes.observed),
 }
 """Workloads with a server of their own: the part of the results, what runs it, and the rows of its table, those that come into it, its megabytes or its seconds."""
 
@@ -88,6 +89,7 @@ def _play(
         blocked.NAME,
         stream.NAME,
         topic.NAME,
+        overhead.NAME,
         databases.NAME,
     ]
     chosen = options.only.split(",") if options.only else known

@@ -109,6 +109,8 @@ class Results:
     """Likewise of `bench.stream`."""
     topic: Mapping[str, Any] = field(default_factory=dict)
     """Likewise of `bench.topic`."""
+    overhead: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.overhead`."""
 
     def anew(self) -> Self:
         """The results that stay when everything is measured again: those of workloads that run by name alone."""

@@ -13,6 +13,8 @@ from bench.comparing import CHANGES
 from bench.figures import Played, Result, Results, percentile
 from bench.freshness import PARTS
 from bench.names import FIRST
+from bench.overhead import CHANGED, paired
+from bench.overhead import WAYS as WATCHED
 from bench.report_words import HOW, ONCE, QUICK, TRIED
 from bench.targets import TARGETS, THOUSAND, UNPLAYED, Target
 
@@ -39,6 +41,7 @@ def document(results: Results, picture: Path) -> str:
             _blocked(results),
             _topic(results),
             _stream(results),
+            _overhead(results),
             _profiles(results),
         )
         if part
@@ -342,6 +345,32 @@ def _stream(results: Results) -> str:
         f"For {measured['for']} seconds at each rate, a hundred transactions a second, by `sync --follow` at `every: 2s`, beside writer and source on the same machine; each copy is proven at the end.",
         f"Seconds from the answer to each commit until the lake has it; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
         _table(head, rows, 1),
+    ]
+    return "\n\n".join(lines)
+
+
+def _overhead(results: Results) -> str:
+    measured = results.overhead
+    if not measured:
+        return ""
+    before, after = measured["load"]
+    pairs = len(paired(measured["steps"], "seconds"))
+    rows = [
+        (
+            way,
+            *(
+                f"{statistics.median(each[which] for each in measured['steps'] if each['way'] == way):.3f}"
+                for which in ("seconds", "cpu")
+            ),
+        )
+        for way in WATCHED
+    ]
+    ratios = (f"{statistics.median(paired(measured['steps'], which)):.3f}x" for which in ("seconds", "cpu"))
+    lines = [
+        f"### T: {pairs} ticks with traces and metrics, and {pairs} without",
+        f"A tick lands {CHANGED:,} changed rows of {measured['rows']:,}, in an open session, in alternating order, and each copy is proven. Traces go to a collector; a `metrics` server is asked as each tick begins. Processor seconds are those of our process and of the source.",
+        f"Medians, and in the last line those of the ratios of each pair; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        _table(("", "seconds", "processor s"), [*rows, ("ratio", *ratios)], 1),
     ]
     return "\n\n".join(lines)
 

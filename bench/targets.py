@@ -13,6 +13,7 @@ from bench.blocked import BLOCKED, CALM
 from bench.comparing import COMPARED
 from bench.figures import Results, percentile
 from bench.names import CHECK, DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_MERGE, SPARK_PARQUET, SPARK_STREAM
+from bench.overhead import paired
 
 THOUSAND = Path(__file__).parents[1] / "docs" / "benchmarks-thousand.json"
 MIB = 2**20
@@ -128,6 +129,12 @@ def topic_to_spark(results: Results) -> float | None:
     return statistics.median(ours) / statistics.median(theirs) if ours and theirs else None
 
 
+def overhead(results: Results) -> float | None:
+    """How many times as long a tick takes that is observed: the median of the pairs."""
+    found = paired(results.overhead.get("steps", ()), "seconds")
+    return statistics.median(found) if found else None
+
+
 def streamed(rate: int, measure: str) -> Reached:
     """What was measured of a stream of that rate."""
 
@@ -182,6 +189,7 @@ TARGETS = (
     Target("S", "the same, cores of ours", 0.33, streamed(1_000, "cores"), "cores"),
     Target("S", "10,000 changes a second, half of them", 2.0, streamed(10_000, "half"), "s"),
     Target("S", "the same, 99 of 100", 6.0, streamed(10_000, "most"), "s"),
+    Target("T", "a tick with traces and metrics, to one that is observed by nobody", 1.03, overhead),
     Target("M", "first load in a JVM of 2 GB: our Python", 500.0, most("M load", OURS, "python", MIB), "MiB"),
     Target("M", "big delta in a JVM of 2 GB: our Python", 500.0, most("M delta", OURS, "python", MIB), "MiB"),
 )  # fmt: skip

@@ -52,6 +52,8 @@ class Sizes:
     """Megabytes of log beside a transaction that stays open."""
     stream: int
     """Seconds for which changes come."""
+    observed: int
+    """Rows of the table whose ticks are observed."""
 
 
 FULL = Sizes(
@@ -69,6 +71,7 @@ FULL = Sizes(
     backlog=1_000_000,
     blocked=5_000,
     stream=600,
+    observed=1_000_000,
 )
 QUICK = Sizes(
     scale=Decimal("0.1"),
@@ -85,6 +88,7 @@ QUICK = Sizes(
     backlog=100_000,
     blocked=600,
     stream=20,
+    observed=100_000,
 )
 
 

@@ -13,6 +13,7 @@ from bench.blocked import BLOCKED, CALM, FIRST
 from bench.comparing import COMPARED, WHOLE
 from bench.figures import Played, Result, Results, Round, Span
 from bench.names import DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_STREAM
+from bench.overhead import WAYS as WATCHED
 from bench.report import document, with_count
 from bench.targets import TARGETS, Target, late_over_early, most, ratio
 
@@ -242,6 +243,30 @@ def test_what_a_tick_costs_beside_an_open_transaction_is_told_where_it_was_playe
     assert "### O:" not in document(LOADED, PICTURE)
     (target,) = [target for target in TARGETS if target.workload == "O"]
     assert target.verdict(found) == (pytest.approx(2.0), "met")
+    assert target.verdict(LOADED) == (None, "not measured yet")
+
+
+def test_what_observing_costs_is_the_median_of_pairs_is_told_where_it_was_played_and_has_its_target() -> None:
+    seconds = [(1.0, 1.1), (2.0, 2.0), (4.0, 4.1)]
+    played = {
+        "rows": 1_000_000,
+        "commit": "abc1234",
+        "at": "2026-11-30 21:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": [
+            {"way": way, "seconds": took, "cpu": took}
+            for pair in seconds
+            for way, took in zip(WATCHED, pair, strict=True)
+        ],
+    }
+    found = replace(LOADED, overhead=played)
+    told = document(found, PICTURE)
+    assert "### T: 3 ticks with traces and metrics, and 3 without" in told
+    assert "| observed by nobody | 2.000 | 2.000 |" in told
+    assert "| ratio | 1.025x | 1.025x |" in told
+    assert "### T:" not in document(LOADED, PICTURE)
+    (target,) = [target for target in TARGETS if target.workload == "T"]
+    assert target.verdict(found) == (pytest.approx(1.025), "met")
     assert target.verdict(LOADED) == (None, "not measured yet")
 
 
