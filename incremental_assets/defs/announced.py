@@ -7,9 +7,12 @@ partitions that Dagster shows are compared with those that have landed, and the 
 from __future__ import annotations
 
 import hashlib
+import math
+import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from time import monotonic
 
 from dagster import AssetExecutionContext, AssetKey, DagsterInstance, RunsFilter
 
@@ -90,6 +93,8 @@ class CatchUp:
     ports: Ports
     keys: AssetKeys
     announce: Announce
+    within: float = math.inf
+    """No table but the first is begun after so many seconds: a lake of thousands beside a new home takes longer than a look may."""
 
     @classmethod
     def of_run(cls, context: AssetExecutionContext, ports: Ports, keys: AssetKeys) -> CatchUp:
@@ -97,9 +102,13 @@ class CatchUp:
         return cls(context.instance, ports, keys, lambda key, partitions: announce(context, key, partitions))
 
     @classmethod
-    def of_tick(cls, instance: DagsterInstance, ports: Ports, keys: AssetKeys) -> CatchUp:
+    def of_tick(cls, instance: DagsterInstance, ports: Ports, keys: AssetKeys, *, within: float = math.inf) -> CatchUp:
         """By a look, without a run."""
-        return cls(instance, ports, keys, lambda key, partitions: announce_without_run(instance, key, partitions))
+
+        def without_run(key: AssetKey, partitions: Mapping[str, Metadata]) -> None:
+            announce_without_run(instance, key, partitions)
+
+        return cls(instance, ports, keys, without_run, within)
 
     def table(self, spec: TableSpec, scheme: Scheme, position: Checkpoint) -> int:
         """One table; how many partitions were announced. Raises IncrementalAssetsError where that cannot be known now."""
@@ -175,16 +184,20 @@ def catch_up(
     schemes: Mapping[TableId, Scheme],
     positions: Mapping[TableId, Checkpoint],
 ) -> tuple[list[str], bool]:
-    """A sentence for each of the tables of which something was announced, and for each that could not be; whether Dagster shows all now."""
-    waiting = marks.behind({spec.id: schemes[spec.id] for spec in specs}, positions)
+    """A sentence for each of the tables of which something was announced, and for each that could not be; whether Dagster shows all now.
+
+    They come in any order, so that those which cannot be announced do not keep the others from it look after look.
+    """
+    waiting = set(marks.behind({spec.id: schemes[spec.id] for spec in specs}, positions))
     busy = in_runs(marks.instance, waiting, catching.keys) if waiting else frozenset()
-    sentences = []
-    for spec in specs:
-        if spec.id not in waiting - busy or positions[spec.id].open is not None:
-            continue
+    free, sentences, begun = waiting - busy, [], monotonic()
+    wanted = [spec for spec in specs if spec.id in free and positions[spec.id].open is None]
+    for number, spec in enumerate(random.sample(wanted, len(wanted))):
+        if number and monotonic() - begun >= catching.within:
+            break
         try:
             done = catching.table(spec, schemes[spec.id], positions[spec.id])
-            waiting -= {spec.id}
+            waiting.remove(spec.id)
         except IncrementalAssetsError as error:
             sentences.append(sentence_of(spec.id, error))
             continue

@@ -50,6 +50,8 @@ from incremental_assets.defs.tick import Memory, Tick, aged, look, told_of_quiet
 from incremental_assets.defs.verdicts import evaluations
 
 SOURCE_TAG = "incremental_assets/source"
+ANNOUNCING = 15.0
+"""Seconds that a look gives to what has landed and is not shown, of the sixty that Dagster gives to a look."""
 _LONG = timedelta(minutes=1)
 """A run that is under way for longer lets what it does not land grow older than people may see."""
 
@@ -228,11 +230,10 @@ def _announced(
     if seen.memory.announced == landed:
         return seen, []
     moved = {each.spec.id for each in seen.moved}
-    catching = CatchUp.of_tick(context.instance, runtime.ports(view.name), view.keys)
+    catching = CatchUp.of_tick(context.instance, runtime.ports(view.name), view.keys, within=ANNOUNCING)
     marks = Announced(context.instance, view.keys)
-    sentences, is_all = catch_up(
-        marks, catching, [spec for spec in specs if spec.id not in moved], schemes, seen.positions
-    )
+    still = [spec for spec in specs if spec.id not in moved]
+    sentences, is_all = catch_up(marks, catching, still, schemes, seen.positions)
     # A run of those that moved is yet to come, and what it lands is another fingerprint.
     is_all = is_all and not marks.behind({table: schemes[table] for table in moved}, seen.positions)
     return replace(seen, memory=replace(seen.memory, announced=landed if is_all else "")), sentences

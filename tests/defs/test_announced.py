@@ -10,7 +10,7 @@ from dagster import AssetKey, DagsterInstance
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from incremental_assets.defs import assets
+from incremental_assets.defs import assets, sensors
 from tests.defs.studio import Studio, opened
 from tests.defs.watch import Watch, key, settle
 from tests.scenario import COUNTRIES, ORDERS, order
@@ -72,6 +72,17 @@ def test_what_a_killed_run_had_landed_is_announced_by_the_next_tick(killed: Stud
     assert killed.announced(COUNTRIES) == ["current"]
     assert watch.skipped() == "nothing changed"
     assert killed.announced() == MONTHS
+
+
+def test_a_look_announces_what_it_has_time_for_and_the_next_ones_the_rest(
+    killed: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sensors, "ANNOUNCING", 0.0)
+    watch = Watch(killed)
+    assert watch.skipped() == "nothing changed"
+    assert [bool(killed.announced()), bool(killed.announced(COUNTRIES))].count(True) == 1
+    assert watch.skipped() == "nothing changed"
+    assert (killed.announced(), killed.announced(COUNTRIES)) == (MONTHS, ["current"])
 
 
 def test_what_a_killed_run_had_landed_is_announced_with_what_comes_next(killed: Studio) -> None:
