@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 
-from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
+from incremental_assets.adapters.delta.log.idle_look import last_commit
+from incremental_assets.adapters.delta.log.transaction_log import APP_ID
 from incremental_assets.core.config.load import load
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.paths import table_path
@@ -18,8 +19,8 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import RowCounts, Status
-from incremental_assets.core.planning.target import Commit, Target
-from incremental_assets.core.ports import GoneRows, Ports, Snapshot
+from incremental_assets.core.planning.target import Commit, LastCommit, Target
+from incremental_assets.core.ports import GoneRows, Snapshot
 from incremental_assets.core.syncing.sync_many import attempt
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.resources.runtime import Runtime
@@ -93,8 +94,8 @@ def remember(config: Path) -> int:
     runtime = Runtime(load(config))
     try:
         (source,) = runtime.configuration.sources
-        specs, probe = runtime.specs(source.name).specs, runtime.probe(source.name)
-        ports = Ports(probe, Unread(probe), Uncounted(), Rowless(runtime.configuration.lake), runtime.checkpoints)
+        specs, real = runtime.specs(source.name).specs, runtime.ports(source.name)
+        ports = replace(real, stage=Uncounted(), lake=Rowless(runtime.configuration.lake))
         for _ in range(
             2
         ):  # the second one settles: its fingerprint begins at the watermark, as in a source that stands still
@@ -107,19 +108,6 @@ def remember(config: Path) -> int:
         runtime.close()
 
 
-class Unread:
-    """Implements `core.ports.Source`: the snapshot's numbers, and none of its rows."""
-
-    def __init__(self, probe: SqlProbe) -> None:
-        self._probe = probe
-
-    @contextmanager
-    def snapshot(self, plan: SyncPlan) -> Iterator[Snapshot]:
-        """As the real one, without a frame."""
-        with self._probe.snapshot(plan) as held:
-            yield held
-
-
 class Uncounted:
     """Implements `core.ports.Stage`: a batch of as many rows as the source says."""
 
@@ -127,8 +115,9 @@ class Uncounted:
         """Believed."""
         return Batch(plan.commit_ids.batch_id, snapshot.rows, "")
 
-    def discard(self, table: TableId, batch_id: str) -> None:
+    def discard(self, table: TableId, batch_id: str) -> tuple[str, ...]:
         """Nothing was kept."""
+        return ()
 
 
 class Rowless:
@@ -147,6 +136,10 @@ class Rowless:
         target = self._targets.get(spec.id)
         return -1 if target is None else target.version
 
+    def last_commit(self, spec: TableSpec) -> LastCommit | None:
+        """As the real one finds it in the log."""
+        return last_commit(table_path(self._lake, spec.id))
+
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
         """Nothing was ever left open."""
 
@@ -155,21 +148,22 @@ class Rowless:
         table, commit_ids, version = plan.spec.id, plan.commit_ids, self.version(plan.spec) + 1
         log = Path(table_path(self._lake, table)) / "_delta_log"
         log.mkdir(parents=True, exist_ok=True)
-        actions = (_TABLE if version == 0 else ()) + ({"commitInfo": {"operation": "WRITE"}},)
+        note = CommitMetadata(
+            Kind.OVERWRITE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, plan.request.run_id, version
+        )
+        said = {"commitInfo": {"operation": "WRITE", "userMetadata": note.to_json()}}
+        actions = [said, *(_made(table, commit_ids.app_id) if version == 0 else ())]
         (log / f"{version:020}.json").write_text("\n".join(map(json.dumps, actions)), encoding="utf-8")
         self._targets[table] = Target(f"id of {table}", commit_ids.app_id, version, commit_ids.seq, state)
         return Commit(f"id of {table}", version, RowCounts(read=batch.rows, inserted=batch.rows), state)
 
 
-_TABLE: tuple[dict[str, object], ...] = (
-    {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-    {
-        "metaData": {
-            "id": "rowless",
-            "format": {"provider": "parquet", "options": {}},
-            "schemaString": '{"type": "struct", "fields": []}',
-            "partitionColumns": [],
-            "configuration": {},
-        }
-    },
-)
+def _made(table: TableId, app_id: str) -> tuple[dict[str, object], ...]:
+    described = {
+        "id": f"id of {table}",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": '{"type": "struct", "fields": []}',
+        "partitionColumns": [],
+        "configuration": {APP_ID: app_id},
+    }
+    return {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": described}
