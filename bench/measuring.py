@@ -42,6 +42,7 @@ class Cost:
     peak: int
     python: int
     written: int
+    java: int
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Watch:
         self._roots = [*roots, *resident]
         self._before: dict[psutil.Process, _Seen] = {}
         self._seen: dict[psutil.Process, _Seen] = {}
-        self._peak = self._python = 0
+        self._peak = self._python = self._java = 0
         self._looking = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_on, daemon=True)
@@ -87,7 +88,7 @@ class Watch:
         if psutil.Process() in self._seen:
             cpu = max(0.0, cpu - self._looking)
         written = sum(seen.written - self._before.get(process, none).written for process, seen in self._seen.items())
-        return Cost(self.wall, max(cpu, reaped), self._peak, self._python, written)
+        return Cost(self.wall, max(cpu, reaped), self._peak, self._python, written, self._java)
 
     def _look_on(self) -> None:
         for look in itertools.count():
@@ -98,7 +99,7 @@ class Watch:
                 return
 
     def _look(self, *, memory: bool) -> None:
-        whole = python = 0
+        whole = python = java = 0
         for process in {process for root in self._roots for process in _tree(root)}:
             try:
                 with process.oneshot():
@@ -106,9 +107,11 @@ class Watch:
                     held = _held(process) if memory else 0
                     whole += held
                     python += held if "python" in process.name() or "incremental" in process.name() else 0
+                    java += held if process.name() == "java" else 0
             except psutil.Error:
                 continue
         self._peak, self._python = max(self._peak, whole), max(self._python, python)
+        self._java = max(self._java, java)
 
 
 def timed(

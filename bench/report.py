@@ -240,15 +240,15 @@ def _large(results: Results) -> str:
             f"{step['seconds']:.1f}",
             f"{step['cpu']:.1f}",
             _count(step["read"]),
-            *(_bytes(step[name]) for name in ("lake", "peak", "python")),
+            *(_bytes(step[name]) for name in ("lake", "peak", "java", "python")),
         )
         for step in measured["steps"]
     ]
-    head = ("", "seconds", "processor s", "rows read", "new in the lake", "memory", "of it Python")
+    head = ("", "seconds", "processor s", "rows read", "new in the lake", "memory", "of it the JVM", "of it Python")
     lines = [
-        f"### L: a table of {measured['rows']:,} rows",
-        f"Syncs in an open session, each measured once; the changed rows are spread over the keys; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        "Processor seconds and memory are those of our processes and of the source.",
+        f"### L: a table of {' rows, and one of '.join(f'{each:,}' for each in measured['tables'])} rows",
+        f"Syncs in an open session, in a JVM whose heap is {measured['heap']}, each measured once; the changed rows are spread over the keys; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        "Processor seconds and memory are those of our processes and of the source; what is neither the JVM nor Python is the source.",
         _table(head, rows, 1),
     ]
     return "\n\n".join(lines)

@@ -43,7 +43,7 @@ class Sizes:
     big_table: int
     """Rows of the table of which some drift, or change unseen."""
     large: int
-    """Rows of the table of which a tenth changes."""
+    """Rows of the table of which 12 of each hundred change."""
     fresh: int
     """Rows that are waited for, one after the other."""
     backlog: int
@@ -66,7 +66,7 @@ FULL = Sizes(
     growth=(1_500_000, 6_000_000, 24_000_000),
     ticks=50,
     big_table=10_000_000,
-    large=100_000_000,
+    large=200_000_000,
     fresh=50,
     backlog=1_000_000,
     blocked=5_000,

@@ -170,14 +170,17 @@ def test_what_a_large_table_costs_is_told_where_it_was_played_and_only_there() -
     step = {"told": "10,000,000 changed rows", "seconds": 51.0, "cpu": 88.0, "lines": None, "read": 10_000_000}
     played = {
         "rows": 100_000_000,
+        "tables": [10_000_000, 100_000_000],
+        "heap": "2 GB",
         "commit": "abc1234",
         "at": "2026-11-25 06:00 UTC",
         "load": [0.1, 1.2],
-        "steps": [{**step, "lake": 73_400_320, "peak": 2**30, "python": 2**29}],
+        "steps": [{**step, "lake": 73_400_320, "peak": 2**30, "java": 2**28, "python": 2**29}],
     }
     told = document(replace(LOADED, large=played), PICTURE)
-    assert "### L: a table of 100,000,000 rows" in told
-    assert "| 10,000,000 changed rows | 51.0 | 88.0 | 10,000,000 | 70.0 MiB | 1.0 GiB | 512.0 MiB |" in told
+    assert "### L: a table of 10,000,000 rows, and one of 100,000,000 rows" in told
+    assert "in a JVM whose heap is 2 GB" in told
+    assert "| 10,000,000 changed rows | 51.0 | 88.0 | 10,000,000 | 70.0 MiB | 1.0 GiB | 256.0 MiB | 512.0 MiB |" in told
     assert "### L:" not in document(LOADED, PICTURE)
 
 
