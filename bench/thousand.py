@@ -55,7 +55,7 @@ class Stand:
     """One prepared source, and the environment of the processes that are measured."""
 
     folder: Path
-    server: EmbeddedPostgres
+    server: EmbeddedPostgres | None
 
     @property
     def environment(self) -> dict[str, str]:
