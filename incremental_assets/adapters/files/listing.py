@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +30,10 @@ from incremental_assets.core.model.table_id import TableId
 MOST_BYTES, MOST_FILES = 256 << 20, 20_000
 """What one sync reads of what has come; one file at least."""
 _SECOND = 1_000_000_000
+_ASKED_AT_ONCE = 4
+"""Times so many thousands of names of a folder."""
+_Named = tuple[str, bool]
+"""A path, and whether another file says that it is complete, where one has to."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +116,7 @@ def _in_order(rows: pa.Table) -> pa.Table:
 
 def _in_folder(folder: str, files: Files, table: TableId) -> Iterator[pa.Table]:
     try:
-        found = (each for each in pattern.found(folder, files.path) if not files.marks(each.path))
-        while some := list(islice(found, AT_ONCE)):
-            yield _in_columns(table, some, files)
+        yield from _asked(partial(_in_columns, folder, table), _named(folder, files))
     except FileNotFoundError:
         raise SourceUnreachable(
             f"{table}: the folder {folder!r} is not there; make it, mount it, or correct `folder`"
@@ -120,19 +127,45 @@ def _in_folder(folder: str, files: Files, table: TableId) -> Iterator[pa.Table]:
         ) from None
 
 
-def _in_columns(table: TableId, some: list[pattern.Found], files: Files) -> pa.Table:
+def _named(folder: str, files: Files) -> Iterator[tuple[str, bool]]:
+    """Each path that fits."""
+    for found in pattern.found(folder, files.path):
+        for path in found.paths:
+            if not files.marks(path):
+                yield path, not files.marker or f"{Path(path).name}{files.marker}" in found.names
+
+
+def _asked(ask: Callable[[Sequence[_Named]], pa.Table], named: Iterator[_Named]) -> Iterator[pa.Table]:
+    """The answers for all of them, in their order. While the system looks for some the next ones are asked for: in a mounted folder each takes its time."""
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+        asked: deque[Future[pa.Table]] = deque()
+        while some := list(islice(named, AT_ONCE)):
+            asked.append(pool.submit(ask, some))
+            if len(asked) > _ASKED_AT_ONCE:
+                yield asked.popleft().result()
+        yield from (each.result() for each in asked)
+
+
+def _in_columns(folder: str, table: TableId, some: Sequence[_Named]) -> pa.Table:
+    paths, sizes, tags, touched, marked = [], [], [], [], []
+    for path, is_marked in some:
+        try:
+            status = os.stat(f"{folder}/{path}")  # noqa: PTH116 - a path as a value takes as long as the question
+        except (FileNotFoundError, NotADirectoryError):
+            # It has gone since, or is a link to what is not there.
+            continue
+        if S_ISREG(status.st_mode):
+            paths.append(path)
+            sizes.append(status.st_size)
+            tags.append(pattern.tag_of(status.st_ino, status.st_mtime_ns))
+            touched.append(status.st_ctime_ns)
+            marked.append(is_marked)
     try:
-        paths = pa.array([each.path for each in some], pa.string())
+        return pa.table([pa.array(paths, pa.string()), sizes, tags, touched, marked], schema=FOUND)
     except UnicodeEncodeError as error:
         raise SourceRefused(
             f"{table}: the file {error.object!r} has a name that is no UTF-8, and no row could say that it comes from it; rename it"
         ) from None
-    sizes, tags, touched = ([each[place] for each in some] for place in (1, 2, 3))
-    return pa.table([paths, sizes, tags, touched, [_is_marked(each, files) for each in some]], schema=FOUND)
-
-
-def _is_marked(file: pattern.Found, files: Files) -> bool:
-    return not files.marker or f"{Path(file.path).name}{files.marker}" in file.names
 
 
 def _files(rows: pa.Table) -> tuple[DroppedFile, ...]:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from stat import S_ISREG
 from typing import NamedTuple
 
 ANY_FOLDERS = "**"
@@ -17,17 +16,12 @@ _MAGIC = re.compile(r"[*?[]")
 
 
 class Found(NamedTuple):
-    """A file, and what the folder says of it."""
+    """What fits in one folder."""
 
-    path: str
-    """Below the folder."""
-    size: int
-    tag: str
-    """What another file under the same path would have otherwise, beside its size."""
-    touched: int
-    """When anything of it was, in nanoseconds, which nobody sets: also when it came under this name."""
+    paths: list[str]
+    """Below the folder where the pattern begins. Not only files: nothing is asked yet of any of them."""
     names: frozenset[str]
-    """All that lies beside it."""
+    """All that lies there."""
 
 
 def tag_of(inode: int, written: int) -> str:
@@ -69,7 +63,7 @@ def fitting(pattern: str) -> Callable[[str], bool]:
 
 
 def found(folder: str, pattern: str) -> Iterator[Found]:
-    """Each file once, in any order. What goes while they are listed is left out. Raises OSError for a folder that is not there, or may not be listed."""
+    """Each path once, in any order. What goes while they are listed is left out. Raises OSError for a folder that is not there, or may not be listed."""
     Path(folder).stat()
     segments = tuple(pattern.split("/"))
     if segments.count(ANY_FOLDERS) < 2:
@@ -77,9 +71,9 @@ def found(folder: str, pattern: str) -> Iterator[Found]:
         return
     seen: set[str] = set()
     for each in _within(folder, "", segments, ()):
-        if each.path not in seen:
-            seen.add(each.path)
-            yield each
+        new = [path for path in each.paths if path not in seen]
+        seen.update(new)
+        yield each._replace(paths=new)
 
 
 def _within(root: str, below: str, segments: tuple[str, ...], above: tuple[tuple[int, int], ...]) -> Iterator[Found]:
@@ -106,31 +100,19 @@ def _within(root: str, below: str, segments: tuple[str, ...], above: tuple[tuple
 
 
 def _files(here: Path, below: str, fits: Callable[[str], bool]) -> Iterator[Found]:
-    entries = _entries(here)
-    names = frozenset(entry.name for entry in entries)
+    try:
+        names = os.listdir(here)  # noqa: PTH208 - of a million names the path of each would take as long as the list
+    except (FileNotFoundError, NotADirectoryError):
+        return
     prefix = _below(below, "")
-    for entry in entries:
-        if not fits(entry.name):
-            continue
-        try:
-            status = entry.stat()
-        except FileNotFoundError:
-            # It has gone since, or is a link to what is not there.
-            continue
-        if S_ISREG(status.st_mode):
-            tag = tag_of(status.st_ino, status.st_mtime_ns)
-            yield Found(prefix + entry.name, status.st_size, tag, status.st_ctime_ns, names)
+    yield Found([prefix + name for name in names if fits(name)], frozenset(names))
 
 
 def _folders(here: Path, fits: Callable[[str], bool]) -> list[str]:
-    return sorted(entry.name for entry in _entries(here) if fits(entry.name) and entry.is_dir())
-
-
-def _entries(here: Path) -> list[os.DirEntry[str]]:
     """Of a folder that has gone since, or is none, nothing."""
     try:
         with os.scandir(here) as listed:
-            return list(listed)
+            return sorted(entry.name for entry in listed if fits(entry.name) and entry.is_dir())
     except (FileNotFoundError, NotADirectoryError):
         return []
 

@@ -105,7 +105,9 @@ def test_a_pattern_fits_the_keys_that_it_fits_as_paths(tmp_path: Path) -> None:
         "**/b/**/**/a.csv",
     ):
         fits = pattern.fitting(each)
-        assert sorted(filter(fits, paths)) == sorted(found.path for found in pattern.found(str(tmp_path), each)), each
+        assert sorted(filter(fits, paths)) == sorted(
+            path for found in pattern.found(str(tmp_path), each) for path in found.paths
+        ), each
     assert [pattern.fixed(each) for each in ("*.csv", "b/*.csv", "b/c/**/*.csv", "b/2*/c/a.csv")] == [
         "",
         "b",

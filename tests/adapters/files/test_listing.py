@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import obstore
 import pyarrow as pa
 import pytest
 
-from incremental_assets.adapters.files import objects, pattern
+from incremental_assets.adapters.files import listing, objects, pattern
 from incremental_assets.adapters.files.ledger import Ledger
 from incremental_assets.adapters.files.listing import listed
 from incremental_assets.core.captures.files.position import FilesPosition
@@ -58,6 +61,26 @@ def test_very_many_files_of_a_store_take_a_few_columns(monkeypatch: pytest.Monke
     assert (news.files[0].path, news.left) == ("2026/000000000/orders-000000000.csv", MANY - len(news.files))
 
 
+def test_very_many_files_of_a_folder_take_a_few_columns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").touch()
+    paths = [f"orders-{number:09d}.csv" for number in range(MANY)]
+    state = (tmp_path / "one.csv").stat()
+    monkeypatch.setattr(pattern, "found", lambda *_: [pattern.Found(paths, frozenset())])
+    monkeypatch.setattr(listing, "os", SimpleNamespace(stat=lambda _: state))
+    files = Files("shop.orders", "*.csv", FileFormat.CSV, settle=timedelta(0))
+    look = partial(listed, str(tmp_path), files, TABLE, Ledger(str(tmp_path), TABLE), time.time() + 1)
+    look()  # what is loaded once is no file's
+    tracemalloc.start()
+    try:
+        found = look()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.rows.column("path").to_pylist() == paths
+    # A few thousand at once, as columns are made of them.
+    assert peak < 12 * 2**20
+
+
 @pytest.mark.parametrize("path", ["a.csv", "x/a.csv", "x/y/a.csv", ".x/a.csv", "x/.y/a.csv", "x/.a.csv", "x/a.txt"])
 @pytest.mark.parametrize(
     "wanted", ["*.csv", "**/*.csv", "x/**/*.csv", "*/*.csv", ".x/*.csv", "**/y/**/a.*", "**/.a.csv"]
@@ -65,7 +88,7 @@ def test_very_many_files_of_a_store_take_a_few_columns(monkeypatch: pytest.Monke
 def test_a_path_of_a_store_fits_where_the_same_in_a_folder_is_found(wanted: str, path: str, tmp_path: Path) -> None:
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).touch()
-    assert pattern.fitting(wanted)(path) == bool([*pattern.found(str(tmp_path), wanted)])
+    assert pattern.fitting(wanted)(path) == any(found.paths for found in pattern.found(str(tmp_path), wanted))
 
 
 def test_a_folder_without_a_name_is_one_of_any_folders() -> None:
