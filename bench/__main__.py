@@ -17,7 +17,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench import backlog, blocked, comparing, databases, drift, freshness, large, overhead, stream, topic
+from bench import (
+    backlog,
+    blocked,
+    comparing,
+    databases,
+    drift,
+    dropped,
+    freshness,
+    large,
+    million,
+    overhead,
+    store,
+    stream,
+    topic,
+)
 from bench.environments import Environments
 from bench.figures import Result, Results
 from bench.machine import machine, tools
@@ -32,6 +46,7 @@ from incremental_assets.core.errors import IncrementalAssetsError
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 FOLDER = ROOT / ".bench"
+ENVIRONMENTS = Environments(FOLDER / "environments")
 SERVER, QUICK_SERVER = FOLDER / "server", FOLDER / "server-quick"
 MARIADB, QUICK_MARIADB = FOLDER / "mariadb", FOLDER / "mariadb-quick"
 BY_THEMSELVES: Mapping[str, tuple[str, Callable[[int], Mapping[str, Any]], Callable[[Sizes], int]]] = {
@@ -44,8 +59,13 @@ BY_THEMSELVES: Mapping[str, tuple[str, Callable[[int], Mapping[str, Any]], Calla
     stream.NAME: ("stream", stream.play, lambda sizes: sizes.stream),
     topic.NAME: ("topic", topic.play, lambda sizes: sizes.backlog),
     overhead.NAME: ("overhead", overhead.play, lambda sizes: sizes.observed),
+    dropped.NAME: ("files", lambda files: dropped.play(files, ENVIRONMENTS), lambda sizes: sizes.files),
+    million.NAME: ("names", million.play, lambda sizes: sizes.names),
+    store.NAME: ("store", store.play, lambda sizes: sizes.stored),
 }
-"""Workloads with a server of their own: the part of the results, what runs it, and the rows of its table, those that come into it, its megabytes or its seconds."""
+"""Workloads with a server of their own, or with none: the part of the results, what runs it, and the rows of its table, those that come into it, its megabytes, its seconds or its files."""
+BY_NAME = (large.NAME, million.NAME)
+"""Those that are played by name alone."""
 
 
 def main() -> None:
@@ -55,7 +75,7 @@ def main() -> None:
         _forget()
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("benchmark: stopped"))
-    environments = Environments(FOLDER / "environments")
+    environments = ENVIRONMENTS
     sizes = QUICK if options.quick else FULL
     file = FOLDER / "quick" / "benchmarks.json" if options.quick else ROOT / "docs" / "benchmarks.json"
     picture = file.with_name("benchmarks.svg") if options.quick else ROOT / "docs" / "images" / "benchmarks.svg"
@@ -63,6 +83,7 @@ def main() -> None:
     if not options.write:
         _play(options, Workloads(sizes, environments, FOLDER), environments, file, failures)
     results = Results.read(file)
+    file.parent.mkdir(parents=True, exist_ok=True)  # where the first one has failed
     file.with_suffix(".md").write_text(document(results, picture.relative_to(file.parent)), encoding="utf-8")
     if not options.quick:
         README.write_text(with_count(README.read_text(encoding="utf-8"), results), encoding="utf-8")
@@ -80,22 +101,11 @@ def _play(
 ) -> None:
     begun, sizes = time.monotonic(), QUICK if options.quick else FULL
     made = workloads.all()
-    known = [
-        *made,
-        drift.NAME,
-        comparing.NAME,
-        freshness.NAME,
-        backlog.NAME,
-        blocked.NAME,
-        stream.NAME,
-        topic.NAME,
-        overhead.NAME,
-        databases.NAME,
-    ]
+    known = [*made, *(name for name in BY_THEMSELVES if name not in BY_NAME), databases.NAME]
     chosen = options.only.split(",") if options.only else known
-    unknown = [name for name in chosen if name not in (*known, large.NAME)]
+    unknown = [name for name in chosen if name not in (*known, *BY_NAME)]
     if unknown:
-        sys.exit(f"there is no workload {', '.join(unknown)}: choose of {', '.join((*known, large.NAME))}")
+        sys.exit(f"there is no workload {', '.join(unknown)}: choose of {', '.join((*known, *BY_NAME))}")
     # What is played alone takes its place beside what was played before: ratios are within one workload.
     before = Results.read(file)
     results = before if options.only else before.anew()

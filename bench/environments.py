@@ -13,7 +13,7 @@ CONTENDERS = Path(__file__).parent / "contenders"
 
 PINS: Mapping[str, tuple[str, ...]] = {
     "dlt": (
-        "dlt[deltalake,sql_database]==1.31.0", "connectorx==0.4.6", "deltalake==1.6.6", "pyarrow==26.0.1",
+        "dlt[deltalake,filesystem,sql_database]==1.31.0", "connectorx==0.4.6", "deltalake==1.6.6", "pyarrow==26.0.1",
         "psycopg2-binary==2.9.13", "numpy==2.4.6", "pandas==2.3.3",
     ),
     # The newest whose program comes with the package: later ones download it when they first run.

@@ -112,9 +112,16 @@ class Results:
     overhead: Mapping[str, Any] = field(default_factory=dict)
     """Likewise of `bench.overhead`."""
 
+    files: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.dropped`."""
+    names: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.million`, which is played by name alone."""
+    store: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.store`."""
+
     def anew(self) -> Self:
         """The results that stay when everything is measured again: those of workloads that run by name alone."""
-        return type(self)(large=self.large)
+        return type(self)(large=self.large, names=self.names)
 
     def steps(self, way: str, measure: str) -> list[float]:
         """What the comparisons, or the full refreshes beside them, came to."""

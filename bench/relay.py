@@ -1,10 +1,13 @@
-"""How many bytes a server sends: a port through which its clients go, and which counts what passes. It costs time, so what goes through it is not timed."""
+"""A port through which a server's clients go, and which counts what passes. It costs time, so that what goes through it is not timed, unless it is to come late: each question waits then before it is handed on."""
 
 from __future__ import annotations
 
 import socket
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -15,9 +18,9 @@ _PIECE = 1 << 18
 class Relay:
     """To the server on that port of this machine, while the block runs."""
 
-    def __init__(self, port: int) -> None:
-        self._to, self._counting = port, threading.Lock()
-        self._sent = 0
+    def __init__(self, port: int, late: float = 0.0) -> None:
+        self._to, self._late, self._counting = port, late, threading.Lock()
+        self._sent = self._asked = self._received = 0
 
     def __enter__(self) -> Self:
         self._door = socket.create_server((HOST, 0))
@@ -43,6 +46,18 @@ class Relay:
         with self._counting:
             return self._sent
 
+    @property
+    def received(self) -> int:
+        """Bytes that the server was sent so far."""
+        with self._counting:
+            return self._received
+
+    @property
+    def asked(self) -> int:
+        """Questions so far, of a protocol in which each side waits for the other: what comes from a client after an answer, or first of all, begins one."""
+        with self._counting:
+            return self._asked
+
     def _serve(self) -> None:
         while True:
             try:
@@ -52,18 +67,32 @@ class Relay:
             server = socket.create_connection((HOST, self._to))
             for end in (client, server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for one, other in ((client, server), (server, client)):
-                words = {"counts": one is server}
-                threading.Thread(target=self._pass, args=(one, other), kwargs=words, daemon=True).start()
+            answered = threading.Event()
+            answered.set()
+            for one, other, told in ((client, server, self._question), (server, client, self._answer)):
+                threading.Thread(target=_pass, args=(one, other, partial(told, answered)), daemon=True).start()
 
-    def _pass(self, one: socket.socket, other: socket.socket, *, counts: bool) -> None:
-        """Until one of them ends; the other then hears of it."""
+    def _question(self, answered: threading.Event, size: int) -> None:
+        begins = answered.is_set()
+        answered.clear()
+        with self._counting:
+            self._received += size
+            self._asked += begins
+        if begins:
+            time.sleep(self._late)
+
+    def _answer(self, answered: threading.Event, size: int) -> None:
+        answered.set()
+        with self._counting:
+            self._sent += size
+
+
+def _pass(one: socket.socket, other: socket.socket, told: Callable[[int], None]) -> None:
+    """Until one of them ends; the other then hears of it."""
+    with suppress(OSError):
+        while piece := one.recv(_PIECE):
+            told(len(piece))
+            other.sendall(piece)
+    for end in (one, other):
         with suppress(OSError):
-            while piece := one.recv(_PIECE):
-                if counts:
-                    with self._counting:
-                        self._sent += len(piece)
-                other.sendall(piece)
-        for end in (one, other):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+            end.shutdown(socket.SHUT_RDWR)

@@ -10,12 +10,17 @@ from pathlib import Path
 
 from bench.blocked import WAYS
 from bench.comparing import CHANGES
+from bench.dropped import FIRST as FIRST_FILES
+from bench.dropped import NEW, ROWS, TICK
+from bench.dropped import WAYS as BOTH
 from bench.figures import Played, Result, Results, percentile
 from bench.freshness import PARTS
 from bench.names import FIRST
 from bench.overhead import CHANGED, paired
 from bench.overhead import WAYS as WATCHED
 from bench.report_words import HOW, ONCE, QUICK, TRIED
+from bench.store import MANY, ONE
+from bench.store import WAYS as LAKES
 from bench.targets import TARGETS, THOUSAND, UNPLAYED, Target
 
 ORDER = ("F1", "F1 orders", "F2", "F3", "I1", "I3", "I4", "I6", "K", "R", "DB load", "DB tick", "M load", "M delta")
@@ -42,6 +47,9 @@ def document(results: Results, picture: Path) -> str:
             _topic(results),
             _stream(results),
             _overhead(results),
+            _files(results),
+            _names(results),
+            _store(results),
             _profiles(results),
         )
         if part
@@ -367,10 +375,97 @@ def _overhead(results: Results) -> str:
     ]
     ratios = (f"{statistics.median(paired(measured['steps'], which)):.3f}x" for which in ("seconds", "cpu"))
     lines = [
-        f"### T: {pairs} ticks with traces and metrics, and {pairs} without",
+        f"### V: {pairs} ticks with traces and metrics, and {pairs} without",
         f"A tick lands {CHANGED:,} changed rows of {measured['rows']:,}, in an open session, in alternating order, and each copy is proven. Traces go to a collector; a `metrics` server is asked as each tick begins. Processor seconds are those of our process and of the source.",
         f"Medians, and in the last line those of the ratios of each pair; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
         _table(("", "seconds", "processor s"), [*rows, ("ratio", *ratios)], 1),
+    ]
+    return "\n\n".join(lines)
+
+
+def _files(results: Results) -> str:
+    measured = results.files
+    if not measured:
+        return ""
+    before, after = measured["load"]
+    told = {FIRST_FILES: f"first sync of {measured['rows']:,} files", TICK: f"tick: {NEW} new files"}
+    rows = []
+    for what, words in told.items():
+        for way in BOTH:
+            steps = [each for each in measured["steps"] if (each["what"], each["way"]) == (what, way)]
+            if steps:
+                seconds = [each["seconds"] for each in steps]
+                spread = f"{min(seconds):.2f} to {max(seconds):.2f}"
+                rows.append(
+                    (
+                        words,
+                        way,
+                        str(len(steps)),
+                        _seconds(statistics.median(seconds)),
+                        spread,
+                        _seconds(statistics.median(each["cpu"] for each in steps)),
+                        _bytes(max(each["peak"] for each in steps)),
+                    )
+                )
+    lines = [
+        f"### X: {measured['rows']:,} Parquet files of {ROWS:,} rows each in a folder",
+        "Whole processes, alternating; a first sync begins with nothing, a tick with all files but the new ones. Both append each row, into a Delta table, and each copy is proven.",
+        f"Commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        _table(("", "", "rounds", "seconds", "least to most", "processor s", "memory"), rows, 2),
+    ]
+    return "\n\n".join(lines)
+
+
+def _names(results: Results) -> str:
+    measured = results.names
+    if not measured:
+        return ""
+    before, after = measured["load"]
+    rows = [
+        (each["told"], _seconds(each["seconds"]), f"{each['cpu']:.1f}", _bytes(each["python"]))
+        for each in measured["steps"]
+    ]
+    lines = [
+        f"### X: looks at a folder of {measured['rows']:,} files, none of them new",
+        "A sync that finds nothing, in an open session that has landed all of them, one after the other; the list is held against the ledger. Memory is what Python held.",
+        f"Commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        _table(("", "seconds", "processor s", "memory"), rows, 1),
+    ]
+    return "\n\n".join(lines)
+
+
+def _store(results: Results) -> str:
+    measured = results.store
+    if not measured:
+        return ""
+    before, after = measured["load"]
+    rows = []
+    for tables in (ONE, MANY):
+        for way in LAKES:
+            steps = [each for each in measured["steps"] if (each["tables"], each["way"]) == (tables, way)]
+            if steps:
+                seconds = [each["seconds"] for each in steps]
+                counted = [each for each in steps if each["requests"] is not None]
+                asked, size = (
+                    statistics.median(each[which] for each in counted) if counted else None
+                    for which in ("requests", "bytes")
+                )
+                rows.append(
+                    (
+                        f"{tables} {'table' if tables == 1 else 'tables'} into {way}",
+                        str(len(steps)),
+                        _seconds(statistics.median(seconds)),
+                        f"{min(seconds):.2f} to {max(seconds):.2f}",
+                        _seconds(statistics.median(each["cpu"] for each in steps)),
+                        _count(asked),
+                        _bytes(size),
+                    )
+                )
+    lines = [
+        f"### Y: ticks into a lake in a store, {measured['changed']} changed rows of {measured['rows']:,} in each table",
+        "SeaweedFS on this machine; syncs in an open session, alternating, and each copy is proven. Requests and bytes, of both directions, are counted by the port that makes requests late, so that they are the same without it.",
+        f"Commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        _table(("", "rounds", "seconds", "least to most", "processor s", "requests", "bytes"), rows, 1),
     ]
     return "\n\n".join(lines)
 

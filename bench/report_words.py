@@ -45,6 +45,10 @@ HOW = """\
   delete. The snapshot is loaded first and not timed. Ours syncs in the benchmark's own process, without Dagster, until nothing is left. **Spark structured streaming** is one query with `availableNow` for each
   backlog, in a session that stays: `foreachBatch` keeps the last change of each key by its offset, and a MERGE updates, inserts and deletes. It does not ask whether a connector repeats itself;
   `bench/contenders/spark_stream.py` gives the reason for each setting. Both copies are counted and hashed beside the rows that the events come to.
+* **X** makes its files by a rule, without chance, packed with zstd, so that all ten thousand fit into one sync of ours. dlt's `filesystem` source reads them by Arrow, knows new ones by `modification_date`, and appends
+  (`bench/contenders/dlt_files.py`); ours is `sync --json` with `strategy: append`. The million files of a look are empty, and most of them hard links of each other, which a look does not know.
+* **Y** has a PostgreSQL of its own, and syncs fifty tables from it in the benchmark's own process, without Dagster, into three lakes. Before each round as many rows change in each table that the tick syncs. The port through which the third lake is reached holds each request
+  back before it hands it on, and runs in the benchmark's process, whose time it takes as well.
 * **C**, **D** and **L** have a PostgreSQL of their own with one generated table, and sync it in the benchmark's own process, without Dagster. Processor seconds are
   those of that process, of what it started, and of the source. After each sync of C and of L the copy is compared with the count and the sums of the source. *Lines to be compared* are the
   counts, hashes and keys that the source sends before rows are read; *sent by the source* are all its bytes in a round of their own, through a port that counts

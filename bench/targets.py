@@ -11,9 +11,23 @@ from pathlib import Path
 from bench.backlog import AT_ONCE, FEW
 from bench.blocked import BLOCKED, CALM
 from bench.comparing import COMPARED
+from bench.dropped import FIRST as FIRST_FILES
 from bench.figures import Results, percentile
-from bench.names import CHECK, DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_MERGE, SPARK_PARQUET, SPARK_STREAM
+from bench.names import (
+    CHECK,
+    DLT,
+    DLT_FILES,
+    ENGINE,
+    MARIADB,
+    OURS,
+    POSTGRESQL,
+    SESSION,
+    SPARK_MERGE,
+    SPARK_PARQUET,
+    SPARK_STREAM,
+)
 from bench.overhead import paired
+from bench.store import FOLDER, LATE, MANY, ONE, STORE
 
 THOUSAND = Path(__file__).parents[1] / "docs" / "benchmarks-thousand.json"
 MIB = 2**20
@@ -145,6 +159,30 @@ def streamed(rate: int, measure: str) -> Reached:
     return reached
 
 
+def dropped(results: Results) -> float | None:
+    """Our first sync of many files over dlt's: the medians."""
+    steps = [each for each in results.files.get("steps", ()) if each["what"] == FIRST_FILES]
+    mine, theirs = ([each["seconds"] for each in steps if each["way"] == way] for way in (OURS, DLT_FILES))
+    return statistics.median(mine) / statistics.median(theirs) if mine and theirs else None
+
+
+def look(results: Results) -> float | None:
+    """Seconds of a look at a million names after the first: the median."""
+    steps = results.names.get("steps", ())
+    return statistics.median(each["seconds"] for each in steps[1:]) if len(steps) > 1 else None
+
+
+def stored(tables: int, way: str) -> Reached:
+    """How many times as long a tick of so many tables takes into a store as into a folder: the medians."""
+
+    def reached(results: Results) -> float | None:
+        steps = [each for each in results.store.get("steps", ()) if each["tables"] == tables]
+        there, here = ([each["seconds"] for each in steps if each["way"] == one] for one in (way, FOLDER))
+        return statistics.median(there) / statistics.median(here) if there and here else None
+
+    return reached
+
+
 def thousand(_: Results) -> float | None:
     """From the other benchmark's own file."""
     return float(json.loads(THOUSAND.read_text(encoding="utf-8"))["seconds"]["tick"]) if THOUSAND.exists() else None
@@ -189,7 +227,13 @@ TARGETS = (
     Target("S", "the same, cores of ours", 0.33, streamed(1_000, "cores"), "cores"),
     Target("S", "10,000 changes a second, half of them", 2.0, streamed(10_000, "half"), "s"),
     Target("S", "the same, 99 of 100", 6.0, streamed(10_000, "most"), "s"),
-    Target("T", "a tick with traces and metrics, to one that is observed by nobody", 1.03, overhead),
+    Target("V", "a tick with traces and metrics, to one that is observed by nobody", 1.03, overhead),
+    Target("X", "ten thousand Parquet files, first sync, whole process, to dlt", 0.2, dropped),
+    Target("X", "a look at a million names, after the first", 2.0, look, "s"),
+    Target("Y", "a tick of one table into a store, to a folder", 1.5, stored(ONE, STORE)),
+    Target("Y", "a tick of fifty tables into a store, to a folder", 1.5, stored(MANY, STORE)),
+    Target("Y", "one table, each request 20 ms late, to a folder", 3.0, stored(ONE, LATE)),
+    Target("Y", "fifty tables, each request 20 ms late, to a folder", 3.0, stored(MANY, LATE)),
     Target("M", "first load in a JVM of 2 GB: our Python", 500.0, most("M load", OURS, "python", MIB), "MiB"),
     Target("M", "big delta in a JVM of 2 GB: our Python", 500.0, most("M delta", OURS, "python", MIB), "MiB"),
 )  # fmt: skip

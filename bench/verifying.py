@@ -151,9 +151,14 @@ def _different(types: Types, kinds: Mapping[str, str]) -> Iterator[str]:
         yield f"holds numeric columns as DOUBLE: {', '.join(floating)}"
 
 
-def prove_sums(copy: str | Path, sums: str, source: Sequence[Any]) -> None:
-    """Raises Failed where a Delta table does not come to the source's numbers; with how many digits they are written is the same to it."""
-    found = QueryBuilder().register("copied", DeltaTable(str(copy))).execute(f"SELECT {sums} FROM copied").read_all()
+def prove_sums(copy: str | Path, sums: str, source: Sequence[Any], options: Mapping[str, str] | None = None) -> None:
+    """Raises Failed where a Delta table, which is reached by these options, does not come to the source's numbers; with how many digits they are written is the same to it."""
+    found = (
+        QueryBuilder()
+        .register("copied", DeltaTable(str(copy), storage_options=dict(options or {})))
+        .execute(f"SELECT {sums} FROM copied")
+        .read_all()
+    )
     copied = [column[0].as_py() for column in found.columns]
     mine, theirs = (", ".join(f"{Decimal(str(each)):f}" for each in row) for row in (copied, source))
     if [Decimal(str(each)) for each in copied] != [Decimal(str(each)) for each in source]:

@@ -54,6 +54,12 @@ class Sizes:
     """Seconds for which changes come."""
     observed: int
     """Rows of the table whose ticks are observed."""
+    files: int
+    """That land for the first time."""
+    names: int
+    """Files at which is looked."""
+    stored: int
+    """Rows of each table whose copy is in a store."""
 
 
 FULL = Sizes(
@@ -72,6 +78,9 @@ FULL = Sizes(
     blocked=5_000,
     stream=600,
     observed=1_000_000,
+    files=10_000,
+    names=1_000_000,
+    stored=10_000,
 )
 QUICK = Sizes(
     scale=Decimal("0.1"),
@@ -89,6 +98,9 @@ QUICK = Sizes(
     blocked=600,
     stream=20,
     observed=100_000,
+    files=500,
+    names=40_000,
+    stored=5_000,
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -53,3 +54,19 @@ def test_nobody_gets_through_after_its_block(server: int) -> None:
         port = relay.port
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((HOST, port))
+
+
+def test_each_question_is_counted_once_in_however_many_pieces_it_comes_and_waits_once() -> None:
+    with socket.create_server((HOST, 0)) as door, Relay(door.getsockname()[1], late=0.1) as relay:
+        begun = time.monotonic()
+        with socket.create_connection((HOST, relay.port)) as client:
+            server, _ = door.accept()
+            with server:
+                for _ in range(3):
+                    for piece in (b"SEL", b"ECT"):
+                        client.sendall(piece)
+                        assert server.recv(100) == piece
+                    server.sendall(b"row")
+                    assert client.recv(100) == b"row"
+        assert (relay.asked, relay.received, relay.sent) == (3, 18, 9)
+    assert 0.3 <= time.monotonic() - begun < 0.6

@@ -11,10 +11,13 @@ from bench import report, targets
 from bench.backlog import AT_ONCE, FEW
 from bench.blocked import BLOCKED, CALM, FIRST
 from bench.comparing import COMPARED, WHOLE
+from bench.dropped import FIRST as FIRST_FILES
+from bench.dropped import TICK
 from bench.figures import Played, Result, Results, Round, Span
-from bench.names import DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_STREAM
+from bench.names import DLT, DLT_FILES, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_STREAM
 from bench.overhead import WAYS as WATCHED
 from bench.report import document, with_count
+from bench.store import FOLDER, LATE, MANY, ONE, STORE
 from bench.targets import TARGETS, Target, late_over_early, most, ratio
 
 MACHINE = {
@@ -144,8 +147,8 @@ def test_a_workload_played_again_takes_its_old_place() -> None:
 
 
 def test_where_everything_is_played_again_what_is_played_by_name_alone_stays() -> None:
-    before = replace(LOADED, large={"rows": 100_000_000}, drift={"rows": 10_000_000})
-    assert before.anew() == Results(large={"rows": 100_000_000})
+    before = replace(LOADED, large={"rows": 100_000_000}, names={"rows": 1_000_000}, drift={"rows": 10_000_000})
+    assert before.anew() == Results(large={"rows": 100_000_000}, names={"rows": 1_000_000})
 
 
 def test_what_drift_costs_is_told_where_it_was_played_and_only_there() -> None:
@@ -264,11 +267,11 @@ def test_what_observing_costs_is_the_median_of_pairs_is_told_where_it_was_played
     }
     found = replace(LOADED, overhead=played)
     told = document(found, PICTURE)
-    assert "### T: 3 ticks with traces and metrics, and 3 without" in told
+    assert "### V: 3 ticks with traces and metrics, and 3 without" in told
     assert "| observed by nobody | 2.000 | 2.000 |" in told
     assert "| ratio | 1.025x | 1.025x |" in told
-    assert "### T:" not in document(LOADED, PICTURE)
-    (target,) = [target for target in TARGETS if target.workload == "T"]
+    assert "### V:" not in document(LOADED, PICTURE)
+    (target,) = [target for target in TARGETS if target.workload == "V"]
     assert target.verdict(found) == (pytest.approx(1.025), "met")
     assert target.verdict(LOADED) == (None, "not measured yet")
 
@@ -322,6 +325,74 @@ def test_how_fast_a_backlog_of_a_topic_lands_is_told_beside_spark_and_has_its_ta
     assert seconds.verdict(found) == (50.0, "missed")
     assert to_spark.verdict(found) == (pytest.approx(1 / 3), "missed")
     assert {target.verdict(LOADED)[1] for target in (seconds, to_spark)} == {"not measured yet"}
+
+
+def test_what_many_files_cost_is_told_beside_dlt_and_has_its_target() -> None:
+    step = {"cpu": 20.0, "peak": 2**30, "what": FIRST_FILES}
+    walls = [(OURS, 9.0), (DLT_FILES, 80.0), (DLT_FILES, 60.0), (OURS, 14.0), (OURS, 12.0), (DLT_FILES, 50.0)]
+    steps = [{**step, "way": way, "seconds": seconds} for way, seconds in walls]
+    played = {
+        "rows": 10_000,
+        "commit": "abc1234",
+        "at": "2026-11-30 21:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": [*steps, {**step, "what": TICK, "way": OURS, "seconds": 4.0}],
+    }
+    found = replace(LOADED, files=played)
+    told = document(found, PICTURE)
+    assert "### X: 10,000 Parquet files of 1,000 rows each in a folder" in told
+    assert f"| first sync of 10,000 files | {OURS} | 3 | 12.00 | 9.00 to 14.00 | 20.00 | 1.0 GiB |" in told
+    assert f"| tick: 10 new files | {OURS} | 1 | 4.00 |" in told
+    assert "### X: 10,000" not in document(LOADED, PICTURE)
+    (target,) = [target for target in TARGETS if target.told.startswith("ten thousand")]
+    assert target.verdict(found) == (pytest.approx(0.2), "met")
+    assert target.verdict(LOADED) == (None, "not measured yet")
+
+
+def test_looks_at_many_names_are_told_and_the_first_does_not_count() -> None:
+    looks = [{"told": f"look {number}", "cpu": 2.0, "python": 2**29} for number in (1, 2, 3)]
+    played = {
+        "rows": 1_000_000,
+        "commit": "abc1234",
+        "at": "2026-11-30 21:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": [{**each, "seconds": seconds} for each, seconds in zip(looks, (9.0, 2.5, 1.0), strict=True)],
+    }
+    found = replace(LOADED, names=played)
+    told = document(found, PICTURE)
+    assert "### X: looks at a folder of 1,000,000 files, none of them new" in told
+    assert "| look 2 | 2.50 | 2.0 | 512.0 MiB |" in told
+    assert "### X: looks" not in document(LOADED, PICTURE)
+    (target,) = [target for target in TARGETS if target.told.startswith("a look at")]
+    assert target.verdict(found) == (1.75, "met")
+    assert target.verdict(LOADED) == (None, "not measured yet")
+
+
+def test_what_a_store_costs_is_told_beside_a_folder_and_has_its_targets() -> None:
+    walls = {FOLDER: (1.0, 3.0), STORE: (1.25, 5.0), LATE: (3.5, 9.0)}
+    steps = [
+        {"way": way, "tables": tables, "seconds": seconds, "cpu": 1.0, "requests": None, "bytes": None}
+        for way, both in walls.items()
+        for tables, seconds in zip((ONE, MANY), both, strict=True)
+    ]
+    counted = [{**each, "requests": 29, "bytes": 2**20} if each["way"] == LATE else each for each in steps]
+    played = {
+        "rows": 10_000,
+        "changed": 100,
+        "commit": "abc1234",
+        "at": "2026-11-30 21:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": counted,
+    }
+    found = replace(LOADED, store=played)
+    told = document(found, PICTURE)
+    assert "### Y: ticks into a lake in a store, 100 changed rows of 10,000 in each table" in told
+    assert "| 1 table into a folder | 1 | 1.00 | 1.00 to 1.00 | 1.00 |  |  |" in told
+    assert "| 50 tables into a store, each request 20 ms late | 1 | 9.00 | 9.00 to 9.00 | 1.00 | 29 | 1.0 MiB |" in told
+    assert "### Y:" not in document(LOADED, PICTURE)
+    verdicts = [target.verdict(found) for target in TARGETS if target.workload == "Y"]
+    assert verdicts == [(1.25, "met"), (pytest.approx(1.67, abs=0.01), "missed"), (3.5, "missed"), (3.0, "met")]
+    assert {target.verdict(LOADED)[1] for target in TARGETS if target.workload == "Y"} == {"not measured yet"}
 
 
 def test_what_a_comparison_costs_is_told_beside_a_full_refresh_and_has_its_targets() -> None:
