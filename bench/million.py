@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def _looks(runtime: Runtime) -> Iterator[dict[str, Any]]:
 
 def _synced(runtime: Runtime) -> SyncReport:
     (spec,) = runtime.specs("drop").specs
-    report = sync_table(spec, Request(NAME), runtime.ports("drop"))
+    report = sync_table(spec, Request(f"{NAME}-{time.monotonic_ns()}"), runtime.ports("drop"))
     if report.error:
         raise Failed(report.error)
     return report
