@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.blocked import WAYS
-from bench.comparing import CHANGES
-from bench.dropped import FIRST as FIRST_FILES
-from bench.dropped import NEW, ROWS, TICK
-from bench.dropped import WAYS as BOTH
-from bench.figures import Played, Result, Results, percentile
-from bench.freshness import PARTS
+from bench.figures import Played, Result, Results
 from bench.names import FIRST
-from bench.overhead import CHANGED, paired
-from bench.overhead import WAYS as WATCHED
+from bench.report_alone import sections
+from bench.report_format import bytes_of, seconds_of, tabled
 from bench.report_words import HOW, ONCE, QUICK, TRIED
-from bench.store import MANY, ONE
-from bench.store import WAYS as LAKES
 from bench.targets import TARGETS, THOUSAND, UNPLAYED, Target
 
 ORDER = ("F1", "F1 orders", "F2", "F3", "I1", "I3", "I4", "I6", "K", "R", "DB load", "DB tick", "M load", "M delta")
 GROWTH = "G "
-MIB, GIB = 2**20, 2**30
 
 
 def document(results: Results, picture: Path) -> str:
@@ -38,18 +27,7 @@ def document(results: Results, picture: Path) -> str:
         for part in (
             _thousand(),
             _growth(results),
-            _drift(results),
-            _compare(results),
-            _large(results),
-            _freshness(results),
-            _backlog(results),
-            _blocked(results),
-            _topic(results),
-            _stream(results),
-            _overhead(results),
-            _files(results),
-            _names(results),
-            _store(results),
+            *sections(results),
             _profiles(results),
         )
         if part
@@ -105,7 +83,7 @@ def _targets(results: Results) -> str:
         for target, reached, verdict in verdicts
     ]
     head = ("", "median to median", "target", "measured", "")
-    return "\n\n".join(["## Targets", f"Of {len(TARGETS)} targets: {counted}.", _table(head, rows, 2)])
+    return "\n\n".join(["## Targets", f"Of {len(TARGETS)} targets: {counted}.", tabled(head, rows, 2)])
 
 
 def _workload(result: Result) -> str:
@@ -118,7 +96,7 @@ def _workload(result: Result) -> str:
     lines = [
         f"### {result.name}: {result.title}",
         f"{result.rows:,} rows a round; {when}.",
-        _table(head, rows, 1) if rows else "",
+        tabled(head, rows, 1) if rows else "",
         *(f"* **{played.name}** failed: {played.failed}" for played in result.played if played.failed),
         *(f"* {played.name} {note}." for played in result.played for note in played.notes),
     ]
@@ -136,13 +114,13 @@ def _contender(played: Played, ours: Played | None, rows: int) -> tuple[str, ...
         f"{wall:.2f}",
         f"{min(all_):.2f} to {max(all_):.2f}",
         f"{wall / mine:.2f}x" if mine else "",
-        _seconds(played.median("inside")),
+        seconds_of(played.median("inside")),
         f"{rows / wall:,.0f}",
-        _bytes(played.median("lake")),
-        _bytes(played.median("written")),
-        _bytes(max(played.all("peak"))),
-        _bytes(max(played.all("python"))),
-        _seconds(played.median("cpu")),
+        bytes_of(played.median("lake")),
+        bytes_of(played.median("written")),
+        bytes_of(max(played.all("peak"))),
+        bytes_of(max(played.all("python"))),
+        seconds_of(played.median("cpu")),
     )
 
 
@@ -169,14 +147,14 @@ def _growth(results: Results) -> str:
         (
             result.title,
             played.name,
-            _seconds(played.median("inside")) or f"failed: {played.failed}",
-            _bytes(played.median("lake")),
-            _bytes(max(played.all("peak"), default=None)),
+            seconds_of(played.median("inside")) or f"failed: {played.failed}",
+            bytes_of(played.median("lake")),
+            bytes_of(max(played.all("peak"), default=None)),
         )
         for result in found
         for played in result.played
     ]
-    table = _table(("", "", "inside", "new in the lake", "memory"), rows, 2)
+    table = tabled(("", "", "inside", "new in the lake", "memory"), rows, 2)
     lines = ["### G: growth", "The same changes into tables of three sizes.", table]
     lines += [_row_of_ticks(result) for result in found if result.name.endswith("row of ticks")]
     return "\n\n".join(lines)
@@ -189,330 +167,9 @@ def _row_of_ticks(result: Result) -> str:
         return ""
     every = max(1, len(ticks) // 10)
     shown = [(f"{number + 1}", f"{ticks[number]:.2f}") for number in range(every - 1, len(ticks), every)]
-    return f"Each tick of the row of {len(ticks)}, every {every}th shown:\n\n" + _table(
+    return f"Each tick of the row of {len(ticks)}, every {every}th shown:\n\n" + tabled(
         ("tick", *(number for number, _ in shown)), [("seconds", *(seconds for _, seconds in shown))], 1
     )
-
-
-def _drift(results: Results) -> str:
-    measured = results.drift
-    if not measured:
-        return ""
-    rows = [
-        (
-            step["told"],
-            f"{step['seconds']:.1f}",
-            f"{step['cpu']:.1f}",
-            *(_count(step[name]) for name in ("lines", "read")),
-        )
-        for step in measured["steps"]
-    ]
-    before, after = measured["load"]
-    lines = [
-        f"### D: drift and deletes in a table of {measured['rows']:,} rows",
-        f"Measured once, the first four in an open session and the last in one that begins with it; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        "Processor seconds are those of our processes and of the source.",
-        _table(("", "seconds", "processor s", "lines that the source sent to be compared", "rows read"), rows, 1),
-    ]
-    lines += [
-        f"The source counted {_count(step['key_index_scans'])} scans of the key's index during the last one, one of them for each key that is looked up by itself, "
-        f"and {_count(step['table_scans'])} of the whole table."
-        for step in measured["steps"]
-        if "key_index_scans" in step
-    ]
-    return "\n\n".join(lines)
-
-
-def _compare(results: Results) -> str:
-    measured = results.compare
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    head = ("", "rounds", "seconds", "least to most", "processor s", "lines to be compared", "rows read", "sent by the source", "new in the lake")  # fmt: skip
-    lines = [
-        f"### C: {CHANGES} changed rows of {measured['rows']:,}, and nothing in a row shows that it changed",
-        f"Syncs in an open session, alternating; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        _table(head, [_way(results, way, sent) for way, sent in measured["sent"].items()], 1),
-    ]
-    return "\n\n".join(lines)
-
-
-def _large(results: Results) -> str:
-    measured = results.large
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    rows = [
-        (
-            step["told"],
-            f"{step['seconds']:.1f}",
-            f"{step['cpu']:.1f}",
-            _count(step["read"]),
-            *(_bytes(step[name]) for name in ("lake", "peak", "java", "python")),
-        )
-        for step in measured["steps"]
-    ]
-    head = ("", "seconds", "processor s", "rows read", "new in the lake", "memory", "of it the JVM", "of it Python")
-    lines = [
-        f"### L: a table of {' rows, and one of '.join(f'{each:,}' for each in measured['tables'])} rows",
-        f"Syncs in an open session, in a JVM whose heap is {measured['heap']}, each measured once; the changed rows are spread over the keys; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        "Processor seconds and memory are those of our processes and of the source; what is neither the JVM nor Python is the source.",
-        _table(head, rows, 1),
-    ]
-    return "\n\n".join(lines)
-
-
-def _backlog(results: Results) -> str:
-    measured = results.backlog
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    rows = [
-        (
-            step["told"],
-            f"{step['seconds']:.1f}",
-            f"{step['cpu']:.1f}",
-            _count(round(measured["rows"] / step["seconds"], -3)),
-            _count(step["read"]),
-        )
-        for step in measured["steps"]
-    ]
-    head = ("", "seconds", "processor s", "changes a second", "rows read")
-    lines = [
-        f"### B: a backlog of {measured['rows']:,} changes in PostgreSQL's log",
-        "A table of ten columns; half of the changes are rows that come, and half change rows that are there. Processor seconds are those of our processes and of the source; rows read are one for each key.",
-        f"Syncs in an open session, from the slot to the lake, until nothing is left; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        _table(head, rows, 1),
-    ]
-    return "\n\n".join(lines)
-
-
-def _topic(results: Results) -> str:
-    measured = results.topic
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    rows = [
-        (
-            step["told"],
-            f"{step['seconds']:.1f}",
-            f"{step['cpu']:.1f}",
-            _count(round(measured["rows"] / step["seconds"], -2)),
-        )
-        for step in measured["steps"]
-    ]
-    lines = [
-        f"### T: a backlog of {measured['rows']:,} changes in a topic of Kafka",
-        "Debezium's events in JSON without a schema, of a table of ten columns; half of the changes are rows that come, and the others change rows that are there, or remove them. Processor seconds are those of all processes, of the broker and of the session that waits as well.",
-        f"In sessions that are open, from the topic to the lake, until nothing is left, by turns; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        _table(("", "seconds", "processor s", "changes a second"), rows, 1),
-    ]
-    return "\n\n".join(lines)
-
-
-def _blocked(results: Results) -> str:
-    measured = results.blocked
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    found = {way: [each for each in measured["steps"] if each["way"] == way] for way in WAYS}
-    rows = [
-        (
-            f"{len(steps)} {'tick' if len(steps) == 1 else 'ticks'} {way}",
-            *(f"{statistics.median(each[which] for each in steps):.2f}" for which in ("seconds", "cpu")),
-        )
-        for way, steps in found.items()
-        if steps
-    ]
-    lines = [
-        f"### O: a transaction that stays open under {measured['rows']:,} MiB of PostgreSQL's log",
-        "Half of the log is of small transactions, half of a huge one that is open too, in a table that nobody reads. A tick lands a thousand changes, in an open session, and each copy is proven. Processor seconds are those of our processes and of the source.",
-        f"Medians; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        _table(("", "seconds", "processor s"), rows, 1),
-    ]
-    return "\n\n".join(lines)
-
-
-def _stream(results: Results) -> str:
-    measured = results.stream
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    rows = [
-        (
-            _count(step["rate"]),
-            _count(step["transactions"]),
-            *(_seconds(step[which]) for which in ("half", "most", "longest")),
-            f"{step['cores']:.2f}",
-        )
-        for step in measured["steps"]
-    ]
-    head = ("changes a second", "transactions", "half of them", "99 of 100", "the longest", "cores of ours")
-    lines = [
-        f"### S: a stream of changes in PostgreSQL's log, over {measured['tables']} tables",
-        f"For {measured['for']} seconds at each rate, a hundred transactions a second, by `sync --follow` at `every: 2s`, beside writer and source on the same machine; each copy is proven at the end.",
-        f"Seconds from the answer to each commit until the lake has it; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        _table(head, rows, 1),
-    ]
-    return "\n\n".join(lines)
-
-
-def _overhead(results: Results) -> str:
-    measured = results.overhead
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    pairs = len(paired(measured["steps"], "seconds"))
-    rows = [
-        (
-            way,
-            *(
-                f"{statistics.median(each[which] for each in measured['steps'] if each['way'] == way):.3f}"
-                for which in ("seconds", "cpu")
-            ),
-        )
-        for way in WATCHED
-    ]
-    ratios = (f"{statistics.median(paired(measured['steps'], which)):.3f}x" for which in ("seconds", "cpu"))
-    lines = [
-        f"### V: {pairs} ticks with traces and metrics, and {pairs} without",
-        f"A tick lands {CHANGED:,} changed rows of {measured['rows']:,}, in an open session, in alternating order, and each copy is proven. Traces go to a collector; a `metrics` server is asked as each tick begins. Processor seconds are those of our process and of the source.",
-        f"Medians, and in the last line those of the ratios of each pair; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        _table(("", "seconds", "processor s"), [*rows, ("ratio", *ratios)], 1),
-    ]
-    return "\n\n".join(lines)
-
-
-def _files(results: Results) -> str:
-    measured = results.files
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    told = {FIRST_FILES: f"first sync of {measured['rows']:,} files", TICK: f"tick: {NEW} new files"}
-    rows = []
-    for what, words in told.items():
-        for way in BOTH:
-            steps = [each for each in measured["steps"] if (each["what"], each["way"]) == (what, way)]
-            if steps:
-                seconds = [each["seconds"] for each in steps]
-                spread = f"{min(seconds):.2f} to {max(seconds):.2f}"
-                rows.append(
-                    (
-                        words,
-                        way,
-                        str(len(steps)),
-                        _seconds(statistics.median(seconds)),
-                        spread,
-                        _seconds(statistics.median(each["cpu"] for each in steps)),
-                        _bytes(max(each["peak"] for each in steps)),
-                    )
-                )
-    lines = [
-        f"### X: {measured['rows']:,} Parquet files of {ROWS:,} rows each in a folder",
-        "Whole processes, alternating; a first sync begins with nothing, a tick with all files but the new ones. Both append each row, into a Delta table, and each copy is proven.",
-        f"Commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        _table(("", "", "rounds", "seconds", "least to most", "processor s", "memory"), rows, 2),
-    ]
-    return "\n\n".join(lines)
-
-
-def _names(results: Results) -> str:
-    measured = results.names
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    rows = [
-        (each["told"], _seconds(each["seconds"]), f"{each['cpu']:.1f}", _bytes(each["python"]))
-        for each in measured["steps"]
-    ]
-    lines = [
-        f"### X: looks at a folder of {measured['rows']:,} files, none of them new",
-        "A sync that finds nothing, in an open session that has landed all of them, one after the other; the list is held against the ledger. Memory is what Python held.",
-        f"Commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        _table(("", "seconds", "processor s", "memory"), rows, 1),
-    ]
-    return "\n\n".join(lines)
-
-
-def _store(results: Results) -> str:
-    measured = results.store
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    rows = []
-    for tables in (ONE, MANY):
-        for way in LAKES:
-            steps = [each for each in measured["steps"] if (each["tables"], each["way"]) == (tables, way)]
-            if steps:
-                seconds = [each["seconds"] for each in steps]
-                counted = [each for each in steps if each["requests"] is not None]
-                asked, size = (
-                    statistics.median(each[which] for each in counted) if counted else None
-                    for which in ("requests", "bytes")
-                )
-                rows.append(
-                    (
-                        f"{tables} {'table' if tables == 1 else 'tables'} into {way}",
-                        str(len(steps)),
-                        _seconds(statistics.median(seconds)),
-                        f"{min(seconds):.2f} to {max(seconds):.2f}",
-                        _seconds(statistics.median(each["cpu"] for each in steps)),
-                        _count(asked),
-                        _bytes(size),
-                    )
-                )
-    lines = [
-        f"### Y: ticks into a lake in a store, {measured['changed']} changed rows of {measured['rows']:,} in each table",
-        "SeaweedFS on this machine; syncs in an open session, alternating, and each copy is proven. Requests and bytes, of both directions, are counted by the port that makes requests late, so that they are the same without it.",
-        f"Commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        _table(("", "rounds", "seconds", "least to most", "processor s", "requests", "bytes"), rows, 1),
-    ]
-    return "\n\n".join(lines)
-
-
-def _freshness(results: Results) -> str:
-    measured = results.freshness
-    if not measured:
-        return ""
-    before, after = measured["load"]
-    seconds, parts = measured["seconds"], measured["parts"]
-    spread = [
-        _seconds(value) for value in (*(percentile(seconds, share) for share in (50, 99)), min(seconds), max(seconds))
-    ]
-    medians = [
-        (part, _seconds(statistics.median(values)))
-        for part, values in zip(PARTS, zip(*parts, strict=True), strict=False)
-    ]
-    lines = [
-        f"### Q: from the commit until the row is seen, by the sensor at `every: {measured['every']}s`",
-        f"{measured['rows']} rows, one after the other; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
-        _table(("", "half of them", "99 of 100", "least", "most"), [("seconds", *spread)], 1),
-        f"{len(parts)} of them were landed by a run that was requested for them; the others by one that was under way. The medians of the former:",
-        _table(("", "seconds"), medians, 1) if medians else "",
-    ]
-    return "\n\n".join(line for line in lines if line)
-
-
-def _way(results: Results, way: str, sent: int) -> tuple[str, ...]:
-    """The medians of its rounds."""
-    walls = results.steps(way, "seconds")
-    cpu, read, lake = (statistics.median(results.steps(way, measure)) for measure in ("cpu", "read", "lake"))
-    lines = [each for each in results.steps(way, "lines") if each is not None]
-    return (
-        f"`{way}`",
-        str(len(walls)),
-        f"{statistics.median(walls):.1f}",
-        f"{min(walls):.1f} to {max(walls):.1f}",
-        f"{cpu:.1f}",
-        _count(statistics.median(lines) if lines else None),
-        _count(read),
-        _bytes(sent),
-        _bytes(lake),
-    )
-
-
-def _count(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
 
 
 def _profiles(results: Results) -> str:
@@ -524,20 +181,8 @@ def _profiles(results: Results) -> str:
         ]
         rest = sum(span.seconds for span in spans if span.seconds < 0.05)
         rows += [("parts of less than 50 ms", f"{rest:.1f}", f"{rest / whole:.0%}")] if rest else []
-        lines += [f"{name}, one tick of I1: {whole:.1f} s.", _table(("", "seconds", ""), rows, 1)]
+        lines += [f"{name}, one tick of I1: {whole:.1f} s.", tabled(("", "seconds", ""), rows, 1)]
     return "\n\n".join(lines)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], text: int) -> str:
-    """`text` columns stand left, the others are numbers."""
-    return "\n".join(_lines(head, rows, text))
-
-
-def _lines(head: Sequence[str], rows: Sequence[Sequence[str]], text: int) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'|'.join('---' if number < text else '---:' for number in range(len(head)))}|"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
 
 
 def _measured(reached: float, target: Target) -> str:
@@ -554,13 +199,3 @@ def _number(value: float, unit: str, finer: int = 0) -> str:
     if unit == "cores":
         return f"{value:.{2 + finer}f} {unit}"
     return f"{value:,.{(1 if value < 100 else 0) + finer}f} {unit}"
-
-
-def _seconds(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _bytes(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value / GIB:.1f} GiB" if value >= GIB else f"{value / MIB:.1f} MiB"
