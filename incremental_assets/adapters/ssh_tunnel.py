@@ -67,13 +67,19 @@ class _Tunnel:
         if not os.path.isfile(route.known):  # noqa: PTH113
             raise self._refused(f"there is no file {route.known}, which has the keys of known servers; {self._add_it}")
         try:
+            known = asyncssh.read_known_hosts(route.known)
+        except (OSError, ValueError) as error:
+            raise self._refused(
+                f"the keys of known servers in {route.known} cannot be read ({_words(error)}); mend that file, or name another by `known_hosts`"
+            ) from None
+        try:
             line = await asyncio.wait_for(
                 asyncssh.connect(
                     route.host,
                     route.port,
                     username=route.user,
                     client_keys=[key],
-                    known_hosts=route.known,
+                    known_hosts=known,
                     config=[],
                     agent_path=None,
                     **_ALIVE,

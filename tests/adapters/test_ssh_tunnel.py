@@ -189,6 +189,15 @@ def test_a_server_whose_key_is_not_known_is_not_trusted(address: Address, bastio
     assert "there is no file" in refused(replace(address, ssh=bastion.route(within=6)))
 
 
+@pytest.mark.parametrize("line", [b"hello\n", b"@trusted * ssh-ed25519 AAAA\n", b"\xff\xfe\n"])
+def test_a_file_of_known_servers_that_cannot_be_read_is_named(address: Address, bastion: Bastion, line: bytes) -> None:
+    known = bastion.folder / "known_hosts"
+    known.write_bytes(line + known.read_bytes())
+    told = refused(address)
+    assert f"the keys of known servers in {known} cannot be read" in told
+    assert "mend that file, or name another by `known_hosts`" in told
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
