@@ -13,9 +13,13 @@ from pathlib import Path
 _PATIENCE_SECONDS = 30.0
 _FRESH_SECONDS = 300.0
 """For which a value counts: the shortest-lived tokens of the clouds are valid three times as long."""
+_LEFT_ALONE_SECONDS = 10.0
+"""For which a program that has failed is not asked again: of twenty sources each would wait for one that hangs."""
 _LONGEST = 65_536
 """Bytes that are printed: no password or token has as many."""
 _printed: dict[tuple[str, ...], tuple[float, str]] = {}
+_failed: dict[tuple[str, ...], tuple[float, str]] = {}
+"""Why there was nothing."""
 
 
 def printed_by(command: Sequence[str]) -> str:
@@ -24,7 +28,14 @@ def printed_by(command: Sequence[str]) -> str:
     at, value = _printed.get(asked, (-_FRESH_SECONDS, ""))
     if time.monotonic() - at < _FRESH_SECONDS:
         return value
-    value = _value(_run(asked))
+    at, why = _failed.get(asked, (-_LEFT_ALONE_SECONDS, ""))
+    if time.monotonic() - at < _LEFT_ALONE_SECONDS:
+        raise LookupError(why)
+    try:
+        value = _value(_run(asked))
+    except LookupError as error:
+        _failed[asked] = time.monotonic(), str(error.args[0])
+        raise
     _printed[asked] = time.monotonic(), value
     return value
 

@@ -6,12 +6,18 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from incremental_assets.cli.answer import FAILED, Answer, Note, worst
+from incremental_assets.cli.answer import FAILED, WRONG, Answer, Note, worst
 from incremental_assets.cli.globs import chosen, matches
 from incremental_assets.core.config.resolve import Resolved, Unresolved, resolve_all, vanished
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import terms_of
-from incremental_assets.core.errors import IncrementalAssetsError, SelectionError, SourceRefused, SourceUnreachable
+from incremental_assets.core.errors import (
+    ConfigurationError,
+    IncrementalAssetsError,
+    SelectionError,
+    SourceRefused,
+    SourceUnreachable,
+)
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.planning.events import Checkpoint
@@ -69,7 +75,7 @@ class Selection:
 
 
 def selected(runtime: Runtime, patterns: Sequence[str], *, option: str = "--select") -> Selection:
-    """Ask each source for its catalogue; one that does not answer does not stop the others. SelectionError for a pattern without a match, with the `option` that it was given by."""
+    """Ask each source for its catalogue; one that does not answer, or whose secret cannot be had, does not stop the others. SelectionError for a pattern without a match, with the `option` that it was given by."""
     found = _asked(runtime, runtime.configuration.sources)
     return found.among(_wanted(patterns, found.tables, found.unreachable, option))
 
@@ -93,7 +99,7 @@ def _asked(runtime: Runtime, sources: Sequence[SourceConfig]) -> Selection:
         try:
             resolved = runtime.specs(source.name)
             absent = (*absent_schemas(source, resolved, runtime.database), *unmatched(source, resolved))
-        except (SourceUnreachable, SourceRefused) as error:
+        except (SourceUnreachable, SourceRefused, ConfigurationError) as error:
             unreachable[source.name] = error
             known = known_tables(runtime, source)
             troubles += (Trouble(table, terms_of(source, table), error) for table in known)
@@ -124,12 +130,15 @@ def remembered(runtime: Runtime, patterns: Sequence[str]) -> Selection:
 
 
 def with_problems(answer: Answer, found: Selection) -> Answer:
-    """The answer with the problems of whole sources: shown last, and a failure."""
+    """The answer with the problems of whole sources: shown last, and a failure. Where a reference leads to no value, the exit status says that the configuration is wrong."""
+    silent = {trouble.table.source for trouble in found.troubles} | {each.source for each in found.problems}
+    wrong = [name for name, why in found.unreachable.items() if isinstance(why, ConfigurationError) and name in silent]
+    codes = [answer.exit_code, *(WRONG for _ in wrong)]
     if not found.problems:
-        return answer
+        return replace(answer, exit_code=worst(codes))
     document = {**answer.document, "problems": [asdict(each) for each in found.problems]}
     notes = [Note(each.sentence, "bad") for each in found.problems]
-    return Answer(document, (*answer.shown, *notes), worst([answer.exit_code, FAILED]))
+    return Answer(document, (*answer.shown, *notes), worst([*codes, FAILED]))
 
 
 def unworkable(found: Selection) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ import pytest
 
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.config.load import load
-from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.errors import ConfigurationError, Problem, SourceUnreachable
 from incremental_assets.core.planning.events import EventKind
-from tests.cli.conftest import CONFIG, Call, Outside, Probe
+from tests.cli.conftest import CONFIG, Call, FakeRuntime, Outside, Probe
 from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS
 
 
@@ -43,6 +43,52 @@ def test_a_source_that_never_answered_still_has_its_listed_tables(call: Call, ou
     outside.broken = SourceUnreachable("shop: localhost:5432 does not answer")
 
     assert set(call("sync", "--json").tables) == {"public.orders"}
+
+
+LOST = ConfigurationError((Problem("sources.yaml", 9, "{command: [vault]}", "'vault' ended with status 2"),))
+
+
+def test_a_source_whose_secret_cannot_be_had_stops_no_table_of_another(
+    call: Call, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text(CONFIG + CONFIG.partition("sources:\n")[2].replace("shop", "web"))
+    ask = FakeRuntime.probe
+
+    def probe(self: FakeRuntime, source: str) -> Probe:
+        if source == "web":
+            raise LOST
+        return ask(self, source)
+
+    monkeypatch.setattr(FakeRuntime, "probe", probe)
+
+    said, seen, planned = call("sync", "--json"), call("status", "--json"), call("plan", "--json")
+
+    assert {(each["source"], each["table"], each["status"]) for each in said.document["tables"]} == {
+        ("shop", "public.orders", "landed"),
+        ("shop", "public.countries", "landed"),
+        ("web", "public.orders", "failed"),
+    }
+    assert (said.code, seen.code, planned.code) == (2, 0, 2)
+
+
+def test_a_secret_that_cannot_be_had_is_recorded_as_a_failure_of_the_tables_and_status_answers(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    call("sync")
+    outside.broken = LOST
+
+    said, status = call("sync", "--json"), call("status", "--json")
+
+    assert said.code == 2, "as for whatever else is wrong in the file"
+    assert {name: entry["status"] for name, entry in said.tables.items()} == {
+        "public.orders": "failed",
+        "public.countries": "failed",
+    }
+    assert "'vault' ended with status 2" in said.tables["public.orders"]["error"]
+    assert status.code == 0
+    outside.broken = None
+    last = call("status", "--json").tables["public.orders"]["last_status"]
+    assert last == "failed", "so that channels are notified of it"
 
 
 def test_a_look_that_fails_unforeseen_ends_in_a_report_of_each_table_and_not_the_command(

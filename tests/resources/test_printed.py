@@ -22,6 +22,7 @@ from tests.core.mistakes import in_source
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printed, "_printed", {})
+    monkeypatch.setattr(printed, "_failed", {})
 
 
 def python(program: str) -> str:
@@ -67,6 +68,24 @@ def test_it_is_not_asked_again_before_the_value_may_be_old(tmp_path: Path, monke
     later = time.monotonic() + 301
     monkeypatch.setattr(printed.time, "monotonic", lambda: later)
     assert address(source, file).password == "2"
+
+
+def test_one_that_failed_is_left_alone_for_a_moment_and_is_asked_again_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = tmp_path / "calls"
+    file = written(tmp_path, python(f'open("{calls}", "a").write("x"); raise SystemExit(3)'))
+    source = load(file).source("shop")
+    for _ in range(3):
+        with pytest.raises(ConfigurationError, match="ended with status 3"):
+            address(source, file)
+    assert calls.read_text() == "x"
+
+    later = time.monotonic() + 11
+    monkeypatch.setattr(printed.time, "monotonic", lambda: later)
+    with pytest.raises(ConfigurationError):
+        address(source, file)
+    assert calls.read_text() == "xx"
 
 
 @pytest.mark.parametrize(
