@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.adapters.notifying import channels
 from incremental_assets.adapters.notifying.notifier import Notifier
 from incremental_assets.cli.commands.doctor import of_channels
 from incremental_assets.cli.findings.finding import Health
@@ -156,6 +157,24 @@ def test_a_channel_that_refuses_is_tried_again_and_its_address_is_in_no_message(
     pass_two_minutes(runtime.checkpoints)
     look(runtime)
     assert service.titles == ["incremental-assets: 1 incident"]
+
+
+def test_a_channel_that_answers_too_late_hears_it_again_though_it_may_have_had_it(
+    runtime: Runtime, service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(channels, "_SECONDS", 0.2)
+    tell(runtime.checkpoints, failed())
+    service.waits.clear()
+    with caplog.at_level(logging.WARNING, "incremental_assets"):
+        look(runtime)
+    service.waits.set()
+    assert "notify: oncall: it did not take the message; it is tried again in two minutes" in caplog.messages
+
+    monkeypatch.setattr(channels, "_SECONDS", 5)
+    pass_two_minutes(runtime.checkpoints)
+    look(runtime)
+    look(runtime)
+    assert service.titles == ["incremental-assets: 1 incident", "incremental-assets: 1 incident"]
 
 
 @pytest.mark.parametrize(
