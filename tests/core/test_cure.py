@@ -47,6 +47,15 @@ def test_its_command_is_that_of_the_table(check: Check, spec: TableSpec, command
     assert f"`incremental-assets {command}`" in with_cure(failed(check), spec).cure
 
 
+def test_of_a_key_that_the_source_does_not_enforce_it_says_what_no_repair_can_mend() -> None:
+    cure = with_cure(failed(Check.RECONCILIATION), replace(SPEC, key_enforced=False)).cure
+    assert "`incremental-assets repair --select shop.public.orders`" in cure
+    assert cure.endswith(
+        "declare a `primary_key` that is unique, and leave such a column out by `columns: {exclude: […]}`"
+    )
+    assert "primary_key" not in with_cure(failed(Check.RECONCILIATION), replace(SPEC, key_enforced=True)).cure
+
+
 def test_a_check_that_passes_or_names_its_command_has_none() -> None:
     passed = replace(failed(Check.RECONCILIATION), passed=True)
     named = failed(

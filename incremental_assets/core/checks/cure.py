@@ -10,6 +10,11 @@ from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verdict import Check, Verdict
 
+_NEVER_EQUAL = (
+    "what differs after that repeats a key that the source does not enforce, of which one row lands, or has another value whenever it is read: "
+    "declare a `primary_key` that is unique, and leave such a column out by `columns: {exclude: […]}`"
+)
+
 
 def with_cure(verdict: Verdict, spec: TableSpec) -> Verdict:
     """The verdict and its cure. None where nothing could be measured, of which the sentence is an error's, and none beside a command that the sentence names already."""
@@ -51,7 +56,8 @@ def _of_reconciliation(verdict: Verdict, spec: TableSpec) -> str:
     if spec.read_by is None:
         return f"{cures.full_refresh(spec)} reads the table again"
     if spec.traits.one_row_per_key:
-        return f"{cures.repair(spec.id)} reads again what differs and nothing else, as materializing the partitions of these windows reads all of them"
+        repair = f"{cures.repair(spec.id)} reads again what differs and nothing else, as materializing the partitions of these windows reads all of them"
+        return repair if spec.key_enforced else f"{repair}; {_NEVER_EQUAL}"
     return f"materialize the partitions of these windows, or read everything again with {cures.reset(spec)}"
 
 
