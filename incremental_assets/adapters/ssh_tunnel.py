@@ -70,7 +70,7 @@ class _Tunnel:
             known = asyncssh.read_known_hosts(route.known)
         except (OSError, ValueError) as error:
             raise self._refused(
-                f"the keys of known servers in {route.known} cannot be read ({_words(error)}); mend that file, or name another by `known_hosts`"
+                f"the keys of known servers in {route.known} cannot be read ({_words(error)}); correct that file, or name another by `known_hosts`"
             ) from None
         try:
             line = await asyncio.wait_for(
