@@ -195,7 +195,7 @@ def test_a_file_of_known_servers_that_cannot_be_read_is_named(address: Address, 
     known.write_bytes(line + known.read_bytes())
     told = refused(address)
     assert f"the keys of known servers in {known} cannot be read" in told
-    assert "mend that file, or name another by `known_hosts`" in told
+    assert "correct that file, or name another by `known_hosts`" in told
 
 
 @pytest.mark.parametrize(
