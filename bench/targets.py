@@ -183,6 +183,25 @@ def stored(tables: int, way: str) -> Reached:
     return reached
 
 
+def large(results: Results) -> float | None:
+    """The most memory of our Python at a step of the large table, in MiB; None where no smaller one was played beside it."""
+    steps = _of_tables(results)
+    return max(steps[-1]) / MIB if len(steps) > 1 else None
+
+
+def flat(results: Results) -> float | None:
+    """How many times as much that is as at the same steps of the smaller table."""
+    steps = _of_tables(results)
+    return max(steps[-1]) / max(steps[0]) if len(steps) > 1 else None
+
+
+def _of_tables(results: Results) -> list[list[int]]:
+    """Our Python's memory at each step, table by table; each has as many steps."""
+    found = [each["python"] for each in results.large.get("steps", ())]
+    each = len(found) // len(results.large.get("tables", ())) if found else 0
+    return [found[first : first + each] for first in range(0, len(found), each)] if each else []
+
+
 def thousand(_: Results) -> float | None:
     """From the other benchmark's own file."""
     return float(json.loads(THOUSAND.read_text(encoding="utf-8"))["seconds"]["tick"]) if THOUSAND.exists() else None
@@ -236,4 +255,6 @@ TARGETS = (
     Target("Y", "fifty tables, each request 20 ms late, to a folder", 3.0, stored(MANY, LATE)),
     Target("M", "first load in a JVM of 2 GB: our Python", 500.0, most("M load", OURS, "python", MIB), "MiB"),
     Target("M", "big delta in a JVM of 2 GB: our Python", 500.0, most("M delta", OURS, "python", MIB), "MiB"),
+    Target("L", "a table of 200 million rows, and a delta of 24 million, in a JVM of 2 GB: our Python", 500.0, large, "MiB"),
+    Target("L", "the same, to a tenth of the rows and of the delta", 1.2, flat),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from bench.names import DLT, DLT_FILES, ENGINE, MARIADB, OURS, POSTGRESQL, SESSI
 from bench.overhead import WAYS as WATCHED
 from bench.report import document, with_count
 from bench.store import FOLDER, LATE, MANY, ONE, STORE
-from bench.targets import TARGETS, Target, late_over_early, most, ratio
+from bench.targets import TARGETS, UNPLAYED, Target, late_over_early, most, ratio
 
 MACHINE = {
     "processor": "Some CPU", "cores": 2, "memory_gib": 24, "system": "Linux 6", "python": "3.11.9", "java": "17.0.1",
@@ -185,6 +185,15 @@ def test_what_a_large_table_costs_is_told_where_it_was_played_and_only_there() -
     assert "in a JVM whose heap is 2 GB" in told
     assert "| 10,000,000 changed rows | 51.0 | 88.0 | 10,000,000 | 70.0 MiB | 1.0 GiB | 256.0 MiB | 512.0 MiB |" in told
     assert "### L:" not in document(LOADED, PICTURE)
+
+
+def test_that_memory_is_flat_is_told_by_the_largest_step_of_each_of_two_tables() -> None:
+    steps = [{"python": python * 2**20} for python in (300, 320, 310, 330, 384, 340)]
+    both = Results(large={"tables": [20_000_000, 200_000_000], "steps": steps})
+    most, times = (target.verdict(both) for target in TARGETS if target.workload == "L")
+    assert (most, times) == ((384.0, "met"), (1.2, "met"))
+    alone = Results(large={"tables": [200_000_000], "steps": steps})
+    assert [target.verdict(alone)[1] for target in TARGETS if target.workload == "L"] == [UNPLAYED, UNPLAYED]
 
 
 def test_how_fresh_a_copy_is_is_told_where_it_was_played_and_has_its_target() -> None:
