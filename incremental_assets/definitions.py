@@ -9,13 +9,12 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from dagster import Definitions, definitions
 
 from incremental_assets.adapters.fork_server.runs import begin_as_forks
+from incremental_assets.adapters.uncollected import uncollected
 from incremental_assets.core.config.load import CONFIG_VARIABLE, load
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -39,21 +38,11 @@ def defs() -> Definitions:
     """Loaded by `workspace.yaml`: nothing happens before Dagster calls it."""
     end_runs_with_server()
     begin_as_forks()
-    with _uncollected():
-        return of(Runtime(_loaded()))
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """A thousand tables are a million objects that stay: to look through them for garbage again and again took a sixth of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
+    # A thousand tables are a million objects that stay: to look through them for garbage again and again took a sixth of the time.
+    with uncollected():
+        found = of(Runtime(_loaded()))
         gc.freeze()
-        if was:
-            gc.enable()
+    return found
 
 
 def of(runtime: Runtime) -> Definitions:
