@@ -17,26 +17,22 @@ _LEFT_ALONE_SECONDS = 10.0
 """For which a program that has failed is not asked again: of twenty sources each would wait for one that hangs."""
 _LONGEST = 65_536
 """Bytes that are printed: no password or token has as many."""
-_printed: dict[tuple[str, ...], tuple[float, str]] = {}
-_failed: dict[tuple[str, ...], tuple[float, str]] = {}
-"""Why there was nothing."""
+_known: dict[tuple[str, ...], tuple[float, str, str]] = {}
+"""Until when what a program said counts, what it printed, and why there was nothing."""
 
 
 def printed_by(command: Sequence[str]) -> str:
     """What the program prints, or printed a short while ago. LookupError says in half a sentence why there is nothing; neither what it printed nor its arguments are quoted."""
     asked = tuple(command)
-    at, value = _printed.get(asked, (-_FRESH_SECONDS, ""))
-    if time.monotonic() - at < _FRESH_SECONDS:
-        return value
-    at, why = _failed.get(asked, (-_LEFT_ALONE_SECONDS, ""))
-    if time.monotonic() - at < _LEFT_ALONE_SECONDS:
+    until, value, why = _known.get(asked, (0.0, "", ""))
+    if time.monotonic() >= until:
+        try:
+            value, why, counts = _value(_run(asked)), "", _FRESH_SECONDS
+        except LookupError as error:
+            value, why, counts = "", str(error.args[0]), _LEFT_ALONE_SECONDS
+        _known[asked] = time.monotonic() + counts, value, why
+    if why:
         raise LookupError(why)
-    try:
-        value = _value(_run(asked))
-    except LookupError as error:
-        _failed[asked] = time.monotonic(), str(error.args[0])
-        raise
-    _printed[asked] = time.monotonic(), value
     return value
 
 

@@ -28,7 +28,7 @@ def let_in(postgres: EmbeddedPostgres, database: str, password: str) -> None:
 def test_a_process_that_lives_on_connects_by_the_new_one(
     postgres: EmbeddedPostgres, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(printed, "_printed", {})
+    monkeypatch.setattr(printed, "_known", {})
     monkeypatch.setattr(printed, "_FRESH_SECONDS", 0.0)
     shop = Shop.open(postgres, database, tmp_path, "[]")
     secret = tmp_path / "secret"

@@ -21,8 +21,7 @@ from tests.core.mistakes import in_source
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printed, "_printed", {})
-    monkeypatch.setattr(printed, "_failed", {})
+    monkeypatch.setattr(printed, "_known", {})
 
 
 def python(program: str) -> str:
