@@ -130,9 +130,10 @@ def _in_folder(folder: str, files: Files, table: TableId) -> Iterator[pa.Table]:
 def _named(folder: str, files: Files) -> Iterator[tuple[str, bool]]:
     """Each path that fits."""
     for found in pattern.found(folder, files.path):
+        beside = frozenset(found.names if files.marker else ())
         for path in found.paths:
             if not files.marks(path):
-                yield path, not files.marker or f"{Path(path).name}{files.marker}" in found.names
+                yield path, not files.marker or f"{Path(path).name}{files.marker}" in beside
 
 
 def _asked(ask: Callable[[Sequence[_Named]], pa.Table], named: Iterator[_Named]) -> Iterator[pa.Table]:

@@ -20,7 +20,7 @@ class Found(NamedTuple):
 
     paths: list[str]
     """Below the folder where the pattern begins. Not only files: nothing is asked yet of any of them."""
-    names: frozenset[str]
+    names: Sequence[str]
     """All that lies there."""
 
 
@@ -105,7 +105,7 @@ def _files(here: Path, below: str, fits: Callable[[str], bool]) -> Iterator[Foun
     except (FileNotFoundError, NotADirectoryError):
         return
     prefix = _below(below, "")
-    yield Found([prefix + name for name in names if fits(name)], frozenset(names))
+    yield Found([prefix + name for name in names if fits(name)], names)
 
 
 def _folders(here: Path, fits: Callable[[str], bool]) -> list[str]:

@@ -65,7 +65,7 @@ def test_very_many_files_of_a_folder_take_a_few_columns(monkeypatch: pytest.Monk
     (tmp_path / "one.csv").touch()
     paths = [f"orders-{number:09d}.csv" for number in range(MANY)]
     state = (tmp_path / "one.csv").stat()
-    monkeypatch.setattr(pattern, "found", lambda *_: [pattern.Found(paths, frozenset())])
+    monkeypatch.setattr(pattern, "found", lambda *_: [pattern.Found(paths, ())])
     monkeypatch.setattr(listing, "os", SimpleNamespace(stat=lambda _: state))
     files = Files("shop.orders", "*.csv", FileFormat.CSV, settle=timedelta(0))
     look = partial(listed, str(tmp_path), files, TABLE, Ledger(str(tmp_path), TABLE), time.time() + 1)
