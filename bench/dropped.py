@@ -22,7 +22,7 @@ from bench.contender import ours
 from bench.environments import CONTENDERS, Environments
 from bench.measuring import Failed, timed
 from bench.names import DLT_FILES, OURS
-from bench.playing import say
+from bench.playing import rotated, say
 from bench.verifying import prove_sums
 
 NAME = "files"
@@ -67,12 +67,12 @@ def play(files: int, environments: Environments) -> Mapping[str, Any]:
 
 def _steps(shop: Shop) -> Iterator[dict[str, Any]]:
     for number in range(ROUNDS):
-        for way in _rotated(number):
+        for way in rotated(WAYS, number):
             shop.forget(way)
             yield shop.landed(way, FIRST)
     for number in range(ROUNDS):
         shop.drop(NEW)
-        for way in _rotated(number):
+        for way in rotated(WAYS, number):
             yield shop.landed(way, TICK)
 
 
@@ -143,7 +143,3 @@ def _check(way: str, answer: str) -> None:
         bad = [table["error"] for table in json.loads(answer)["tables"] if table["error"]]
         if bad:
             raise Failed(bad[0])
-
-
-def _rotated(number: int) -> tuple[str, ...]:
-    return WAYS[number % len(WAYS) :] + WAYS[: number % len(WAYS)]

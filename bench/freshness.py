@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from bench.big_table import big_table
 from bench.measuring import Failed
 from bench.playing import commit, say
 from bench.served import served
+from incremental_assets.demo.state import free_port
 
 NAME = "Q"
 ROOT = Path(__file__).parents[1]
@@ -100,11 +100,8 @@ def _deployment() -> Iterator[tuple[psycopg.Connection, Path, subprocess.Popen[b
 
 @contextmanager
 def _dev(configuration: Path, home: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     environment = {"INCREMENTAL_ASSETS_CONFIG": str(configuration), "DAGSTER_HOME": str(home)}
-    with served("dev", "--port", str(port), environment=environment, folder=configuration.parent) as process:
+    with served("dev", "--port", str(free_port()), environment=environment, folder=configuration.parent) as process:
         yield process
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import http.server
 import multiprocessing
 import os
-import socket
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from bench.verifying import prove_sums
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.syncing.sync_many import sync_many
+from incremental_assets.demo.state import free_port
 from incremental_assets.resources.runtime import Runtime
 
 NAME = "overhead"
@@ -113,9 +113,7 @@ def paired(steps: Sequence[Mapping[str, Any]], measure: str) -> list[float]:
 @contextmanager
 def _exporter(table: BigTable) -> Iterator[str]:
     """The address of the metrics of the table that is observed, of a server that answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     config, address = table.folder / OBSERVED / "sources.yaml", f"http://127.0.0.1:{port}/metrics"
     command = ("metrics", "--config", config, "--port", str(port))
     with served(*command, environment={"DAGSTER_HOME": str(table.folder)}, folder=table.folder) as process:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from bench.contender import Contender, Job
 from bench.figures import Played, Result, Round, Span
@@ -21,6 +22,7 @@ from bench.source import Source, Table, generated, quoted
 from bench.verifying import Fingerprint, difference, of_copy, of_csv
 from bench.workload import Change, Series, Workload
 
+Each = TypeVar("Each")
 WARM = tuple(Table("warm", f"rows_{number}", ("id",)) for number in range(4))
 WARM_ROWS = 10_000
 WARM_TICKS = 8
@@ -106,7 +108,7 @@ class Play:
         for number in range(-series.untimed, rounds):
             if series.change:
                 self._change(series.change, settles=series.settles)
-            for contender in _rotated(series.everybody, number):
+            for contender in rotated(series.everybody, number):
                 tally = tallies[contender]
                 if not tally.done:
                     last = number == rounds - 1
@@ -230,6 +232,7 @@ def commit() -> str:
     return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
-def _rotated(contenders: tuple[Contender, ...], number: int) -> tuple[Contender, ...]:
+def rotated(contenders: tuple[Each, ...], number: int) -> tuple[Each, ...]:
+    """In the order of a round of that number: each is the first one in its turn."""
     first = number % len(contenders)
     return contenders[first:] + contenders[:first]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
+from typing import Any
 
 from bench.blocked import WAYS
 from bench.comparing import CHANGES
@@ -36,6 +38,11 @@ def sections(results: Results) -> tuple[str, ...]:
     )
 
 
+def _when(measured: Mapping[str, Any]) -> str:
+    before, after = measured["load"]
+    return f"commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after"
+
+
 def _drift(results: Results) -> str:
     measured = results.drift
     if not measured:
@@ -49,10 +56,9 @@ def _drift(results: Results) -> str:
         )
         for step in measured["steps"]
     ]
-    before, after = measured["load"]
     lines = [
         f"### D: drift and deletes in a table of {measured['rows']:,} rows",
-        f"Measured once, the first four in an open session and the last in one that begins with it; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"Measured once, the first four in an open session and the last in one that begins with it; {_when(measured)}.",
         "Processor seconds are those of our processes and of the source.",
         tabled(("", "seconds", "processor s", "lines that the source sent to be compared", "rows read"), rows, 1),
     ]
@@ -69,11 +75,10 @@ def _compare(results: Results) -> str:
     measured = results.compare
     if not measured:
         return ""
-    before, after = measured["load"]
     head = ("", "rounds", "seconds", "least to most", "processor s", "lines to be compared", "rows read", "sent by the source", "new in the lake")  # fmt: skip
     lines = [
         f"### C: {CHANGES} changed rows of {measured['rows']:,}, and nothing in a row shows that it changed",
-        f"Syncs in an open session, alternating; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"Syncs in an open session, alternating; {_when(measured)}.",
         tabled(head, [_way(results, way, sent) for way, sent in measured["sent"].items()], 1),
     ]
     return "\n\n".join(lines)
@@ -83,7 +88,6 @@ def _large(results: Results) -> str:
     measured = results.large
     if not measured:
         return ""
-    before, after = measured["load"]
     rows = [
         (
             step["told"],
@@ -97,7 +101,7 @@ def _large(results: Results) -> str:
     head = ("", "seconds", "processor s", "rows read", "new in the lake", "memory", "of it the JVM", "of it Python")
     lines = [
         f"### L: a table of {' rows, and one of '.join(f'{each:,}' for each in measured['tables'])} rows",
-        f"Syncs in an open session, in a JVM whose heap is {measured['heap']}, each measured once; the changed rows are spread over the keys; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"Syncs in an open session, in a JVM whose heap is {measured['heap']}, each measured once; the changed rows are spread over the keys; {_when(measured)}.",
         "Processor seconds and memory are those of our processes and of the source; what is neither the JVM nor Python is the source.",
         tabled(head, rows, 1),
     ]
@@ -108,7 +112,6 @@ def _backlog(results: Results) -> str:
     measured = results.backlog
     if not measured:
         return ""
-    before, after = measured["load"]
     rows = [
         (
             step["told"],
@@ -123,7 +126,7 @@ def _backlog(results: Results) -> str:
     lines = [
         f"### B: a backlog of {measured['rows']:,} changes in PostgreSQL's log",
         "A table of ten columns; half of the changes are rows that come, and half change rows that are there. Processor seconds are those of our processes and of the source; rows read are one for each key.",
-        f"Syncs in an open session, from the slot to the lake, until nothing is left; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"Syncs in an open session, from the slot to the lake, until nothing is left; {_when(measured)}.",
         tabled(head, rows, 1),
     ]
     return "\n\n".join(lines)
@@ -133,7 +136,6 @@ def _topic(results: Results) -> str:
     measured = results.topic
     if not measured:
         return ""
-    before, after = measured["load"]
     rows = [
         (
             step["told"],
@@ -146,7 +148,7 @@ def _topic(results: Results) -> str:
     lines = [
         f"### T: a backlog of {measured['rows']:,} changes in a topic of Kafka",
         "Debezium's events in JSON without a schema, of a table of ten columns; half of the changes are rows that come, and the others change rows that are there, or remove them. Processor seconds are those of all processes, of the broker and of the session that waits as well.",
-        f"In sessions that are open, from the topic to the lake, until nothing is left, by turns; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"In sessions that are open, from the topic to the lake, until nothing is left, by turns; {_when(measured)}.",
         tabled(("", "seconds", "processor s", "changes a second"), rows, 1),
     ]
     return "\n\n".join(lines)
@@ -156,7 +158,6 @@ def _blocked(results: Results) -> str:
     measured = results.blocked
     if not measured:
         return ""
-    before, after = measured["load"]
     found = {way: [each for each in measured["steps"] if each["way"] == way] for way in WAYS}
     rows = [
         (
@@ -169,7 +170,7 @@ def _blocked(results: Results) -> str:
     lines = [
         f"### O: a transaction that stays open under {measured['rows']:,} MiB of PostgreSQL's log",
         "Half of the log is of small transactions, half of a huge one that is open too, in a table that nobody reads. A tick lands a thousand changes, in an open session, and each copy is proven. Processor seconds are those of our processes and of the source.",
-        f"Medians; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"Medians; {_when(measured)}.",
         tabled(("", "seconds", "processor s"), rows, 1),
     ]
     return "\n\n".join(lines)
@@ -179,7 +180,6 @@ def _stream(results: Results) -> str:
     measured = results.stream
     if not measured:
         return ""
-    before, after = measured["load"]
     rows = [
         (
             thousands(step["rate"]),
@@ -193,7 +193,7 @@ def _stream(results: Results) -> str:
     lines = [
         f"### S: a stream of changes in PostgreSQL's log, over {measured['tables']} tables",
         f"For {measured['for']} seconds at each rate, a hundred transactions a second, by `sync --follow` at `every: 2s`, beside writer and source on the same machine; each copy is proven at the end.",
-        f"Seconds from the answer to each commit until the lake has it; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"Seconds from the answer to each commit until the lake has it; {_when(measured)}.",
         tabled(head, rows, 1),
     ]
     return "\n\n".join(lines)
@@ -203,7 +203,6 @@ def _overhead(results: Results) -> str:
     measured = results.overhead
     if not measured:
         return ""
-    before, after = measured["load"]
     pairs = len(paired(measured["steps"], "seconds"))
     rows = [
         (
@@ -219,7 +218,7 @@ def _overhead(results: Results) -> str:
     lines = [
         f"### V: {pairs} ticks with traces and metrics, and {pairs} without",
         f"A tick lands {CHANGED:,} changed rows of {measured['rows']:,}, in an open session, in alternating order, and each copy is proven. Traces go to a collector; a `metrics` server is asked as each tick begins. Processor seconds are those of our process and of the source.",
-        f"Medians, and in the last line those of the ratios of each pair; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"Medians, and in the last line those of the ratios of each pair; {_when(measured)}.",
         tabled(("", "seconds", "processor s"), [*rows, ("ratio", *ratios)], 1),
     ]
     return "\n\n".join(lines)
@@ -229,7 +228,6 @@ def _files(results: Results) -> str:
     measured = results.files
     if not measured:
         return ""
-    before, after = measured["load"]
     told = {FIRST_FILES: f"first sync of {measured['rows']:,} files", TICK: f"tick: {NEW} new files"}
     rows = []
     for what, words in told.items():
@@ -252,7 +250,7 @@ def _files(results: Results) -> str:
     lines = [
         f"### X: {measured['rows']:,} Parquet files of {ROWS:,} rows each in a folder",
         "Whole processes, alternating; a first sync begins with nothing, a tick with all files but the new ones. Both append each row, into a Delta table, and each copy is proven.",
-        f"Commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"Measured at {_when(measured)}.",
         tabled(("", "", "rounds", "seconds", "least to most", "processor s", "memory"), rows, 2),
     ]
     return "\n\n".join(lines)
@@ -262,7 +260,6 @@ def _names(results: Results) -> str:
     measured = results.names
     if not measured:
         return ""
-    before, after = measured["load"]
     rows = [
         (each["told"], seconds_of(each["seconds"]), f"{each['cpu']:.1f}", bytes_of(each["python"]))
         for each in measured["steps"]
@@ -270,7 +267,7 @@ def _names(results: Results) -> str:
     lines = [
         f"### X: looks at a folder of {measured['rows']:,} files, none of them new",
         "A sync that finds nothing, in an open session that has landed all of them, one after the other; the list is held against the ledger. Memory is what Python held.",
-        f"Commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"Measured at {_when(measured)}.",
         tabled(("", "seconds", "processor s", "memory"), rows, 1),
     ]
     return "\n\n".join(lines)
@@ -280,7 +277,6 @@ def _store(results: Results) -> str:
     measured = results.store
     if not measured:
         return ""
-    before, after = measured["load"]
     rows = []
     for tables in (ONE, MANY):
         for way in LAKES:
@@ -306,7 +302,7 @@ def _store(results: Results) -> str:
     lines = [
         f"### Y: ticks into a lake in a store, {measured['changed']} changed rows of {measured['rows']:,} in each table",
         "SeaweedFS on this machine; syncs in an open session, alternating, and each copy is proven. Requests and bytes, of both directions, are counted by the port that makes requests late, so that they are the same without it.",
-        f"Commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"Measured at {_when(measured)}.",
         tabled(("", "rounds", "seconds", "least to most", "processor s", "requests", "bytes"), rows, 1),
     ]
     return "\n\n".join(lines)
@@ -316,7 +312,6 @@ def _freshness(results: Results) -> str:
     measured = results.freshness
     if not measured:
         return ""
-    before, after = measured["load"]
     seconds, parts = measured["seconds"], measured["parts"]
     spread = [
         seconds_of(value) for value in (*(percentile(seconds, share) for share in (50, 99)), min(seconds), max(seconds))
@@ -327,7 +322,7 @@ def _freshness(results: Results) -> str:
     ]
     lines = [
         f"### Q: from the commit until the row is seen, by the sensor at `every: {measured['every']}s`",
-        f"{measured['rows']} rows, one after the other; commit {measured['commit']}, {measured['at']}, machine load {before} before and {after} after.",
+        f"{measured['rows']} rows, one after the other; {_when(measured)}.",
         tabled(("", "half of them", "99 of 100", "least", "most"), [("seconds", *spread)], 1),
         f"{len(parts)} of them were landed by a run that was requested for them; the others by one that was under way. The medians of the former:",
         tabled(("", "seconds"), medians, 1) if medians else "",

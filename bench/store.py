@@ -17,6 +17,7 @@ from typing import Any
 
 from bench.big_table import TABLE, BigTable, Played, big_table, step
 from bench.measuring import Failed
+from bench.playing import rotated
 from bench.relay import HOST, Relay
 from bench.verifying import prove_sums
 from incremental_assets import load
@@ -139,7 +140,7 @@ def _round(table: BigTable, lakes: Mapping[str, _Lake], names: Sequence[str], nu
     for name in names:
         table.source.execute(_CHANGE.format(name=name, step=each, number=number % each).encode())
     table.source.execute(_SETTLED)
-    for way in _rotated(number):
+    for way in rotated(WAYS, number):
         lake = lakes[way]
         before = lake.asked()
         with table.watched() as watch:
@@ -168,7 +169,3 @@ def _synced(lake: _Lake, names: Sequence[str]) -> None:
     ]
     if bad:
         raise Failed(bad[0])
-
-
-def _rotated(number: int) -> tuple[str, ...]:
-    return WAYS[number % len(WAYS) :] + WAYS[: number % len(WAYS)]

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from bench.big_table import Played, step
 from bench.environments import CONTENDERS, Environments
 from bench.measuring import Failed, Watch, last_words
 from bench.names import SESSION, SPARK_STREAM
-from bench.playing import say
+from bench.playing import rotated, say
 from bench.spark_kafka import kafka_jars
 from bench.topic_events import DECLARED, PARTITIONS, TYPES, Orders, Written
 from bench.verifying import Copy, difference, of_copy, of_rows
@@ -86,7 +86,7 @@ class _Side:
 def _steps(server: KafkaServer, sides: tuple[_Side, ...], orders: Orders, changes: int) -> Iterator[dict[str, Any]]:
     for number in range(ROUNDS):
         _put(server, orders.changes(changes))
-        for side in sides[number % 2 :] + sides[: number % 2]:
+        for side in rotated(sides, number):
             os.sync()
             with Watch(resident=(os.getpid(),)) as watch:
                 read = side.land()
@@ -115,7 +115,10 @@ def _server() -> Iterator[tuple[KafkaServer, Path]]:
     (folder / "broker").mkdir()
     server = KafkaServer(ROOT / ".kafka", folder / "broker")
     try:
-        server.start()
+        try:
+            server.start()
+        except RuntimeError as error:
+            raise Failed(str(error)) from None
         # Its records are dated, and older than a broker keeps them.
         server.make(_TOPIC, PARTITIONS, retention_ms="-1")
         yield server, folder
@@ -159,4 +162,6 @@ def _spark(server: KafkaServer, folder: Path) -> Iterator[Callable[[], None]]:
         try:
             yield land
         finally:
-            process.communicate(timeout=60)
+            with suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=60)
+            process.kill()
