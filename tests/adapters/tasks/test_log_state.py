@@ -17,9 +17,10 @@ from deltalake.exceptions import DeltaError
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.log import log_cache, z85
-from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
+from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due, checkpointed
 from incremental_assets.adapters.delta.log.commit_text import ACTIONS
 from incremental_assets.adapters.delta.log.idle_look import last_commit
+from incremental_assets.adapters.delta.log.listing import listed
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.delta.log.vector_file import file_of
 from incremental_assets.adapters.delta.tasks.files import deletion_vector
@@ -164,6 +165,15 @@ def test_a_checkpoint_of_which_this_is_only_the_first_file_is_sparks_to_read(tab
     (log(table) / "_last_checkpoint").write_text('{"version":2,"size":3}')
     with pytest.raises(NotByTasks, match="several files"):
         log_cache.at(str(table.path), 2)
+
+
+def test_of_a_checkpoint_an_absent_map_and_an_empty_one_stay_apart(tmp_path: Path) -> None:
+    (tmp_path / "_delta_log").mkdir()
+    add = pa.struct({"path": pa.string(), "tags": pa.map_(pa.string(), pa.string())})
+    rows = pa.array([{"path": "a", "tags": None}, {"path": "b", "tags": []}, None], add)
+    pq.write_table(pa.table({"add": rows}), tmp_path / "_delta_log" / f"{0:020d}.checkpoint.parquet")
+    number, actions = checkpointed(listed(str(tmp_path)), 0)
+    assert (number, list(actions)) == (0, [{"add": {"path": "a"}}, {"add": {"path": "b", "tags": {}}}])
 
 
 @pytest.mark.parametrize("version", [1, 2])
