@@ -13,7 +13,7 @@ from incremental_assets.cli.render import console_for
 from incremental_assets.cli.streams import own_stderr
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.observing.observers import Observer
-from incremental_assets.core.observing.occurrences import CheckBegun, Occurrence, PhaseBegun, SyncEnded
+from incremental_assets.core.observing.occurrences import CheckBegun, LoadWentOn, Occurrence, PhaseBegun, SyncEnded
 from incremental_assets.core.planning.report import Status, SyncReport
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class ProgressDisplay(Observer):
         match occurrence:
             case PhaseBegun(table, _, phase) if phase != "landed":
                 self._update(table, _PHASES.get(phase, phase))
+            case LoadWentOn(table):
+                self._update(table, occurrence.said)
             case CheckBegun(table, check):
                 self._update(table, check)
             case SyncEnded(report):

@@ -333,6 +333,8 @@ class FakeLake(FakeAuditor, FakeHistorian):
         deleted = len(table.rows) if plan.overwrites else 0
         if plan.overwrites or not (table.landed or table.cleaned):
             kept, added, updated = [], good, 0
+        elif plan.reading.has_new_keys:
+            kept, added, updated = list(table.rows), good, 0
         elif plan.spec.strategy is Strategy.UPSERT:
             good = list({key_of(plan.spec, row): row for row in good}.values())
             added = [

@@ -11,11 +11,13 @@ from incremental_assets.core.captures.database import last_read
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.observation import DatabaseObservation, Parts
 from incremental_assets.core.captures.database.parts import joined
+from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.captures.database.windows import narrower, reading
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Selected
+from incremental_assets.core.model.key_range import KeyRange, Place
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import FuturePolicy, TableSpec
@@ -121,6 +123,15 @@ class FakeProbe:
         rows = self._database.rows(spec.id)
         places = [place_of(spec, row) for row in rows] if by_value(spec, rows) else []
         return (min(places), max(places)) if places else None
+
+    def key_ranges(self, spec: TableSpec, after: Place | None, rows: int) -> tuple[KeyRange, ...] | None:
+        """Of the rows that are committed now, of each two ranges."""
+        places = sorted(key_place(spec, row) for row in self._database.rows(spec.id))
+        behind = [place for place in places if after is None or place > _numbers(after)]
+        if rows >= len(behind):
+            return (KeyRange(after),)
+        upto, half = _texts(behind[rows - 1]), _texts(behind[max(0, rows // 2 - 1)])
+        return (KeyRange(after, half), KeyRange(half, upto)) if half != upto else (KeyRange(after, upto),)
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[FakePlacedRows | None]:
@@ -253,6 +264,8 @@ class FakeSource:
         if plan.request.places is not None:
             places, unfit = plan.request.places, plan.reading.finds_differing
             rows = [row for row in rows if places.holds(place_of(spec, row)) or (unfit and not is_fit(row))]
+        if ranges := of_database(plan).ranges:
+            rows = [row for row in rows if in_ranges(spec, ranges, row)]
         marks = None
         if spec.read_by is not None:
             lower, upper = plan.reading.fingerprint_lower, plan.reading.window.upper
@@ -270,6 +283,25 @@ class FakeSource:
             fingerprint=marks,
             frame=rows,
         )
+
+
+def key_place(spec: TableSpec, row: Row) -> tuple[int, ...]:
+    """Where the key of a row lies among others: whole numbers alone have an order here."""
+    return tuple(int(str(row[name])) for name in spec.key)
+
+
+def in_ranges(spec: TableSpec, ranges: Sequence[KeyRange], row: Row) -> bool:
+    """Whether a row lies in one of some ranges that follow each other."""
+    place, after, upto = key_place(spec, row), ranges[0].after, ranges[-1].upto
+    return (after is None or place > _numbers(after)) and (upto is None or place <= _numbers(upto))
+
+
+def _numbers(place: Place) -> tuple[int, ...]:
+    return tuple(map(int, place))
+
+
+def _texts(place: tuple[int, ...]) -> Place:
+    return tuple(map(str, place))
 
 
 def keys_of(spec: TableSpec, database: SimulatedDatabase) -> FakeKeys:

@@ -29,6 +29,7 @@ from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes import Killed, Process, Sleeper, ordered
 from tests.fakes.rows import is_fit
@@ -265,7 +266,10 @@ class Protocol(Invariants):
     def run(self, process: Process, request: Request | None = None, *, quiet: bool = False) -> None:
         # What was deleted may be all that there was.
         asked = request or self.world.request(Mode.SYNC, allow_shrink=self.spec.deletes.compares)
-        self.bear(lambda: sync_table(self.spec, asked, self.world.ports(process)), quiet=quiet)
+        self.bear(lambda: self.synced(asked, self.world.ports(process)), quiet=quiet)
+
+    def synced(self, request: Request, ports: Ports) -> None:
+        sync_table(self.spec, request, ports)
 
     def bear(self, act: Callable[[], object], *, quiet: bool = False) -> None:
         """What may come to a run in such a world; `quiet`: nothing of it."""

@@ -24,6 +24,7 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import KeyParts, Selected
+from incremental_assets.core.model.key_range import KeyRange, Place
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
@@ -235,6 +236,17 @@ class Bounding(Protocol):
 
     def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
         """The smallest and the largest key, where it is a whole number and an index tells. The rows that such a database places are `Windowed`."""
+
+
+@runtime_checkable
+class Ranging(Protocol):
+    """What a session may offer beside: without it a first load is read from one snapshot, however large the table."""
+
+    def key_ranges(self, spec: TableSpec, after: Place | None, rows: int, parts: int) -> tuple[KeyRange, ...] | None:
+        """The next ranges of the key, up to `parts` of them, of about so many rows together; None where the source does not read them by an index, in the order in which rows lie.
+
+        The reads of such a database heed `DatabaseReading.ranges`.
+        """
 
 
 @runtime_checkable

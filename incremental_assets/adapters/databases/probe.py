@@ -21,6 +21,7 @@ from incremental_assets.adapters.databases.dialect import (
     Numbers,
     Peeking,
     Placing,
+    Ranging,
     Session,
     Sharing,
     Timekeeping,
@@ -38,6 +39,7 @@ from incremental_assets.core.discovery.traits import TableTraits, from_catalogue
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.as_copied import in_source
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.key_range import KeyRange, Place
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
@@ -54,6 +56,7 @@ class SqlProbe:
 
     def __init__(self, address: Address, source: str) -> None:
         self._source, self._schemas, self._budget = source, address.schemas, address.budget
+        self._sessions = address.connections
         self._globs = address.schema_globs
         self._connections = dialect_of(address.dialect).connections(address)
         self._shared = SharedSnapshots(self._shared_snapshot) if self._connections.shares_snapshots else None
@@ -128,6 +131,13 @@ class SqlProbe:
         """The smallest and the largest key by a light query; None where this database has none for it, or the table has no row."""
         with self._session(spec.id) as session:
             return session.key_ends(_asked(spec)) if isinstance(session, Bounding) else None
+
+    def key_ranges(self, spec: TableSpec, after: Place | None, rows: int) -> tuple[KeyRange, ...] | None:
+        """As many as sessions may read at once; None where this database is not asked for them."""
+        with self._session(spec.id) as session:
+            if not isinstance(session, Ranging):
+                return None
+            return session.key_ranges(_asked(spec), after, rows, self._sessions)
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows | None]:

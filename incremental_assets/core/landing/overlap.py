@@ -23,7 +23,7 @@ def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
 
     An equal row has an equal cursor, and no cursor of the target is above the highest that any landed sync has read.
     """
-    if plan.overwrites or not landed or batch.landable == 0:
+    if plan.overwrites or not landed or batch.landable == 0 or plan.reading.has_new_keys:
         return None
     if plan.spec.traits.one_row_per_key and (plan.previous is None or plan.previous.clock is None):
         # After a reset, the way to continue after another writer's changes, the copy may hold several rows of a key: one that is written replaces them.

@@ -18,6 +18,7 @@ from incremental_assets.core.observing.occurrences import (
     Committed,
     CompactionEnded,
     LeaseTaken,
+    LoadWentOn,
     Occurrence,
     PhaseBegun,
     PruningEnded,
@@ -50,8 +51,8 @@ def log_line(occurrence: Occurrence) -> LogLine:
             return LogLine(
                 Level.INFO, "lease_taken", f"{table}: lease taken", _of(table, run_id, seconds=_short(seconds))
             )
-        case PhaseBegun(table, run_id, phase):
-            return LogLine(Level.INFO, "phase_begun", f"{table}: {phase}", _of(table, run_id, phase=phase))
+        case PhaseBegun() | LoadWentOn():
+            return _under_way(occurrence)
         case Committed(spec, run_id, seq, version, by_spark):
             table = spec.id
             by = "spark" if by_spark else "tasks"
@@ -67,6 +68,15 @@ def log_line(occurrence: Occurrence) -> LogLine:
             return _maintained(done)
         case Retried(table, error, run_id):
             return LogLine(Level.WARNING, "retried", f"{sentence_of(table, error)}; once more", _of(table, run_id))
+
+
+def _under_way(occurrence: PhaseBegun | LoadWentOn) -> LogLine:
+    match occurrence:
+        case PhaseBegun(table, run_id, phase):
+            return LogLine(Level.INFO, "phase_begun", f"{table}: {phase}", _of(table, run_id, phase=phase))
+        case LoadWentOn(table, run_id, rows, of, left):
+            fields = _of(table, run_id, rows=rows, of=of, seconds_left=left and _short(left))
+            return LogLine(Level.INFO, "load_went_on", f"{table}: {occurrence.said}", fields)
 
 
 def _observed(tables: tuple[TableId, ...], run_id: str, seconds: float, error: Exception | None) -> LogLine:

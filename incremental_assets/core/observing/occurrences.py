@@ -10,6 +10,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.words import age
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,25 @@ class PhaseBegun:
     table: TableId
     run_id: str
     phase: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWentOn:
+    """Of a first load that goes range by range, so many rows are there of about so many. `left`: the seconds until its end at the pace of this run; None where the estimate has been passed."""
+
+    table: TableId
+    run_id: str
+    rows: int
+    of: int
+    left: float | None
+
+    @property
+    def said(self) -> str:
+        """In words."""
+        there = f"its first load has read {self.rows:,}"
+        if self.left is None:
+            return f"{there} rows"
+        return f"{there} of about {self.of:,} rows, about {age(self.left)} to go"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +125,7 @@ Occurrence = (
     SourceObserved
     | LeaseTaken
     | PhaseBegun
+    | LoadWentOn
     | Committed
     | SyncEnded
     | CheckBegun

@@ -34,7 +34,7 @@ def unfilled_after(plan: SyncPlan, changed: tuple[SchemaChange, ...]) -> Unfille
         before = None
     came = tuple(change.column for change in changed if change.change in _CAME)
     # A window that is read again may end anywhere; what a sync reads has no end.
-    below = plan.reading.window.lower if plan.request.mode is Mode.SYNC else None
+    below = plan.reading.whole_from if plan.request.mode is Mode.SYNC else None
     if not came or (plan.request.mode is Mode.SYNC and below is None):
         return before
     lowest = _lowest(plan.spec, plan.previous)

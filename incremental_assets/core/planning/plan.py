@@ -10,6 +10,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.key_range import KeyRange
 from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
@@ -54,6 +55,8 @@ class Request:
     """What becomes of a row that is held, once a later version of it is read."""
     places: KeyParts | None = None
     """The places of a repair: the window's rows with keys at these are read; None: all of its rows."""
+    ranges: tuple[KeyRange, ...] = ()
+    """The ranges of the key that a part of a first load reads, one behind the other; none for any other sync."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,16 @@ class Reading:
         return False
 
     @property
+    def whole_from(self) -> CursorValue | None:
+        """The cursor from which on every row is read by this, or by the sync that has to follow it; None: all are."""
+        return self.window.lower
+
+    @property
+    def has_new_keys(self) -> bool:
+        """Whether no row that has landed has one of its keys."""
+        return False
+
+    @property
     def new_watermark(self) -> CursorValue | None:
         """Where the watermark goes."""
         return None

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.key_parts import Selected
+from incremental_assets.core.model.key_range import KeyRange, Place
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.moment import Moment
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -58,6 +59,9 @@ class SourceRows(Protocol):
 
     def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
         """The smallest and the largest key, where it is a whole number and an index tells; None otherwise, and where there is no row."""
+
+    def key_ranges(self, spec: TableSpec, after: Place | None, rows: int) -> tuple[KeyRange, ...] | None:
+        """The ranges of the key behind a place that have about so many rows together, each to be read by a session; the last has no end where the table has no more. None where a range costs more than it has rows."""
 
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows | None]:
         """The rows of the windows, in a snapshot of their own that is held until the block ends; None where the source cannot tell."""

@@ -21,7 +21,7 @@ from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.attempt import or_failed
 from incremental_assets.core.syncing.cached_probe import CachedProbe
-from incremental_assets.core.syncing.filling import sync_and_fill
+from incremental_assets.core.syncing.loading import load_and_sync
 from incremental_assets.core.syncing.looking import observe
 from incremental_assets.core.syncing.registering import Known, known, registered
 
@@ -101,8 +101,8 @@ def listening(reports: Generator[Report]) -> Iterator[Iterator[Report]]:
 
 
 def attempt(spec: TableSpec, request: Request, ports: Ports, remembered: Known | None = None) -> SyncReport:
-    """`sync_and_fill`, always with a report. `remembered`: of data catalogues, where it was asked for already."""
-    report = or_failed(lambda: sync_and_fill(spec, request, ports), spec, request, ports)
+    """`load_and_sync`, always with a report. `remembered`: of data catalogues, where it was asked for already."""
+    report = or_failed(lambda: load_and_sync(spec, request, ports), spec, request, ports)
     report = registered(spec, report, ports, remembered)
     ports.observer.notify(SyncEnded(report))
     return report

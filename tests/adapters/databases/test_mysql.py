@@ -22,6 +22,7 @@ from tests.adapters.databases.mysql_stamps_contract import *  # noqa: F403 - of 
 from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.names_contract import *  # noqa: F403 - of columns that the copy names otherwise
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
+from tests.adapters.databases.ranges_contract import *  # noqa: F403 - of ranges of a key
 from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
 from tests.adapters.databases.stamps_contract import *  # noqa: F403 - of who stamps
 from tests.adapters.databases.stamps_contract import Stamps

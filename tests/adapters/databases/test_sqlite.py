@@ -34,6 +34,7 @@ from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.mask_contract import *  # noqa: F403 - of columns that are masked
 from tests.adapters.databases.names_contract import *  # noqa: F403 - of columns that the copy names otherwise
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
+from tests.adapters.databases.ranges_contract import *  # noqa: F403 - of ranges of a key
 from tests.adapters.databases.settings_contract import *  # noqa: F403 - of what is set against us
 from tests.adapters.databases.sqlite_file import File, touching, world
 from tests.adapters.databases.stamps_contract import *  # noqa: F403 - of who stamps

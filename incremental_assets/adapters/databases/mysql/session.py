@@ -16,6 +16,7 @@ from incremental_assets.adapters.databases.mysql.catalogue import described, mis
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.doctor import read_facts
 from incremental_assets.adapters.databases.mysql.errors import explained
+from incremental_assets.adapters.databases.mysql.key_ranges import key_ranges
 from incremental_assets.adapters.databases.mysql.peek import peek
 from incremental_assets.adapters.databases.mysql.snapshot import open_snapshot
 from incremental_assets.adapters.databases.mysql.transactions import Transactions
@@ -29,6 +30,7 @@ from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
+from incremental_assets.core.model.key_range import KeyRange, Place
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
@@ -102,6 +104,10 @@ class Session(OneByOne):
         with self._connection.snapshot():
             found = window_queries.placed_rows(self._connection, spec, windows)
         yield found
+
+    def key_ranges(self, spec: TableSpec, after: Place | None, rows: int, parts: int) -> tuple[KeyRange, ...] | None:
+        """The next range of the primary key; None for any other key."""
+        return key_ranges(self._connection, spec, after, rows)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""

@@ -20,6 +20,7 @@ from incremental_assets.adapters.databases.local_rows import check_unaltered
 from incremental_assets.adapters.databases.mysql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.mysql.columns import converted, printed
 from incremental_assets.adapters.databases.mysql.connect import Connection
+from incremental_assets.adapters.databases.mysql.key_ranges import within
 from incremental_assets.adapters.databases.mysql.rows_of import Selection
 from incremental_assets.adapters.databases.mysql.sql import beyond, chosen, effective, has_cursor, inside, relation
 from incremental_assets.adapters.databases.mysql.types import travel
@@ -193,7 +194,7 @@ def _selection(plan: SyncPlan) -> Selection:
 
 
 def _where(plan: SyncPlan) -> Condition:
-    """The condition for the rows that the plan reads, at its places where it names some. A backfill reads no rows without a cursor, as every sync reads them anyway."""
+    """The condition for the rows that the plan reads, at its places or in its ranges where it names some. A backfill reads no rows without a cursor, as every sync reads them anyway."""
     spec = plan.spec
     places = plan.request.places
     if spec.read_by is None:
@@ -201,4 +202,6 @@ def _where(plan: SyncPlan) -> Condition:
         return EVERY if places is None else at_places(spec, places) | unlandable(spec)
     skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
     rows = inside(spec, plan.reading.window, nulls=not skips)
+    if ranges := of_database(plan).ranges:
+        rows &= within(spec, ranges)
     return rows if places is None else rows & at_places(spec, places)

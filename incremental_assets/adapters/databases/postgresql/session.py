@@ -26,6 +26,7 @@ from incremental_assets.adapters.databases.postgresql.errors import explain
 from incremental_assets.adapters.databases.postgresql.greeting import greet
 from incremental_assets.adapters.databases.postgresql.read_timeout import Patient
 from incremental_assets.adapters.databases.postgresql.rows.byte_hash import byte_hash, hashes_alike
+from incremental_assets.adapters.databases.postgresql.rows.key_ranges import key_ranges
 from incremental_assets.adapters.databases.postgresql.rows.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.rows.measure import measure, row_hash
 from incremental_assets.adapters.databases.postgresql.rows.peek import peek
@@ -48,6 +49,7 @@ from incremental_assets.core.concurrency.interruption import this_process
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
+from incremental_assets.core.model.key_range import KeyRange, Place
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
@@ -138,6 +140,10 @@ class Session:
     def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
         """The smallest and the largest key, by its index; None without such a key or a row."""
         return key_ends(self._asked, spec)
+
+    def key_ranges(self, spec: TableSpec, after: Place | None, rows: int, parts: int) -> tuple[KeyRange, ...] | None:
+        """The next ranges of the key, by its index; None where rows do not lie in its order."""
+        return key_ranges(self._asked, spec, after, rows, parts)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""

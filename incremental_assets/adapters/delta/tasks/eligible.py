@@ -86,7 +86,8 @@ def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way
         return ""
     if batch.new_columns:
         return "it holds new columns alone"
-    times = SHARED if way in _SHARED else 1
+    # What is added without a look at others is shared as what is written anew.
+    times = SHARED if way in _SHARED or plan.reading.has_new_keys else 1
     if batch.rows > times * MOST_ROWS or staged > times * MOST_BYTES:
         return f"{batch.rows} rows in {staged} bytes are more than tasks take"
     if batch.duplicates or (plan.spec.trusts_key and way is not Way.OVERWRITE):

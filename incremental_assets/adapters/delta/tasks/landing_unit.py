@@ -53,7 +53,7 @@ def _how(
         return Overwriting(), ()
     key = tuple(plan.spec.shape.names.index(name) for name in plan.spec.key)
     if way is Way.APPEND:
-        if marks_deletes(landing.present.columns):
+        if marks_deletes(landing.present.columns) and not plan.reading.has_new_keys:
             raise NotByTasks("a version that is marked as gone equals none")
         if overlap is None:
             return Adding(compares=False), ()

@@ -51,7 +51,7 @@ def way(plan: SyncPlan, batch: Batch, found: Found) -> Way:
         return Way.PLACE
     if plan.overwrites or not found.landed:
         return Way.OVERWRITE
-    if not plan.spec.traits.one_row_per_key:
+    if not plan.spec.traits.one_row_per_key or plan.reading.has_new_keys:
         return Way.APPEND
     if found.leaving:
         return Way.MERGE
@@ -64,7 +64,8 @@ def way(plan: SyncPlan, batch: Batch, found: Found) -> Way:
 def takes_away(plan: SyncPlan, batch: Batch, *, landed: bool) -> bool:
     """Whether rows of the target may have to go with it, so that they are counted: a query that no other batch is worth."""
     leaving = batch.rejected - batch.held + (0 if plan.spec.deletes.marks else batch.gone)
-    return landed and leaving > 0 and plan.spec.traits.one_row_per_key and not plan.overwrites
+    keyed = plan.spec.traits.one_row_per_key and not plan.reading.has_new_keys
+    return landed and leaving > 0 and keyed and not plan.overwrites
 
 
 def marks(plan: SyncPlan, batch: Batch, *, landed: bool) -> bool:

@@ -30,7 +30,7 @@ def altered(spec: TableSpec, state: State | None) -> tuple[str, ...]:
 def compared_if_altered(plan: SyncPlan, highest: CursorValue | None) -> SyncPlan:
     """The same plan, of all rows that have landed and by a comparison, where the table was altered. `highest`: of an integer cursor, as the source shows it."""
     changed = altered(plan.spec, plan.previous)
-    if plan.request.mode is not Mode.SYNC or not changed:
+    if plan.request.mode is not Mode.SYNC or not changed or of_database(plan).ranges:
         return plan
     reading, previous = _counting_anew(plan, highest)
     return replace(

@@ -8,6 +8,7 @@ from incremental_assets.core.captures.database.altered import compared_if_altere
 from incremental_assets.core.captures.database.bound import Bound
 from incremental_assets.core.captures.database.clock_steps import put_back
 from incremental_assets.core.captures.database.comparing import compares_keys, deletes_due
+from incremental_assets.core.captures.database.loading import of_load
 from incremental_assets.core.captures.database.local_readings import highest_reading, zone_of
 from incremental_assets.core.captures.database.observation import DatabaseObservation
 from incremental_assets.core.captures.database.parts import changed_parts
@@ -55,7 +56,12 @@ def plan_by_cursor(
     settled = replace(settled, value=_at_most(settled.value, window.upper))
     previous = state.position.watermark if state else None
     stands = still_settled(spec, bound, known)
-    watermark = previous if request.mode.reads_again else _reached(spec, stands, settled.value)
+    if request.mode.reads_again:
+        watermark = previous
+    elif position_of(known).loading is not None:
+        watermark = stands
+    else:
+        watermark = _reached(spec, stands, settled.value)
     warnings = (
         *timeline_turned(known, bound),
         *clock_went_back(spec, known, bound),
@@ -70,26 +76,27 @@ def plan_by_cursor(
         *updates_warning(spec, state),
         *stamps_warning(spec, known, "" if bound.experimental else doubt),
     )
+    found = DatabaseReading(
+        window=window,
+        finds_gone=(finds_gone := compares_keys(spec, request, state, bound)),
+        deletes_due=None if finds_gone else deletes_due(spec, state),
+        bound=bound,
+        settled=settled,
+        along=cursor,
+        new_watermark=watermark,
+        fingerprint_lower=lower_end(spec, watermark),
+        late_below=_late_below(spec, request, state, bound),
+        future_above=future,
+        members=observation.parts.members if observation.parts else position_of(known).members if known else None,
+        zones=zones_of(cursor, bound, position_of(known).zones if known else ()),
+        put_back=put_back(known, bound),
+        doubtful_stamps=doubt,
+    )
     plan = SyncPlan(
         spec=spec,
         request=request,
         commit_ids=commit_ids,
-        reading=DatabaseReading(
-            window=window,
-            finds_gone=(finds_gone := compares_keys(spec, request, state, bound)),
-            deletes_due=None if finds_gone else deletes_due(spec, state),
-            bound=bound,
-            settled=settled,
-            along=cursor,
-            new_watermark=watermark,
-            fingerprint_lower=lower_end(spec, watermark),
-            late_below=_late_below(spec, request, state, bound),
-            future_above=future,
-            members=observation.parts.members if observation.parts else position_of(known).members if known else None,
-            zones=zones_of(cursor, bound, position_of(known).zones if known else ()),
-            put_back=put_back(known, bound),
-            doubtful_stamps=doubt,
-        ),
+        reading=of_load(request, known, found),
         previous=state,
         warnings=warnings,
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from incremental_assets.core.captures.capture import Observation, Read
 from incremental_assets.core.captures.database.landed_state import landed_state
+from incremental_assets.core.captures.database.loading import kept, went_on
 from incremental_assets.core.captures.database.observation import DatabaseObservation, seen_of
 from incremental_assets.core.captures.database.position import DatabasePosition
 from incremental_assets.core.captures.database.preflight import (
@@ -47,6 +48,8 @@ class DatabaseCapture:
         """Is it the same source, and on the same terms? Then what is read, unless nothing would be new."""
         seen = seen_of(observation)
         bound = seen.bound
+        if not request.mode.reads_again:
+            state = went_on(state)
         check_identity(spec, request, state, bound)
         if request.mode is not Mode.FULL_REFRESH:  # else everything is read again
             check_terms(spec, state)
@@ -79,7 +82,8 @@ class DatabaseCapture:
 
     def noticed(self, plan: SyncPlan) -> State | None:
         """That the source's clock was put back."""
-        return noticed(plan)
+        found = noticed(plan)
+        return kept(found) if found else None
 
     def accepted(self, plan: SyncPlan, snapshot: object) -> SyncPlan:
         """Rows without a cursor may not be there; what is warned of depends on when the snapshot was taken."""

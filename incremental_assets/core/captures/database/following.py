@@ -8,10 +8,12 @@ from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.captures.database.altered import of_comparison
 from incremental_assets.core.captures.database.by_cursor import plan_by_cursor
 from incremental_assets.core.captures.database.capture import DatabaseCapture
+from incremental_assets.core.captures.database.loading import UNDER_WAY, loading_of
 from incremental_assets.core.captures.database.observation import DatabaseObservation, seen_of
 from incremental_assets.core.captures.database.overdue import exceeded, overdue
 from incremental_assets.core.captures.database.standing_still import idle
 from incremental_assets.core.captures.database.windows import reading
+from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
@@ -44,6 +46,8 @@ class FollowingCapture(DatabaseCapture):
 
     def judged(self, plan: SyncPlan, report: SyncReport, state: State) -> tuple[SyncReport, State]:
         """What a comparison after an alteration came to, and whether rows came later than the configuration declares."""
+        if loading_of(state) is not None:
+            return replace(report, guarantee=Guarantee.BEST_EFFORT, guarantee_reason=UNDER_WAY), state
         report = replace(report, warnings=(*report.warnings, *of_comparison(plan, report.rows)))
         broken = overdue(plan, report.rows)
         return (report.lowered(broken), exceeded(plan, state)) if broken else (report, state)

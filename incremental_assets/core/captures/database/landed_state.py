@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from incremental_assets.core.captures.capture import Read
 from incremental_assets.core.captures.database.last_read import remembered
+from incremental_assets.core.captures.database.loading import after_part, kept
 from incremental_assets.core.captures.database.position import DatabasePosition, position_of
 from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.captures.database.snapshot import DatabaseSnapshot, shown_by
@@ -21,7 +22,15 @@ def landed_state(plan: SyncPlan, read: Read) -> State:
     position, again = _position(plan, shown_by(read.snapshot)), plan.request.mode.reads_again
     if again and not (plan.overwrites or plan.reading.is_whole):
         position = _left_there(plan.previous, position)
-    return landed(plan, position, read)
+    reading = of_database(plan)
+    if not reading.ranges:
+        return landed(plan, position, read)
+    state, before = landed(plan, after_part(plan, reading, position, read.rows), read), plan.previous
+    if before is None:
+        return kept(state)
+    # What is altered meanwhile has still to be compared with what landed before it.
+    columns = tuple({**dict(state.columns), **dict(before.columns)}.items())
+    return kept(replace(state, clock=before.clock, definition=before.definition, columns=columns))
 
 
 def _position(plan: SyncPlan, shown: DatabaseSnapshot) -> DatabasePosition:
@@ -51,7 +60,9 @@ def _left_there(before: State | None, read: DatabasePosition) -> DatabasePositio
     """What is read of a window again moves no watermark, and nothing that belongs to one."""
     kept = position_of(before)
     zones, coverage, updates = read.zones, read.coverage, read.updates
-    return replace(kept, max_cursor_read=read.max_cursor_read, coverage=coverage, zones=zones, updates=updates)
+    loading = kept.loading and replace(kept.loading, alone=False)
+    left = replace(kept, coverage=coverage, zones=zones, updates=updates, loading=loading)
+    return replace(left, max_cursor_read=read.max_cursor_read)
 
 
 def _covered(plan: SyncPlan) -> tuple[Window, ...]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from incremental_assets.core.model.clock_reading import ClockReading, PutBack, moment
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
 from incremental_assets.core.model.fingerprint import Fingerprint, LastRead
+from incremental_assets.core.model.key_range import Place
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.stamping import StampsSeen
 from incremental_assets.core.model.state import State
@@ -27,6 +28,32 @@ class Settling:
     clock: datetime
     written: int | None = None
     """The position up to which the log had been written; None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How far a first load has come that goes range by range of the key."""
+
+    after: Place
+    """The last key of the last range that landed."""
+    clock: datetime
+    """The source's, of the first look."""
+    rows: int
+    """Rows that were read so far."""
+    then: DatabasePosition
+    """The position once all ranges have landed: as the first look left it."""
+    alone: bool = True
+    """Whether nothing but ranges has landed since it began."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As part of a state's document."""
+        return {
+            "after": list(self.after),
+            "clock": self.clock.isoformat(),
+            "rows": self.rows,
+            "then": self.then.to_json(),
+            "alone": self.alone,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +84,8 @@ class DatabasePosition(Position):
     """How rows were stamped at the last sync; None where that is not known, and after a reset."""
     updates: int | None = None
     """Updates that the source had counted in the table by then, where an append does not copy them."""
+    loading: Loading | None = None
+    """Where a first load goes on; all else is then empty but the highest cursor that landed, as nothing is known to have been read."""
 
     def __str__(self) -> str:
         return str(self.watermark or "nothing")
@@ -132,6 +161,7 @@ class DatabasePosition(Position):
             "last_read": self.last_read and self.last_read.to_json(),
             "stamps": self.stamps and self.stamps.to_json(),
             "updates": self.updates,
+            **({"loading": self.loading.to_json()} if self.loading else {}),
         }
 
     @classmethod
@@ -154,6 +184,7 @@ class DatabasePosition(Position):
             last_read=_read(LastRead.from_json, document.get("last_read")),
             stamps=_read(StampsSeen.from_json, document.get("stamps")),
             updates=document.get("updates"),
+            loading=_load_loading(document),
         )
 
 
@@ -172,6 +203,14 @@ def position_of(state: State | None) -> DatabasePosition:
 
 def _read(read: Callable[[Any], _Value], kept: Any) -> _Value | None:
     return None if kept is None else read(kept)
+
+
+def _load_loading(document: Mapping[str, Any]) -> Loading | None:
+    found = document.get("loading")
+    if found is None:
+        return None
+    then = DatabasePosition.from_json({"version": document["version"], **found["then"]})
+    return Loading(tuple(found["after"]), moment(found["clock"]), found["rows"], then, found["alone"])
 
 
 def _load_settling(kept: Any) -> Settling | None:

@@ -12,6 +12,7 @@ from incremental_assets.core.captures.database.settled_bound import Settled, sti
 from incremental_assets.core.model.clock_reading import PutBack
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.guarantee import Promise
+from incremental_assets.core.model.key_range import KeyRange
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy
@@ -44,6 +45,10 @@ class DatabaseReading(Reading):
     """The time that the source's clock shows a second time."""
     doubtful_stamps: str = ""
     """Why the stamps are not known for the source's own; empty if they are, or are declared."""
+    ranges: tuple[KeyRange, ...] = ()
+    """Of the window only these ranges of the key, side by side: a part of a first load."""
+    alone: bool = False
+    """Whether nothing has landed but other ranges of the same load."""
 
     @property
     def promise(self) -> Promise:
@@ -64,6 +69,16 @@ class DatabaseReading(Reading):
     def is_whole(self) -> bool:
         """Where no cursor tells rows apart."""
         return self.along is None
+
+    @property
+    def whole_from(self) -> CursorValue | None:
+        """Of a part of a load what the sync behind it reads."""
+        return self.fingerprint_lower if self.ranges else self.window.lower
+
+    @property
+    def has_new_keys(self) -> bool:
+        """Where only other ranges have landed."""
+        return bool(self.ranges) and self.alone
 
     @property
     def settled_at(self) -> CursorValue | None:
@@ -103,7 +118,7 @@ def of_database(plan: SyncPlan) -> DatabaseReading:
 def fingerprint_window(plan: SyncPlan) -> Window | None:
     """What the next sync would read of this snapshot; a backfill leaves the fingerprint of the last sync as it is."""
     reading = of_database(plan)
-    if reading.along is None or plan.request.mode.reads_again:
+    if reading.along is None or reading.ranges or plan.request.mode.reads_again:
         return None
     return Window(reading.fingerprint_lower, None).clamp_upper(reading.window.upper)
 

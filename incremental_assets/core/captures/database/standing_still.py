@@ -42,7 +42,7 @@ def _stands_still(planned: SyncPlan, state: State, observation: DatabaseObservat
     read = of_database(planned)
     window = read.window
     shows_others = not window.is_empty and (_differs(state, window, observation) or _is_due(state, read.future_above))
-    asked = read.finds_gone or read.finds_differing
+    asked = read.finds_gone or read.finds_differing or read.ranges
     return not (shows_others or asked or new_columns(planned.spec, state))
 
 

@@ -31,6 +31,8 @@ def reading(spec: TableSpec, request: Request, state: State | None, observation:
         return request.window if request.mode is Mode.FILL else request.window.clamp_upper(upper)
     if request.mode is Mode.FULL_REFRESH:
         return Window(spec.start, None).clamp_upper(upper)
+    if position_of(state).loading is not None:
+        return Window(spec.start, None).clamp_upper(upper)
     lower = lower_end(spec, still_settled(spec, observation.bound, state))
     return Window(reaching(lower, spec.start, state, observation.parts), None).clamp_upper(upper)
 

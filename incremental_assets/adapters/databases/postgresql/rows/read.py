@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from incremental_assets.adapters.databases.jdbc import ReadQuery
 from incremental_assets.adapters.databases.postgresql.encodings import as_bytes, not_utf8
 from incremental_assets.adapters.databases.postgresql.read_from import read_from
+from incremental_assets.adapters.databases.postgresql.rows.key_ranges import within
 from incremental_assets.adapters.databases.postgresql.rows.places import at_places
 from incremental_assets.adapters.databases.postgresql.settled.visible import written_since
 from incremental_assets.adapters.databases.postgresql.sql import (
@@ -58,11 +59,13 @@ def rejected(plan: SyncPlan, values: Values) -> str:
 
 
 def where(plan: SyncPlan, values: Values, since: int | None) -> str:
-    """The condition for the rows that the plan reads, at its places where it names some; with `since` only those that a transaction from this one on has written. A backfill reads no rows without a cursor, as every sync reads them anyway."""
+    """The condition for the rows that the plan reads, at its places or in its ranges where it names some; with `since` only those that a transaction from this one on has written. A backfill reads no rows without a cursor, as every sync reads them anyway."""
     spec, rows = plan.spec, "TRUE"
     if spec.read_by is not None:
         rows = inside(spec, plan.reading.window, values, nulls=reads_nulls(spec) and not plan.request.mode.reads_again)
     rows = of_members(spec, of_database(plan).members, values, rows)
+    if ranges := of_database(plan).ranges:
+        rows = f"{rows} AND {within(spec, ranges)}"
     if plan.request.places is not None:
         sought = at_places(spec, plan.request.places, values)
         # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from incremental_assets.adapters.databases.postgresql.rows.read import read_quer
 from incremental_assets.adapters.spark import error_text
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.adapters.spark.read_part import ReadPart
+from incremental_assets.core.captures.database.reading import of_database
 from incremental_assets.core.errors import IncrementalAssetsError, SourceFull
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
@@ -61,11 +62,10 @@ class JdbcReader:
         """The parts by COPY, each on a connection of its own that imports the snapshot; those of a file where the snapshot's own has read it."""
         if isinstance(numbers.handle, Path):
             return FilePart.of(numbers.handle, plan.spec)
-        query = self._query(plan, numbers, self.address.connections)
+        queries = [self._query(each, numbers, self.address.connections) for each in _ranged(plan)]
         types = tuple(column.spark_type for column in plan.spec.columns)
-        size = bytes_of(plan.spec.shape, numbers.rows) // max(1, len(query.parts))
-        names = ", ".join([*(each.alias for each in query.transports), *READ_FLAGS])
-        texts = [f"SELECT {names} FROM ({query.sql}) AS q WHERE {part}" for part in query.parts] or [query.sql]
+        texts = [text for query in queries for text in _texts(query)]
+        size = bytes_of(plan.spec.shape, numbers.rows) // len(texts)
         address, held = self.address.for_tasks, numbers.handle
         parts = tuple(
             CopyPart(address, plan.spec.id, text, held.snapshot_id, held.marked, types, size, held.pooled)
@@ -109,9 +109,22 @@ class JdbcReader:
 
     def _query(self, plan: SyncPlan, numbers: Numbers, connections: int) -> ReadQuery:
         most = min(connections, plan.request.connections or connections)
-        parts = parts_for(plan.spec.shape, numbers.rows, most)
+        # A range has a session of its own already, and is found by the index of the key, not by blocks.
+        parts = 1 if of_database(plan).ranges else parts_for(plan.spec.shape, numbers.rows, most)
         return read_query(plan, parts, clean=numbers.rejected == 0, since=numbers.handle.since)
 
     def _jdbc(self, snapshot_id: str | None = None, *, marked: bool = False) -> Jdbc:
         init = session_init(snapshot_id, Limits(self.address.statement_timeout, marked))
         return Jdbc(jdbc_url(self.address), jdbc_properties(self.address) | {"sessionInitStatement": init})
+
+
+def _ranged(plan: SyncPlan) -> list[SyncPlan]:
+    """A plan for each of its ranges of the key; the plan as it is where it has none."""
+    reading = of_database(plan)
+    return [replace(plan, reading=replace(reading, ranges=(each,))) for each in reading.ranges] or [plan]
+
+
+def _texts(query: ReadQuery) -> list[str]:
+    """A statement for each part."""
+    names = ", ".join([*(each.alias for each in query.transports), *READ_FLAGS])
+    return [f"SELECT {names} FROM ({query.sql}) AS q WHERE {part}" for part in query.parts] or [query.sql]

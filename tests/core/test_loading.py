@@ -1,0 +1,266 @@
+"""A first load that goes range by range of the key: whatever a run dies of, and whoever writes meanwhile, no row is missing and none is there twice."""
+
+import itertools
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from incremental_assets.core.captures.database import loading as ranges
+from incremental_assets.core.captures.database.loading import loading_of
+from incremental_assets.core.captures.documents import state_of
+from incremental_assets.core.model.deletes import DeleteMode, Deletes
+from incremental_assets.core.model.guarantee import Guarantee
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.observing.occurrences import LoadWentOn
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.syncing import loading
+from incremental_assets.core.syncing.loading import load_and_sync
+from incremental_assets.core.syncing.sync import sync_table
+from tests.core.stories import UPSERT, assert_equal
+from tests.core.test_altered import alter, defined
+from tests.core.test_filling import without_status
+from tests.fakes import Killed, Process, World
+from tests.fakes.rows import own_columns
+from tests.scenario import ORDERS, order, shop
+
+NAMES = ("ada", "grace", "barbara", "alan", "mary", "edsger", "donald")
+LARGE = replace(UPSERT, shape=replace(UPSERT.shape, rows=7, bytes=70))
+APPENDED = replace(LARGE, strategy=Strategy.APPEND)
+
+
+BOTH = pytest.mark.parametrize("spec", [LARGE, APPENDED], ids=["upsert", "append"])
+
+
+@pytest.fixture(autouse=True)
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows are a range, and seven a large table."""
+    monkeypatch.setattr(ranges, "WORTH_IT", 70)
+    monkeypatch.setattr(loading, "WORTH_IT", 70)
+    monkeypatch.setattr(ranges, "RANGE_BYTES", 20)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run reads one range."""
+    monkeypatch.setattr(loading, "PATIENCE", timedelta(seconds=-1))
+
+
+def large() -> World:
+    """Seven orders, a minute apart."""
+    world = World(shop())
+    for name in NAMES:
+        order(world.database, name, world.database.stamp())
+        world.database.tick(60)
+    return world
+
+
+def load(world: World, spec: TableSpec = LARGE, process: Process | None = None) -> SyncReport:
+    return load_and_sync(spec, world.request(Mode.SYNC), world.ports(process))
+
+
+def landed(world: World) -> list[object]:
+    """The keys of the copy, in the order of its commits."""
+    return [row["id"] for row in world.lake.tables[ORDERS].rows] if ORDERS in world.lake.tables else []
+
+
+def until_loaded(world: World, spec: TableSpec) -> None:
+    """Runs, until the last range and the sync behind it have landed."""
+    while (state := world.checkpoints.position(ORDERS).state) is None or not state.is_synced:
+        load(world, spec)
+
+
+def assert_shows(world: World, spec: TableSpec) -> None:
+    """Of each key the copy's newest version is the source's row."""
+    newest = {row["id"]: own_columns(row) for row in world.lake.tables[ORDERS].rows}
+    assert spec.strategy is Strategy.APPEND or len(newest) == len(landed(world))
+    assert newest == {row["id"]: dict(row) for row in world.database.rows(ORDERS)}
+
+
+def test_a_large_table_lands_range_by_range_and_is_then_synced() -> None:
+    world = large()
+    report = load(world)
+    assert_equal(world)
+    assert (report.status, report.guarantee, report.rows.inserted) == (Status.LANDED, Guarantee.SETTLED, 7)
+    state = world.checkpoints.position(ORDERS).state
+    assert state is not None
+    assert loading_of(state) is None
+    assert state.is_synced
+    went_on = [each for each in world.observer.all if isinstance(each, LoadWentOn)]
+    assert [each.rows for each in went_on] == [2, 4, 6]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_run_whose_time_is_over_leaves_the_rest_to_the_next_and_says_so() -> None:
+    world = large()
+    first = load(world)
+    assert landed(world) == [1, 2]
+    assert "its first load has read 2 of about 7 rows" in first.reason
+    assert first.guarantee is Guarantee.BEST_EFFORT
+    assert first.new_watermark is None
+    reports = [load(world) for _ in range(3)]
+    assert_equal(world)
+    assert [each.rows.inserted for each in reports] == [2, 2, 1]
+    assert reports[-1].guarantee is Guarantee.SETTLED
+    assert load(world).status is Status.IDLE
+
+
+@pytest.mark.usefixtures("impatient")
+def test_while_it_goes_on_nothing_is_known_to_have_been_read() -> None:
+    world = large()
+    load(world)
+    state = world.checkpoints.position(ORDERS).state
+    assert state is not None
+    assert (state.clock, state.position.watermark, state.is_synced) == (None, None, False)
+    assert state_of(state.to_json()) == state
+
+
+@BOTH
+@pytest.mark.usefixtures("impatient")
+def test_what_is_written_while_it_goes_on_is_there_at_its_end(spec: TableSpec) -> None:
+    world = large()
+    database = world.database
+    open_one = database.begin()
+    order(open_one, "late", open_one.stamp(), number=0)
+    load(world, spec)
+    database.tick(60)
+    order(database, "kurt", database.stamp())
+    database.update(ORDERS, {"id": 1}, customer="ada lovelace", updated_at=database.stamp())
+    database.update(ORDERS, {"id": 7}, customer="don", updated_at=database.stamp())
+    load(world, spec)
+    open_one.commit()
+    until_loaded(world, spec)
+    assert_shows(world, spec)
+
+
+@BOTH
+@pytest.mark.usefixtures("impatient")
+def test_no_row_lands_twice_where_nothing_is_written_meanwhile(spec: TableSpec) -> None:
+    world = large()
+    until_loaded(world, spec)
+    assert sorted(landed(world)) == [1, 2, 3, 4, 5, 6, 7]
+
+
+@BOTH
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("mode", [Mode.BACKFILL, Mode.REPAIR])
+def test_what_a_backfill_or_a_repair_lands_between_two_ranges_lands_once(spec: TableSpec, mode: Mode) -> None:
+    world = large()
+    load(world, spec)
+    everything = Request("between", mode, Window(None, None))
+    sync_table(spec, everything, world.ports())
+    assert len(landed(world)) == 7
+    until_loaded(world, spec)
+    assert sorted(landed(world)) == [1, 2, 3, 4, 5, 6, 7]
+    assert_shows(world, spec)
+
+
+@BOTH
+def test_whatever_moment_it_dies_at_the_next_run_goes_on_and_reads_no_range_again(spec: TableSpec) -> None:
+    for number in itertools.count():
+        world, process = large(), Process("dying")
+        process.kill_at = number
+        process.on_death = lambda: world.memory.gone.add("dying")  # noqa: B023 - called at once
+        try:
+            load(world, spec, process)
+        except Killed:
+            before = landed(world)
+            world.database.tick(60)
+            order(world.database, "kurt", world.database.stamp())
+            read = load(world, spec).rows.read
+            assert sorted(landed(world)) == [*range(1, 9)], f"killed at {process.moments[-1]}"
+            # The one that came since may be read twice: in the last range, and by the sync behind it.
+            assert read <= 9 - len(before), f"killed at {process.moments[-1]}"
+        else:
+            break
+    assert number > 60
+
+
+@pytest.mark.usefixtures("impatient")
+def test_it_goes_on_from_the_lake_where_the_checkpoint_table_is_lost() -> None:
+    world = large()
+    load(world)
+    load(world)
+    world.memory.events.clear()
+    until_loaded(world, LARGE)
+    assert_equal(world)
+    assert sorted(landed(world)) == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_sync_that_knows_of_no_ranges_reads_what_is_left_at_once() -> None:
+    world = large()
+    load(world)
+    report = world.sync(LARGE)
+    assert (report.rows.read, report.rows.inserted) == (5, 5)
+    world.sync(LARGE)
+    assert_equal(world)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_clock_that_is_put_back_meanwhile_takes_the_watermark_with_it() -> None:
+    world = large()
+    load(world)
+    world.database.tick(-600)
+    order(world.database, "kurt", world.database.stamp())
+    until_loaded(world, LARGE)
+    assert_equal(world)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_rows_that_are_deleted_meanwhile_are_found_by_the_first_comparison_after_it() -> None:
+    spec = replace(LARGE, deletes=Deletes(DeleteMode.DIFF))
+    world = large()
+    load(world, spec)
+    world.database.delete(ORDERS, {"id": 1})
+    until_loaded(world, spec)
+    load(world, spec)
+    assert_equal(world)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_rows_of_every_range_have_landed_for_a_sync_that_reads_again_above_the_watermark() -> None:
+    world = large()
+    database = world.database
+    open_one = database.begin()
+    database.tick(60)
+    # Above the watermark, which the open transaction holds, lie a row of the first range and one of the last.
+    database.update(ORDERS, {"id": 7}, customer="donald k", updated_at=database.stamp())
+    database.tick(60)
+    database.update(ORDERS, {"id": 1}, customer="ada l", updated_at=database.stamp())
+    until_loaded(world, APPENDED)
+    load(world, APPENDED)
+    open_one.commit()
+    assert sorted(landed(world)) == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_table_that_is_altered_meanwhile_is_compared_with_what_had_landed_before() -> None:
+    world = large()
+    load(world, defined(LARGE))
+    alter(world, 1, 7)
+    until_loaded(world, defined(LARGE, 2))
+    assert_equal(world)
+    warned = [each for event in world.memory.events if event.report for each in event.report.warnings]
+    assert [each for each in warned if each.startswith("the table was altered")]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_column_that_comes_meanwhile_has_its_values_in_every_row() -> None:
+    world, before = large(), without_status(LARGE)
+    load(world, before)
+    table = world.lake.tables[ORDERS]
+    table.log[-1] = replace(table.log[-1], rows=tuple({**row, "status": None} for row in table.rows))
+    world.lake.known = {ORDERS: before.columns}
+    until_loaded(world, LARGE)
+    load(world, LARGE)
+    assert_equal(world)
+
+
+def test_a_small_table_is_read_from_one_snapshot() -> None:
+    world = large()
+    load(world, replace(LARGE, shape=replace(LARGE.shape, bytes=69)))
+    assert_equal(world)
+    assert not [each for each in world.observer.all if isinstance(each, LoadWentOn)]
