@@ -202,7 +202,7 @@ def _of_lake(
 
 def _of_stamps(spec: TableSpec, bound: Bound, state: State | None) -> tuple[str, ...]:
     """What the source shows of its stamps, and of its updates, that the next runs can promise less for."""
-    sentences = []
+    sentences = [f"{state.position.unfinished} with the next sync"] if state and state.position.unfinished else []
     if state is not None and not bound.experimental:
         doubt, past = of_stamps(spec, zone_of(spec.cursor, bound), bound.clock), of_past_stamps(spec, state)
         sentences += [stamps_sentence(spec, doubt, landed=True)] if doubt else []

@@ -97,7 +97,7 @@ def test_a_run_whose_time_is_over_leaves_the_rest_to_the_next_and_says_so() -> N
     world = large()
     first = load(world)
     assert landed(world) == [1, 2]
-    assert "its first load has read 2 of about 7 rows" in first.reason
+    assert "its first load has read 2 of about 7 rows" in first.unfinished
     assert first.guarantee is Guarantee.BEST_EFFORT
     assert first.new_watermark is None
     reports = [load(world) for _ in range(3)]

@@ -75,7 +75,7 @@ def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answe
         request = Request(run_id, options.mode, allow_shrink=options.allow_shrink, looks_now=options.now)
         if options.full_refresh:
             audited(runtime, Act.FULL_REFRESH, found.tables, run_id, options.reason)
-        done = sync_all(runtime, found, request, display)
+        done = to_the_end(runtime, found, request, display)
         done = with_left_behind(runtime, found, done)
         summary = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
         return with_problems(summary, found)
@@ -128,6 +128,27 @@ def sync_all(
             display.begin(spec.id for spec in found.of(source.name))
             done |= {report.table: report for report in _sync_source(runtime, source.name, found, request, pace)}
     return tuple(done[table] for table in order)
+
+
+def to_the_end(
+    runtime: Runtime, found: Selection, request: Request, display: ProgressDisplay
+) -> tuple[SyncReport, ...]:
+    """`sync_all`, and again for tables whose first load goes on, as often as it does: nobody else may sync them."""
+    reports = {report.table: report for report in sync_all(runtime, found, request, display)}
+    while left := [table for table, report in reports.items() if report.unfinished]:
+        again = found.among(left)
+        positions = runtime.checkpoints.positions()
+        for report in sync_all(runtime, replace(again, positions=positions), request, display):
+            whole = report.since(reports[report.table]) if report.status in (Status.LANDED, Status.IDLE) else report
+            reports[report.table] = replace(
+                whole,
+                guarantee=report.guarantee,
+                guarantee_reason=report.guarantee_reason,
+                within=report.within,
+                unfinished=report.unfinished,
+                warnings=report.warnings,
+            )
+    return tuple(reports[table] for table in found.tables)
 
 
 def _paused(runtime: Runtime, found: Selection, request: Request) -> dict[TableId, SyncReport]:

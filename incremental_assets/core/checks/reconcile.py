@@ -22,6 +22,7 @@ from incremental_assets.core.checks.look import Look, look, look_again
 from incremental_assets.core.checks.row_by_row import NAMED, compared
 from incremental_assets.core.checks.undeleted import undeleted
 from incremental_assets.core.checks.unequal import both_sides
+from incremental_assets.core.checks.verdict import unfinished
 from incremental_assets.core.differences.differing import Differing, differing_now
 from incremental_assets.core.differences.erased import without_erased
 from incremental_assets.core.model.change_columns import keeps_changes
@@ -67,6 +68,8 @@ def _compared(
     position = ports.checkpoints.position(spec.id)
     if position.state is None:
         return Drift("nothing has landed yet", was_compared=False)
+    if why := unfinished(spec.id, position.state):
+        return Drift(why, was_compared=False)
     if keeps_changes(spec) and not spec.key:
         return Drift(_WITHOUT_KEY, was_compared=False)
     if ports.probe.rows is None:

@@ -22,6 +22,7 @@ from incremental_assets.core.model.pause import Pause
 from incremental_assets.core.model.quarantine import HeldRows, UnfitRows
 from incremental_assets.core.model.quiet import QuietTime
 from incremental_assets.core.model.schema_drift import Difference
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
@@ -65,7 +66,7 @@ def _followed(
 ) -> Verdict:
     spec, state = request.spec, request.state
     if state is not None and not state.is_synced:
-        return unchecked(spec.id, Check.FRESHNESS, _nobody_looked(spec.id))
+        return unchecked(spec.id, Check.FRESHNESS, unfinished(spec.id, state) or _nobody_looked(spec.id))
     waits, rested = lag
     found = freshness(spec.id, limits, waits, bound if spec.read_by is not None else None, rested=rested)
     if state is None and found.passed:
@@ -252,6 +253,12 @@ def unchecked(table: TableId, check: Check, why: str) -> Verdict:
 
 def _nobody_looked(table: TableId) -> str:
     return f"no sync has looked for what waits since a reset, or before a first one: {sync(table)} reads it"
+
+
+def unfinished(table: TableId, state: State) -> str:
+    """That the first load of a table has still to read more of it; empty where there is none."""
+    found = state.position.unfinished
+    return f"{found} with {sync(table)}" if found else ""
 
 
 def nothing_landed(table: TableId, check: Check) -> Verdict:

@@ -44,6 +44,11 @@ class Position(ABC):
         """How many of the rows that have landed are read again; None where that is not known."""
         return None
 
+    @property
+    def unfinished(self) -> str:
+        """What of the table has still to come, in words, where it lands in parts; empty for any other."""
+        return ""
+
     def reaches(self, value: CursorValue) -> bool:
         """Whether everything below a value was read; False for a value of another type."""
         return self.watermark is not None and self.watermark.type is value.type and value <= self.watermark

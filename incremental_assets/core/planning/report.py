@@ -88,6 +88,8 @@ class SyncReport:
     """What it changed of the copy's columns."""
     unfilled: tuple[str, ...] = ()
     """Columns whose values rows that landed before still lack."""
+    unfinished: str = ""
+    """How far a first load has come that the next sync goes on with; empty for any other."""
     lag: float | None = None
     """Seconds from the new watermark to the source's clock at the bound; None for integers and for tables without a cursor."""
     clock: datetime | None = None

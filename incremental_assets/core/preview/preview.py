@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.captures.capture import Observation
 from incremental_assets.core.captures.database.fill_ranges import MOST_RANGES, MOST_ROWS
+from incremental_assets.core.captures.database.loading import rows_of_range
 from incremental_assets.core.captures.registry import capture_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.column import Column
@@ -20,7 +21,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.plan import NothingToDo, SyncPlan
+from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Checkpoints, LakeReader
@@ -87,7 +88,12 @@ def preview(
         decision, target = predicted(spec, position, observation, lake, checkpoints)
     except IncrementalAssetsError as error:
         return Preview(spec, None, error, terms=terms_shown(spec))
-    warnings = (*decision.warnings, *_left_open(position), *_left_to_fill(position.state))
+    warnings = (
+        *decision.warnings,
+        *_left_open(position),
+        *_loading(spec, position.state),
+        *_left_to_fill(position.state),
+    )
     if isinstance(decision, NothingToDo):
         later = _gone(spec, position.state)
         step = SchemaStep(Difference(), _renamed(decision.renames), decision.renames) if decision.renames else None
@@ -162,6 +168,17 @@ def _of_older_rows(plan: SyncPlan) -> str:
         return "rows that landed before hold NULL there"
     what = "whole rows" if plan.spec.contract or plan.spec.trusts_key else "key, cursor and these columns"
     return f"for rows that landed before, {what} are then read, at most {MOST_ROWS * MOST_RANGES:,} rows in a sync"
+
+
+def _loading(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    """A note on a first load that goes range by range, whether it has begun or not."""
+    rows = rows_of_range(spec, Request(run_id=""), state)
+    if rows is None:
+        return ()
+    begun = f"{state.position.unfinished}, " if state else "its first load goes "
+    return (
+        f"{begun}range by range of its key, about {rows:,} rows from one snapshot and in one commit, where the source reads them in the order in which they lie",
+    )
 
 
 def _left_to_fill(state: State | None) -> tuple[str, ...]:

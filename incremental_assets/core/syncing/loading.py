@@ -77,8 +77,14 @@ def _next(spec: TableSpec, request: Request, ports: Ports) -> tuple[KeyRange, ..
 
 def _so_far(done: list[SyncReport], progress: LoadWentOn) -> SyncReport:
     """The report of a run that leaves the rest to the next one: nothing can be said yet of the table as a whole."""
-    why = f"{progress.said}; the next sync goes on"
-    return replace(_together(done), guarantee=Guarantee.BEST_EFFORT, guarantee_reason=why, reason=why)
+    why, whole = f"{progress.said}; the next sync goes on", _together(done)
+    return replace(
+        whole,
+        guarantee=Guarantee.BEST_EFFORT,
+        guarantee_reason=why,
+        unfinished=why,
+        warnings=(*whole.warnings, why),
+    )
 
 
 def _together(done: list[SyncReport]) -> SyncReport:

@@ -103,6 +103,11 @@ class DatabasePosition(Position):
             return None
         return 0 if seen.highest is None or CursorValue.parse(mark.type, seen.highest) < mark else seen.rows
 
+    @property
+    def unfinished(self) -> str:
+        """How far a first load has come."""
+        return "" if self.loading is None else f"its first load has read {self.loading.rows:,} rows and goes on"
+
     def lowered(self, watermark: CursorValue | None) -> DatabasePosition:
         """What lies above a watermark that was put back is no longer covered."""
         return replace(self, watermark=watermark, coverage=self.covered_below(watermark))
