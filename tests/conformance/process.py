@@ -21,6 +21,7 @@ from typing import Any
 from incremental_assets import load
 from incremental_assets.adapters.delta.quarantine import kept_rows, settling
 from incremental_assets.core.captures.database import fill_ranges
+from incremental_assets.core.captures.database import loading as ranges
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.landing import first_load
 from incremental_assets.core.maintenance.compact import compact_all
@@ -30,7 +31,7 @@ from incremental_assets.core.model.history import SUFFIX
 from incremental_assets.core.observing.observers import Observer, Observers
 from incremental_assets.core.observing.occurrences import Occurrence, SyncEnded
 from incremental_assets.core.planning.plan import Request
-from incremental_assets.core.syncing import filling
+from incremental_assets.core.syncing import filling, loading
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.resources.runtime import Runtime
 from tests.conformance import planes
@@ -38,6 +39,9 @@ from tests.conformance.mart import FILL, MAINTENANCE, MODES, REPAIR, ROLLBACK, t
 from tests.conformance.points import Beside, Held, Place, Point, Upkeep, at_passing, at_points, once
 
 UNSTAGED = "first load, however small, without a stage"
+RANGED = "first load, however small, range by range"
+RANGE_BYTES = 400_000
+"""Of the source in a range of such a load."""
 
 _LOG = logging.getLogger("killed")
 
@@ -46,6 +50,9 @@ def main(config: str, point: str, table: str, running: str) -> int:
     """Exit status 1: the point was never passed."""
     if running == UNSTAGED:
         first_load.WORTH_IT, running = 0, "first load"
+    if is_ranged := running == RANGED:
+        ranges.WORTH_IT = loading.WORTH_IT = 1
+        ranges.RANGE_BYTES, running = RANGE_BYTES, "first load"
     if planes.is_by_spark():
         planes.play_by_spark()
     runtime = Runtime(load(Path(config)))
@@ -65,7 +72,8 @@ def main(config: str, point: str, table: str, running: str) -> int:
     if place is Beside.WRITTEN:
         history = Path(runtime.configuration.lake, "shop", "public", f"{table}{SUFFIX}")
         place, fault = Beside.BEGUN, partial(when_written, history, {*history.glob("*.parquet")})
-    ports = at_points(runtime.ports("shop"), once(place, table, fault))
+    # The first range is written straight to the target, and the second one is staged.
+    ports = at_points(runtime.ports("shop"), at_passing(3 if is_ranged else 1, place, table, fault))
     request = Request("killed", MODES[running], window(running))
     sync_many(specs, lambda _: request, ports, parallel=len(specs))
     return 1

@@ -110,11 +110,10 @@ def _first(position: DatabasePosition) -> DatabasePosition:
 
 def _further(reading: DatabaseReading, before: DatabasePosition, now: DatabasePosition) -> DatabasePosition:
     """What the first look left, but for what a clock that was put back takes from it, and for what was read."""
-    read = [value for value in (before.max_cursor_read, now.max_cursor_read) if value is not None]
     due = [value for value in (before.due, now.due) if value is not None]
     return replace(
         before.lowered(reading.new_watermark),
-        max_cursor_read=max(read, default=None),
+        max_cursor_read=now.max_cursor_read,
         due=min(due, default=None),
         reading=now.reading,
         put_back=now.put_back,
