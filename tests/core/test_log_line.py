@@ -19,6 +19,7 @@ from incremental_assets.core.observing.occurrences import (
     Committed,
     CompactionEnded,
     LeaseTaken,
+    LoadWentOn,
     Occurrence,
     PhaseBegun,
     PruningEnded,
@@ -42,6 +43,14 @@ LINES: list[tuple[Occurrence, Level, str]] = [
     (SourceObserved((ORDERS, ORDERS), RUN, 0.25, AWAY), Level.ERROR, "shop: nobody answers"),
     (LeaseTaken(ORDERS, RUN, 0.5), Level.INFO, "shop.public.orders: lease taken"),
     (PhaseBegun(ORDERS, RUN, "read"), Level.INFO, "shop.public.orders: read"),
+    (
+        LoadWentOn(ORDERS, RUN, 40_000_000, 120_000_000, 1500.0), Level.INFO,
+        "shop.public.orders: its first load has read 40,000,000 of about 120,000,000 rows, about 25m to go",
+    ),
+    (
+        LoadWentOn(ORDERS, RUN, 121_000_000, 120_000_000, None), Level.INFO,
+        "shop.public.orders: its first load has read 121,000,000 rows",
+    ),
     (Committed(orders(), RUN, 7, 12, ""), Level.INFO, "shop.public.orders: committed as version 12"),
     (SyncEnded(REPORT), Level.ERROR, "shop.public.orders: failed: public.orders: no such column"),
     (SyncEnded(replace(REPORT, status=Status.BUSY, error="another run")), Level.WARNING, "shop.public.orders: busy: another run"),
