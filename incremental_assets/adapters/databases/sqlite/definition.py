@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from incremental_assets.adapters.databases.sentences import ALTERED
@@ -20,6 +20,8 @@ _WORDS = re.compile(
 _QUOTES = {'"': '"', "`": "`", "[": "]", "'": "'"}
 _FILE, _ANOTHER_FILE = "file", "another file has been put in the place of the one that was read"
 _SHOWN = ("table", "view")
+Entry = tuple[str, str, int, str, int]
+"""Kind, name, root, words and number of one object of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +31,20 @@ class FileSchema:
     file: str
     """What the machine knows the file by, whatever it is called."""
     version: int
-    entries: tuple[tuple[str, str, int, str, int], ...]
+    entries: tuple[Entry, ...]
+    shown: Mapping[str, Entry]
+    """Tables and views by their names."""
 
     @classmethod
     def of(cls, connection: sqlite3.Connection, file: str) -> FileSchema:
         """As the connection's transaction shows it."""
         (version,) = connection.execute("PRAGMA schema_version").fetchone()
-        return cls(file, version, tuple(connection.execute(_SCHEMA)))
+        entries = tuple(connection.execute(_SCHEMA))
+        return cls(file, version, entries, {entry[1]: entry for entry in entries if entry[0] in _SHOWN})
 
     def facts(self, table: str, columns: Collection[str]) -> tuple[Fact, ...] | None:
         """Of one table or view; None where the file does not list it."""
-        entry = next((entry for entry in self.entries if entry[0] in _SHOWN and entry[1] == table), None)
+        entry = self.shown.get(table)
         if entry is None:
             return None
         kind, _, root, sql, rowid = entry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from incremental_assets.core.captures.database.bound import Bound
@@ -42,13 +43,17 @@ def _local(cursor: Cursor, bound: Bound, instant: datetime) -> datetime:
     return instant.astimezone(ZoneInfo(zone_of(cursor, bound))).replace(tzinfo=None)
 
 
-def _turns(cursor: Cursor, bound: Bound, begin: datetime, span: timedelta) -> list[datetime]:
-    """The instants in `(begin, begin + span]` at which the zone's clocks are put back; zones turn on quarter hours."""
-    zone = ZoneInfo(zone_of(cursor, bound))
+def _turns(cursor: Cursor, bound: Bound, begin: datetime, span: timedelta) -> tuple[datetime, ...]:
+    return _put_back(ZoneInfo(zone_of(cursor, bound)), begin.astimezone(UTC), span)
+
+
+# Tables of one look ask for the same ones.
+@lru_cache(maxsize=256)
+def _put_back(zone: ZoneInfo, begin: datetime, span: timedelta) -> tuple[datetime, ...]:
+    """The instants in `(begin, begin + span]` at which a zone's clocks are put back; zones turn on quarter hours."""
     quarter = timedelta(minutes=15)
-    begin = begin.astimezone(UTC)
     first = begin.replace(minute=begin.minute - begin.minute % 15, second=0, microsecond=0)
     steps = [first + quarter * step for step in range(span // quarter + 2)]
     offsets = [step.astimezone(zone).utcoffset() or timedelta() for step in steps]
     pairs = zip(steps[1:], offsets[:-1], offsets[1:], strict=True)
-    return [step for step, before, after in pairs if after < before and begin < step <= begin + span]
+    return tuple(step for step, before, after in pairs if after < before and begin < step <= begin + span)
