@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incremental_assets.adapters.files.raw import Rows
+from incremental_assets.adapters.files.raw import Rows, Unfitted
 from incremental_assets.adapters.files.refusals import Broken
 from incremental_assets.adapters.files.typed_values import as_text, numbered_rows, sound
 from incremental_assets.core.errors import IncrementalAssetsError, SetupError, SourceRefused
@@ -62,14 +62,14 @@ class _Column:
         return pa.array(values, self.kind)
 
 
-def schema_of(opened: Any) -> pa.Schema:
-    """What a file says of its columns. Raises Broken, SourceRefused."""
-    return pa.schema([(each.name, each.kind) for each in _columns(_reader(opened).writer_schema)])
-
-
-def rows_of_avro(opened: Any, types: Mapping[str, str]) -> Iterator[Rows]:
-    """The columns of these names and types. Raises Broken, SourceRefused."""
+def schema_of(opened: Any) -> tuple[pa.Schema, Any]:
+    """What a file says of its columns, and its reader. Raises Broken, SourceRefused."""
     reader = _reader(opened)
+    return pa.schema([(each.name, each.kind) for each in _columns(reader.writer_schema)]), reader
+
+
+def rows_of_avro(_: Any, reader: Any, types: Mapping[str, str]) -> Iterator[Rows | Unfitted]:
+    """The columns of these names and types. Raises Broken, SourceRefused."""
     columns = _columns(reader.writer_schema)
     wanted = [each for each in columns if each.name in types]
     decoded = reader.writer_schema | {

@@ -25,17 +25,17 @@ def staged(place: int) -> str:
     return f"c{place}"
 
 
-def landing(spec: TableSpec, path: str, rows: Rows) -> pa.Table:
-    """One row for each."""
+def landing(spec: TableSpec, paths: pa.Array, rows: Rows) -> pa.Table:
+    """One row for each. `paths`: of each the file that it comes from."""
     count = len(rows.numbers)
-    told = {FILE: pa.repeat(pa.scalar(path, pa.string()), count), ROW: pa.array(rows.numbers, pa.int64())}
+    told = {FILE: paths, ROW: pa.array(rows.numbers, pa.int64())}
     values = {**told, **rows.columns}
     schema = schema_of(spec)
     columns = [
         values[each.name] if each.name in values else pa.nulls(count, required_type(each.spark_type))
         for each in spec.columns
     ]
-    return pa.table([*columns, *_flags(path, rows, count)], schema=schema)
+    return pa.table([*columns, *_flags(paths, rows, count)], schema=schema)
 
 
 def gone(spec: TableSpec, keys: pa.Table) -> pa.Table:
@@ -53,7 +53,7 @@ def gone(spec: TableSpec, keys: pa.Table) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _flags(path: str, rows: Rows, count: int) -> list[pa.Array]:
+def _flags(paths: pa.Array, rows: Rows, count: int) -> list[pa.Array]:
     """In the order of the schema."""
     late = pa.repeat(pa.scalar(value=False), count)
     if not rows.faults:
@@ -65,7 +65,8 @@ def _flags(path: str, rows: Rows, count: int) -> list[pa.Array]:
         REJECT_COLUMN: pa.array([each and each.column for each in faults], pa.string()),
         REJECT_REASON: pa.array([each and each.reason for each in faults], pa.string()),
         RAW: pa.array(
-            [each and _raw(each, path, int(n)) for each, n in zip(faults, rows.numbers, strict=True)], pa.string()
+            [each and _raw(each, paths[place].as_py(), int(rows.numbers[place])) for place, each in enumerate(faults)],
+            pa.string(),
         ),
         LATE: late,
     }

@@ -45,7 +45,7 @@ class Opening:
         Opening and reading raise SourceRefused where a file has gone, may not be read, is another one than was listed or becomes one, and where reading it says that it is Broken; SourceUnreachable.
         """
         if is_local(self.folder):
-            yield from ((file, self._explained(file, partial(self._unaltered, file))) for file in files)
+            yield from ((file, self.explained(file, partial(self._unaltered, file))) for file in files)
             return
         ask = partial(object_parts.opened, self.folder, refusals=Refusals(self.table))
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
@@ -54,14 +54,15 @@ class Opening:
                 asked.append((file, pool.submit(ask, file)))
                 if len(asked) == _ASKED_AT_ONCE:
                     first, answer = asked.popleft()
-                    yield first, self._explained(first, answer.result)
+                    yield first, self.explained(first, answer.result)
             for file, answer in asked:
-                yield file, self._explained(file, answer.result)
+                yield file, self.explained(file, answer.result)
 
     @contextmanager
-    def _explained(
+    def explained(
         self, file: DroppedFile, to_open: Callable[[], AbstractContextManager[BinaryIO]]
     ) -> Iterator[BinaryIO]:
+        """Whoever reads it in this block has its errors explained, as `each` says."""
         refusals = Refusals(self.table)
         try:
             with to_open() as opened:

@@ -8,20 +8,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.orc as orc
 
-from incremental_assets.adapters.files.raw import Rows
+from incremental_assets.adapters.files.raw import Rows, Unfitted
 from incremental_assets.adapters.files.typed_values import numbered_rows, sound
 
 _ROWS = 64 * 1024
 
 
-def schema_of(opened: Any) -> pa.Schema:
-    """What a file says of its columns. Raises Broken."""
-    return _file(opened).schema
-
-
-def rows_of_orc(opened: Any, types: Mapping[str, str]) -> Iterator[Rows]:
-    """The columns of these names and types. Raises Broken."""
+def schema_of(opened: Any) -> tuple[pa.Schema, orc.ORCFile]:
+    """What a file says of its columns, and the file, whose end is read once. Raises Broken."""
     file = _file(opened)
+    return file.schema, file
+
+
+def rows_of_orc(_: Any, file: orc.ORCFile, types: Mapping[str, str]) -> Iterator[Rows | Unfitted]:
+    """The columns of these names and types. Raises Broken."""
     wanted = [name for name in file.schema.names if name in types]
     with sound():
         yield from numbered_rows(_batches(file, wanted), types)

@@ -10,21 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.files.raw import Rows
+from incremental_assets.adapters.files.raw import Rows, Unfitted
 from incremental_assets.adapters.files.typed_values import as_text, numbered_rows, sound
 
 _ROWS = 64 * 1024
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)  # noqa: DTZ001 - as Arrow gives moments of INT96
 
 
-def schema_of(opened: Any) -> pa.Schema:
-    """What a file says of its columns. Raises Broken."""
-    return _file(opened).schema_arrow
-
-
-def rows_of_parquet(opened: Any, types: Mapping[str, str]) -> Iterator[Rows]:
-    """The columns of these names and types. Raises Broken."""
+def schema_of(opened: Any) -> tuple[pa.Schema, pq.ParquetFile]:
+    """What a file says of its columns, and the file, whose end is read once. Raises Broken."""
     file = _file(opened)
+    return file.schema_arrow, file
+
+
+def rows_of_parquet(opened: Any, file: pq.ParquetFile, types: Mapping[str, str]) -> Iterator[Rows | Unfitted]:
+    """The columns of these names and types. Raises Broken."""
     wanted = [name for name in file.schema_arrow.names if name in types]
     with sound():
         # A column of its own for each: a name of a nested field would ask for its parts.

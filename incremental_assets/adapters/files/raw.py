@@ -29,6 +29,25 @@ class Rows:
     faults: Mapping[int, Fault] = field(default_factory=dict)
     """By the place in `numbers`."""
 
+    @property
+    def size(self) -> int:
+        """In bytes, about."""
+        return sum(each.nbytes for each in self.columns.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Unfitted:
+    """Some rows of one file in the types that it has: they become the table's together with those of the next files."""
+
+    first: int
+    """The number of the first one."""
+    batch: pa.RecordBatch
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return int(self.batch.nbytes)
+
 
 def text_of(value: Any) -> str | None:
     """A value for people."""

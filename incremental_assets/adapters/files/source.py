@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.file_part import RowsPart
-from incremental_assets.adapters.files.drift import Absent, check_columns
-from incremental_assets.adapters.files.formats import columns_of, rows_of
-from incremental_assets.adapters.files.landing_rows import landing, schema_of
+from incremental_assets.adapters.files.drift import Absent
+from incremental_assets.adapters.files.gathering import gathered
+from incremental_assets.adapters.files.landing_rows import schema_of
 from incremental_assets.adapters.files.ledger import Ledger
 from incremental_assets.adapters.files.opened import Opening
 from incremental_assets.adapters.files.ranking import CopyRows, Ranking
+from incremental_assets.adapters.files.reading_ahead import ReadingAhead
 from incremental_assets.adapters.spark.own_names import REJECT_REASON
 from incremental_assets.adapters.spark.row_groups import row_groups
 from incremental_assets.core.captures.files.position import Page
@@ -73,9 +75,9 @@ class FilesSource:
             path = Path(scratch) / "rows.parquet"
             count = rejected = 0
             schema, absent = schema_of(spec), Absent()
-            with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1) as writer:
+            with _written(path, schema) as write:
                 for rows in row_groups(self._rows(spec, reading, absent), _GROUP_ROWS, _GROUP_BYTES):
-                    writer.write_table(rows)
+                    write(rows)
                     count += rows.num_rows
                     rejected += rows.num_rows - rows.column(REJECT_REASON).null_count
             before = reading.before.pages
@@ -107,14 +109,25 @@ class FilesSource:
         yield rows
 
     def _read(self, spec: TableSpec, files: Files, reading: FilesReading, absent: Absent) -> Iterator[pa.Table]:
-        opening = Opening(self.folder, spec.id)
-        for file, to_open in opening.each(reading.files):
-            with to_open as opened:
-                absent.add(file.path, check_columns(spec, files, file.path, columns_of(files, file.path, opened)))
-                opened.seek(0)
-                for rows in rows_of(spec, files, file.path, opened):
-                    if len(rows.numbers):
-                        yield landing(spec, file.path, rows)
+        ahead = ReadingAhead(spec, files, Opening(self.folder, spec.id), absent)
+        return gathered(spec, ahead.pieces(reading.files))
+
+
+@contextmanager
+def _written(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """Writes the tables that it is given, one while the next is made. Nobody asks the file for a value: dictionaries and statistics would take most of its time."""
+    options = {"compression": "zstd", "compression_level": 1, "use_dictionary": False, "write_statistics": False}
+    with pq.ParquetWriter(path, schema, **options) as writer, ThreadPoolExecutor(1) as pool:
+        begun: list[Future[None]] = []
+
+        def write(rows: pa.Table) -> None:
+            while begun:
+                begun.pop().result()
+            begun.append(pool.submit(writer.write_table, rows))
+
+        yield write
+        for each in begun:
+            each.result()
 
 
 def _check_known(spec: TableSpec, files: Files) -> None:

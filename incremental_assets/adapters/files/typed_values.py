@@ -14,7 +14,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from incremental_assets.adapters.files.fitting import Misfits, fitted_rows, of_values
-from incremental_assets.adapters.files.raw import Rows
+from incremental_assets.adapters.files.raw import Rows, Unfitted
 from incremental_assets.adapters.files.refusals import Broken
 
 _SIMPLE: Mapping[pa.DataType, str] = {
@@ -39,6 +39,7 @@ _SIMPLE: Mapping[pa.DataType, str] = {
     pa.date32(): "date",
     pa.date64(): "date",
 }
+_FLAT = _SIMPLE.keys() - {pa.string_view(), pa.binary_view()}
 _DIGITS = 38
 _ENDLESS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 """By Python's words for them."""
@@ -70,12 +71,20 @@ def _has_text(kind: pa.DataType) -> bool:
     )
 
 
-def numbered_rows(batches: Iterable[pa.RecordBatch], types: Mapping[str, str]) -> Iterator[Rows]:
+def numbered_rows(batches: Iterable[pa.RecordBatch], types: Mapping[str, str]) -> Iterator[Rows | Unfitted]:
     """Batches of a file, each row with its number in it."""
     first = 1
     for batch in batches:
         numbers, first = range(first, first + batch.num_rows), first + batch.num_rows
-        yield fitted_rows(batch, numbers, types, of_typed)
+        if batch.num_columns and all(map(_is_flat, batch.schema.types)):
+            yield Unfitted(numbers.start, batch)
+        else:
+            yield fitted_rows(batch, numbers, types, of_typed)
+
+
+def _is_flat(kind: pa.DataType) -> bool:
+    """Whether values of several files make one column as they are."""
+    return kind in _FLAT or pa.types.is_decimal128(kind) or pa.types.is_timestamp(kind)
 
 
 @contextmanager

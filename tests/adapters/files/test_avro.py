@@ -15,6 +15,7 @@ import fastavro
 import pytest
 
 from incremental_assets.adapters.files import avro_rows
+from incremental_assets.adapters.files.raw import Rows
 from incremental_assets.core.config.files_settings import FileFormat
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.files.drop import Drop, files
@@ -97,7 +98,9 @@ def test_what_is_nested_and_what_may_be_of_several_types_becomes_a_text(tmp_path
 
 def test_of_a_file_that_has_no_column_of_the_table_the_rows_are_counted() -> None:
     content = io.BytesIO(written({"id": "long"}, (1,), (2,), (3,)))
-    (rows,) = avro_rows.rows_of_avro(content, {"other": "string"})
+    _, reader = avro_rows.schema_of(content)
+    (rows,) = avro_rows.rows_of_avro(content, reader, {"other": "string"})
+    assert isinstance(rows, Rows)
     assert ([*rows.numbers], rows.columns, rows.faults) == ([1, 2, 3], {}, {})
 
 

@@ -13,6 +13,7 @@ import pyarrow.orc as orc
 import pytest
 
 from incremental_assets.adapters.files import orc_rows
+from incremental_assets.adapters.files.raw import Rows
 from incremental_assets.core.config.files_settings import FileFormat
 from incremental_assets.core.strategies import Strategy
 from tests.adapters.files.drop import Drop, files
@@ -57,7 +58,9 @@ def test_values_of_orc_are_what_they_are(tmp_path: Path) -> None:
 
 def test_of_a_file_that_has_no_column_of_the_table_the_rows_are_counted() -> None:
     content = io.BytesIO(written(pa.table({"id": [1, 2, 3]})))
-    (rows,) = orc_rows.rows_of_orc(content, {"other": "string"})
+    _, file = orc_rows.schema_of(content)
+    (rows,) = orc_rows.rows_of_orc(content, file, {"other": "string"})
+    assert isinstance(rows, Rows)
     assert ([*rows.numbers], rows.columns, rows.faults) == ([1, 2, 3], {}, {})
 
 
