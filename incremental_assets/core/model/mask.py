@@ -14,7 +14,7 @@ SHORTEST_KEY = 32
 REDACTED = "(masked)"
 """What stands for any value of a column whose values are not told apart."""
 _SHOWN, _HIDES = 4, 8
-"""How many characters `last4` leaves, and of how many at the least: of fewer they would be much of the value."""
+"""How many characters `last4` leaves, and of how many that are seen at the least: of fewer they would be much of the value."""
 _WHOLE = re.compile(r"tinyint|smallint|int|bigint")
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
@@ -81,11 +81,17 @@ def text_mask(mask: Mask, key: MaskKey | None) -> Callable[[str], str]:
             secret = key.secret
             return lambda text: _token(secret, text)
         case Mask.LAST4:
-            return lambda text: f"****{text[-_SHOWN:]}" if len(text) >= _HIDES else "****"
+            return _last4
         case Mask.REDACT:
             return lambda _: REDACTED
         case _:
             raise ValueError(f"{mask} has no text, or no key")
+
+
+def _last4(text: str) -> str:
+    """Blanks, and what is not seen, hide nothing of a short value."""
+    seen = sum(each.isprintable() and not each.isspace() for each in text)
+    return f"****{text.strip()[-_SHOWN:]}" if seen >= _HIDES else "****"
 
 
 def _token(secret: str, text: str) -> str:
