@@ -10,9 +10,10 @@ from incremental_assets.core.captures.database import loading as ranges
 from incremental_assets.core.captures.database.loading import loading_of
 from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.captures.documents import state_of
+from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.guarantee import Guarantee
-from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observing.occurrences import LoadWentOn
 from incremental_assets.core.planning.plan import Mode, Request
@@ -265,6 +266,30 @@ def test_a_column_that_comes_meanwhile_has_its_values_in_every_row() -> None:
     until_loaded(world, LARGE)
     load(world, LARGE)
     assert_equal(world)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_a_longer_holdback_keeps_from_later_ranges_is_read_once_it_is_let_go() -> None:
+    world = large()
+    load(world)
+    until_loaded(world, replace(LARGE, holdback=timedelta(minutes=3)))
+    world.database.tick(600)
+    load(world, replace(LARGE, holdback=timedelta(minutes=3)))
+    assert_equal(world)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_numbers_that_are_held_back_as_the_highest_are_deleted_meanwhile_land_later() -> None:
+    spec = replace(APPENDED, cursor=Cursor("id", CursorType.INTEGER), holdback=2)
+    world = large()
+    load(world, spec)
+    world.database.delete(ORDERS, {"id": 7})
+    world.database.delete(ORDERS, {"id": 6})
+    until_loaded(world, spec)
+    for name in ("kurt", "emmy", "sofia"):
+        order(world.database, name, world.database.stamp())
+    load(world, replace(spec, holdback=0))
+    assert {1, 2, 3, 4, 5, 8, 9, 10} <= set(landed(world))
 
 
 def test_a_small_table_is_read_from_one_snapshot() -> None:

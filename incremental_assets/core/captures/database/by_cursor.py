@@ -59,7 +59,8 @@ def plan_by_cursor(
     if request.mode.reads_again:
         watermark = previous
     elif position_of(known).loading is not None:
-        watermark = stands
+        # What is held back of this range the sync behind the load has to read.
+        watermark = _at_most(stands, window.upper)
     else:
         watermark = _reached(spec, stands, settled.value)
     warnings = (
