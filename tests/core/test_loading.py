@@ -203,6 +203,26 @@ def test_a_sync_that_knows_of_no_ranges_reads_what_is_left_at_once() -> None:
 
 
 @pytest.mark.usefixtures("impatient")
+def test_where_another_key_is_named_meanwhile_all_is_read_and_compared() -> None:
+    """Of an append the key is no term of the copy."""
+    world = large()
+    load(world, APPENDED)
+    load(world, APPENDED)
+    columns = tuple(replace(each, spark_type="bigint") if each.name == "status" else each for each in APPENDED.columns)
+    other = replace(APPENDED, shape=replace(APPENDED.shape, columns=columns), key=("status", "id"))
+    until_loaded(world, other)
+    assert sorted(landed(world)) == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_key_that_nobody_may_see_is_not_kept_as_a_place() -> None:
+    world = large()
+    load(world, replace(LARGE, pii=("id",)))
+    assert sorted(landed(world)) == [1, 2, 3, 4, 5, 6, 7]
+    assert loading_of(world.checkpoints.position(ORDERS).state) is None
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_clock_that_is_put_back_meanwhile_takes_the_watermark_with_it() -> None:
     world = large()
     load(world)

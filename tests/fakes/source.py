@@ -292,8 +292,9 @@ def key_place(spec: TableSpec, row: Row) -> tuple[int, ...]:
 
 def in_ranges(spec: TableSpec, ranges: Sequence[KeyRange], row: Row) -> bool:
     """Whether a row lies in one of some ranges that follow each other."""
-    place, after, upto = key_place(spec, row), ranges[0].after, ranges[-1].upto
-    return (after is None or place > _numbers(after)) and (upto is None or place <= _numbers(upto))
+    after, upto = ranges[0].after, ranges[-1].upto
+    begins = after is None or key_place(spec, row) > _numbers(after)
+    return begins and (upto is None or key_place(spec, row) <= _numbers(upto))
 
 
 def _numbers(place: Place) -> tuple[int, ...]:

@@ -97,7 +97,7 @@ def plan_by_cursor(
         spec=spec,
         request=request,
         commit_ids=commit_ids,
-        reading=of_load(request, known, found),
+        reading=of_load(request, known, found, spec.key),
         previous=state,
         warnings=warnings,
     )

@@ -30,8 +30,10 @@ def rows_of_range(spec: TableSpec, request: Request, state: State | None) -> int
 
     The order of a key must be the same at each look. That of texts follows a collation, which may be another one after an upgrade.
     """
-    begins = state is None and spec.shape.bytes >= WORTH_IT and spec.shape.rows > 0
-    if request.mode is not Mode.SYNC or spec.read_by is None or not (begins or loading_of(state)):
+    loading = loading_of(state)
+    begins = state is None and spec.shape.bytes >= WORTH_IT and spec.shape.rows > 0 and not spec.capture
+    goes_on = loading is not None and loading.key == spec.key
+    if request.mode is not Mode.SYNC or spec.read_by is None or not (begins or goes_on):
         return None
     ordered = spec.key and spec.key_enforced and not spec.collation_key
     if not ordered or not all(_has_own_order(spec, name) for name in spec.key):
@@ -43,7 +45,7 @@ def _has_own_order(spec: TableSpec, name: str) -> bool:
     """Values of a key are kept until the load has ended; those that nobody may see are not."""
     column = next(each for each in spec.columns if each.name == name)
     kind = column.spark_type in _UNCOLLATED or column.spark_type.startswith("decimal") or column.source_type == _UUID
-    return kind and name not in spec.pii
+    return kind and name not in (*spec.pii, *(each.name for each in spec.masks))
 
 
 def loading_of(state: State | None) -> Loading | None:
@@ -73,18 +75,21 @@ def kept(state: State) -> State:
     return replace(state, position=known, clock=None)
 
 
-def of_load(request: Request, state: State | None, reading: DatabaseReading) -> DatabaseReading:
+def of_load(request: Request, state: State | None, reading: DatabaseReading, key: tuple[str, ...]) -> DatabaseReading:
     """The reading of a part of a first load: the ranges that are asked for, or all that is left of it; any other as it is."""
     loading = loading_of(state)
     if request.mode is not Mode.SYNC or not (loading or (request.ranges and state is None)):
         return reading
-    ranges = request.ranges
-    if loading is not None and (not ranges or ranges[0].after != loading.after):
-        ranges = (KeyRange(loading.after, None),)
+    ranges, alone = request.ranges, loading is None or loading.alone
+    if loading is not None and loading.key != key:
+        # A place in the order of another key says nothing: all is read, and compared with what has landed.
+        ranges, alone = (KeyRange(),), False
+    elif loading is not None and (not ranges or ranges[0].after != loading.after):
+        ranges = (KeyRange(loading.after),)
     return replace(
         reading,
         ranges=ranges,
-        alone=loading is None or loading.alone,
+        alone=alone,
         finds_gone=False,
         deletes_due=None,
         late_below=None,
@@ -100,7 +105,7 @@ def after_part(plan: SyncPlan, reading: DatabaseReading, position: DatabasePosit
         return then
     so_far, clock = (0, reading.clock) if before.loading is None else (before.loading.rows, before.loading.clock)
     alone = before.loading is None or before.loading.alone
-    return replace(then, loading=Loading(upto, clock, so_far + rows, DatabasePosition(), alone))
+    return replace(then, loading=Loading(plan.spec.key, upto, clock, so_far + rows, DatabasePosition(), alone))
 
 
 def _first(position: DatabasePosition) -> DatabasePosition:

@@ -34,6 +34,8 @@ class Settling:
 class Loading:
     """How far a first load has come that goes range by range of the key."""
 
+    key: tuple[str, ...]
+    """The columns of the key."""
     after: Place
     """The last key of the last range that landed."""
     clock: datetime
@@ -48,6 +50,7 @@ class Loading:
     def to_json(self) -> dict[str, Any]:
         """As part of a state's document."""
         return {
+            "key": list(self.key),
             "after": list(self.after),
             "clock": self.clock.isoformat(),
             "rows": self.rows,
@@ -215,7 +218,9 @@ def _load_loading(document: Mapping[str, Any]) -> Loading | None:
     if found is None:
         return None
     then = DatabasePosition.from_json({"version": document["version"], **found["then"]})
-    return Loading(tuple(found["after"]), moment(found["clock"]), found["rows"], then, found["alone"])
+    return Loading(
+        tuple(found["key"]), tuple(found["after"]), moment(found["clock"]), found["rows"], then, found["alone"]
+    )
 
 
 def _load_settling(kept: Any) -> Settling | None:

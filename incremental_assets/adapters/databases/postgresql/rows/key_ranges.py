@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import psycopg
 
 from incremental_assets.adapters.databases.postgresql.asked import Asked
 from incremental_assets.adapters.databases.postgresql.rows.placed import by_index
@@ -21,21 +23,28 @@ WHERE schemaname = $1 AND tablename = $2 AND attname = $3 AND NOT inherited
 def key_ranges(
     asked: Asked, spec: TableSpec, after: Place | None, rows: int, parts: int
 ) -> tuple[KeyRange, ...] | None:
-    """The next ranges, by as many steps through the index as there are parts; None where rows lie in another order, or nothing tells in which."""
+    """The next ranges, by as many steps through the index as there are parts; None where no index has the key in this order, where rows lie in another one or nothing tells in which, and where a step takes longer than a statement may."""
+    if spec.key not in (spec.shape.primary_key, *spec.shape.unique_keys):
+        return None
     found = asked.execute(_CORRELATION, [spec.id.schema, spec.id.name, spec.key[0]]).fetchone()
     if found is None or found[0] is None or found[0] < _IN_ORDER:
         return None
-    with asked.held():
-        by_index(asked)
-        ranges: list[KeyRange] = []
-        steps = min(parts, rows)
-        for _ in range(steps):
-            upto = _rows_on(asked, spec, after, rows // steps)
-            ranges.append(KeyRange(after, upto))
-            if upto is None:
-                break
-            after = upto
-    return tuple(ranges)
+    try:
+        with asked.held():
+            by_index(asked)
+            return tuple(_steps(asked, spec, after, rows, min(parts, rows)))
+    except psycopg.errors.QueryCanceled:
+        # The read itself may take as long as it takes.
+        return None
+
+
+def _steps(asked: Asked, spec: TableSpec, after: Place | None, rows: int, steps: int) -> Iterator[KeyRange]:
+    for _ in range(steps):
+        upto = _rows_on(asked, spec, after, rows // steps)
+        yield KeyRange(after, upto)
+        if upto is None:
+            return
+        after = upto
 
 
 def within(spec: TableSpec, ranges: Sequence[KeyRange]) -> str:
