@@ -13,11 +13,13 @@ from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.guarantee import Guarantee
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observing.occurrences import LoadWentOn
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.preview.pending import look_over
 from incremental_assets.core.syncing import loading
 from incremental_assets.core.syncing.loading import load_and_sync
 from incremental_assets.core.syncing.sync import sync_table
@@ -310,6 +312,16 @@ def test_numbers_that_are_held_back_as_the_highest_are_deleted_meanwhile_land_la
         order(world.database, name, world.database.stamp())
     load(world, replace(spec, holdback=0))
     assert {1, 2, 3, 4, 5, 8, 9, 10} <= set(landed(world))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_next_look_finds_the_table_moving_though_nothing_has_moved() -> None:
+    world = large()
+    load(world)
+    position = world.checkpoints.position(ORDERS)
+    seen = world.ports().probe.observe((ObserveRequest(LARGE, position.state),))
+    moved, _, still = look_over([LARGE], {ORDERS: position}, seen)
+    assert ([each.spec for each in moved], still) == ([LARGE], ())
 
 
 def test_a_small_table_is_read_from_one_snapshot() -> None:
