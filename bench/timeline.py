@@ -35,7 +35,7 @@ SESSIONS = (
     ("incremental_assets.adapters.spark.session", "open_session"),
     ("incremental_assets.adapters.spark.connect_client", "open_remote"),
 )
-SYNC = ("incremental_assets.core.syncing.sync_many", "sync_and_fill")
+SYNC = ("incremental_assets.core.syncing.sync_many", "load_and_sync")
 """One table's sync, of which the product tells the phases."""
 SPARK_CALLS = {
     "readwriter": ("DataFrameReader.load", "DataFrameReader.parquet", "DataFrameReader.jdbc",
