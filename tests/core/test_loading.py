@@ -10,6 +10,7 @@ from incremental_assets.core.captures.database import loading as ranges
 from incremental_assets.core.captures.database.loading import loading_of
 from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.captures.documents import state_of
+from incremental_assets.core.errors import SchemaChanged
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.guarantee import Guarantee
@@ -68,6 +69,12 @@ def load(world: World, spec: TableSpec = LARGE, process: Process | None = None) 
 def landed(world: World) -> list[object]:
     """The keys of the copy, in the order of its commits."""
     return [row["id"] for row in world.lake.tables[ORDERS].rows] if ORDERS in world.lake.tables else []
+
+
+def numbered(spec: TableSpec, identity: str) -> TableSpec:
+    """The table with a status that the source knows by this."""
+    columns = tuple(replace(each, identity=identity) if each.name == "status" else each for each in spec.columns)
+    return replace(spec, shape=replace(spec.shape, columns=columns))
 
 
 def until_loaded(world: World, spec: TableSpec) -> None:
@@ -276,6 +283,19 @@ def test_a_table_that_is_altered_meanwhile_is_compared_with_what_had_landed_befo
     assert_equal(world)
     warned = [each for event in world.memory.events if event.report for each in event.report.warnings]
     assert len([each for each in warned if each.startswith("the table was altered")]) == 1
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_column_that_is_dropped_and_made_anew_meanwhile_stops_the_load_in_one_sentence() -> None:
+    world = large()
+    load(world, numbered(LARGE, "16384.3"))
+    alter(world, 1, 7)
+    for _ in range(2):
+        with pytest.raises(SchemaChanged, match=r"'status' now names another column .* --full-refresh"):
+            load(world, numbered(LARGE, "16384.9"))
+    assert landed(world) == [1, 2]
+    load(world, numbered(LARGE, "16384.3"))
+    assert landed(world) == [1, 2, 3, 4]
 
 
 @pytest.mark.usefixtures("impatient")

@@ -29,8 +29,7 @@ def landed_state(plan: SyncPlan, read: Read) -> State:
     if before is None:
         return kept(state)
     # What is altered meanwhile has still to be compared with what landed before it.
-    columns = tuple({**dict(state.columns), **dict(before.columns)}.items())
-    return kept(replace(state, clock=before.clock, definition=before.definition, columns=columns))
+    return kept(replace(state, clock=before.clock, definition=before.definition))
 
 
 def _position(plan: SyncPlan, shown: DatabaseSnapshot) -> DatabasePosition:
