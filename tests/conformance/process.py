@@ -31,7 +31,7 @@ from incremental_assets.core.model.history import SUFFIX
 from incremental_assets.core.observing.observers import Observer, Observers
 from incremental_assets.core.observing.occurrences import Occurrence, SyncEnded
 from incremental_assets.core.planning.plan import Request
-from incremental_assets.core.syncing import filling, loading
+from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.sync_many import sync_many
 from incremental_assets.resources.runtime import Runtime
 from tests.conformance import planes
@@ -51,7 +51,7 @@ def main(config: str, point: str, table: str, running: str) -> int:
     if running == UNSTAGED:
         first_load.WORTH_IT, running = 0, "first load"
     if is_ranged := running == RANGED:
-        ranges.WORTH_IT = loading.WORTH_IT = 1
+        ranges.WORTH_IT = 1
         ranges.RANGE_BYTES, running = RANGE_BYTES, "first load"
     if planes.is_by_spark():
         planes.play_by_spark()

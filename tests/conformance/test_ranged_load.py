@@ -11,7 +11,6 @@ import pytest
 from incremental_assets.core.captures.database import loading as ranges
 from incremental_assets.core.captures.database.loading import loading_of
 from incremental_assets.core.model.table_id import TableId
-from incremental_assets.core.syncing import loading
 from tests.conformance.killing import killed
 from tests.conformance.mart import QUICKLY, Marts
 from tests.conformance.points import Point
@@ -66,8 +65,7 @@ def opened(marts: Marts) -> Iterator[Stand]:
 def test_a_killed_load_goes_on_where_it_was(
     marts: Marts, point: Point, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (ranges, loading):
-        monkeypatch.setattr(module, "WORTH_IT", 1)
+    monkeypatch.setattr(ranges, "WORTH_IT", 1)
     monkeypatch.setattr(ranges, "RANGE_BYTES", RANGE_BYTES)
     with opened(marts) as desk, desk.shop.connect() as late:
         late.execute("INSERT INTO orders VALUES (0, 'late', now())")

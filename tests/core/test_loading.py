@@ -11,7 +11,7 @@ from incremental_assets.core.captures.database.loading import loading_of
 from incremental_assets.core.captures.database.position import position_of
 from incremental_assets.core.captures.documents import state_of
 from incremental_assets.core.errors import SchemaChanged
-from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.guarantee import Guarantee
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -43,7 +43,6 @@ BOTH = pytest.mark.parametrize("spec", [LARGE, APPENDED], ids=["upsert", "append
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rows are a range, and seven a large table."""
     monkeypatch.setattr(ranges, "WORTH_IT", 70)
-    monkeypatch.setattr(loading, "WORTH_IT", 70)
     monkeypatch.setattr(ranges, "RANGE_BYTES", 20)
 
 
@@ -342,6 +341,22 @@ def test_the_next_look_finds_the_table_moving_though_nothing_has_moved() -> None
     seen = world.ports().probe.observe((ObserveRequest(LARGE, position.state),))
     moved, _, still = look_over([LARGE], {ORDERS: position}, seen)
     assert ([each.spec for each in moved], still) == ([LARGE], ())
+
+
+def test_of_a_table_that_lands_from_a_start_on_nobody_knows_how_long_it_takes() -> None:
+    world = large()
+    load(world, replace(LARGE, start=CursorValue.parse(CursorType.TIMESTAMP, "2024-01-01T00:00:00Z")))
+    went_on = [each for each in world.observer.all if isinstance(each, LoadWentOn)]
+    assert [(each.left, each.said) for each in went_on[:1]] == [(None, "its first load has read 2 rows")]
+
+
+@pytest.mark.parametrize("kind", ["string", "double"])
+def test_a_key_whose_order_may_change_is_read_from_one_snapshot(kind: str) -> None:
+    columns = tuple(replace(each, spark_type=kind) if each.name == "id" else each for each in LARGE.columns)
+    world = large()
+    load(world, replace(LARGE, shape=replace(LARGE.shape, columns=columns)))
+    assert sorted(landed(world)) == [1, 2, 3, 4, 5, 6, 7]
+    assert not [each for each in world.observer.all if isinstance(each, LoadWentOn)]
 
 
 def test_a_small_table_is_read_from_one_snapshot() -> None:

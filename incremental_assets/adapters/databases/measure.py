@@ -23,7 +23,7 @@ import hashlib
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
-from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.column import WHOLE, Column
 from incremental_assets.core.model.table import TableSpec
 
 NULL = "~"
@@ -63,7 +63,7 @@ def text_hash(text: str) -> int:
 def placed_by_value(spec: TableSpec) -> bool:
     """Whether a key lies on the line of `core.model.key_parts` by its own value: one whole number of 64 bits at most. Any other lies there by its hash."""
     kinds = {column.name: column.spark_type for column in spec.columns}
-    return len(spec.key) == 1 and kinds[spec.key[0]] in ("tinyint", "smallint", "int", "bigint")
+    return len(spec.key) == 1 and kinds[spec.key[0]] in WHOLE
 
 
 def readable_key(columns: Sequence[Column], text: str) -> str:

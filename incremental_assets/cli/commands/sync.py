@@ -39,6 +39,7 @@ from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.failure import record_failure
 from incremental_assets.core.syncing.idle import IdleTable, finish
+from incremental_assets.core.syncing.loading import together
 from incremental_assets.core.syncing.looking import observe
 from incremental_assets.core.syncing.sync_many import sync_many
 
@@ -139,15 +140,8 @@ def to_the_end(
         again = found.among(left)
         positions = runtime.checkpoints.positions()
         for report in sync_all(runtime, replace(again, positions=positions), request, display):
-            whole = report.since(reports[report.table]) if report.status in (Status.LANDED, Status.IDLE) else report
-            reports[report.table] = replace(
-                whole,
-                guarantee=report.guarantee,
-                guarantee_reason=report.guarantee_reason,
-                within=report.within,
-                unfinished=report.unfinished,
-                warnings=report.warnings,
-            )
+            went_well = report.status in (Status.LANDED, Status.IDLE)
+            reports[report.table] = together([reports[report.table], report]) if went_well else report
     return tuple(reports[table] for table in found.tables)
 
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.core.config.passable import BOUNDS, Slip, impassable
 from incremental_assets.core.errors import ColumnMissing, ConfigurationError, Problem
-from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.column import WHOLE, Column
 from incremental_assets.core.model.contract import ColumnRules, Constant, Contract
 from incremental_assets.core.model.table_shape import TableShape
 
 if TYPE_CHECKING:
     from incremental_assets.core.config.table_document import TableDocument
 
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
 _WITH_CONSTANTS = (*BOUNDS, "isin", "notin")
 _OF_TEXT = ("matches", "min_length", "max_length")
 
@@ -51,7 +50,7 @@ def _typed(contract: Contract, rules: ColumnRules, shape: TableShape) -> ColumnR
     for name in _OF_TEXT:
         if getattr(rules, name) is not None and kind != "string":
             raise _misfit(contract, column, f"`{name}` is for texts")
-    read = _READERS.get("bigint" if kind in _WHOLE else kind)
+    read = _READERS.get("bigint" if kind in WHOLE else kind)
     for name in BOUNDS:
         if getattr(rules, name) is not None and kind in ("boolean", "binary"):
             raise _misfit(contract, column, f"`{name}` compares what has an order")

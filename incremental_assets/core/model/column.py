@@ -8,6 +8,9 @@ from enum import StrEnum
 from incremental_assets.core.model.mask import Mask
 from incremental_assets.core.model.stamping import Stamping
 
+WHOLE = ("tinyint", "smallint", "int", "bigint")
+"""Spark's types for whole numbers of 64 bits at most."""
+
 
 class Fidelity(StrEnum):
     """How faithfully a Spark type holds a source type."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import LakeRefused
 from incremental_assets.core.model.as_copied import source_name
-from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.column import WHOLE, Column
 from incremental_assets.core.model.key_text import key_text
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.table_id import TableId
@@ -113,7 +113,7 @@ def typed_text(kind: str, text: str) -> str:
     if kind.startswith("timestamp"):
         moment = text.removesuffix("Z").removesuffix("+00:00").replace("T", " ")
         return moment.rstrip("0").rstrip(".") if "." in moment else moment
-    if kind in ("tinyint", "smallint", "int", "bigint"):
+    if kind in WHOLE:
         return str(int(text)) if text.removeprefix("-").isdigit() else text
     if kind == "binary":
         return text.upper()

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.column import WHOLE, Column
 
 _PADDED = re.compile(r"character\((\d+)\)")
 """PostgreSQL's, whose values have blanks at their end."""
@@ -40,7 +40,7 @@ def key_text(column: Column, text: str) -> str:
 
 
 def _value(kind: str, text: str) -> Any:
-    if kind in ("tinyint", "smallint", "int", "bigint"):
+    if kind in WHOLE:
         if not _WHOLE.fullmatch(text):
             raise ValueError(kind)
         return int(text)

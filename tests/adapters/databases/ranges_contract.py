@@ -86,12 +86,6 @@ def test_the_source_counts_the_rows_of_a_range_in_its_snapshot(world: World, pro
         assert (numbers.rows, numbers.fingerprint) == (3, None)
 
 
-def test_a_key_of_texts_is_not_read_in_ranges(world: World, probe: SqlProbe) -> None:
-    """The core does not ask: this is what a database does that is asked all the same."""
-    world.execute(f"CREATE TABLE texts (code varchar(20) PRIMARY KEY, updated_at {world.words.stamp} NOT NULL)")
-    assert probe.key_ranges(spec_of(world, "texts"), None, 10) is None
-
-
 def test_a_key_in_another_order_than_that_of_its_index_is_not_read_in_ranges(world: World, probe: SqlProbe) -> None:
     spec = table(world, *_KEYS["two numbers"])
     assert probe.key_ranges(replace(spec, key=("id", "tenant")), None, 4) is None

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from incremental_assets.adapters.databases.mysql import catalogue
+from incremental_assets.adapters.databases.mysql import catalogue, key_ranges
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.guarantee import Guarantee
@@ -106,3 +106,14 @@ def test_a_table_that_is_just_being_made_is_named_and_the_others_are_described(
     assert found["orders"].names == ("id", "note", "updated_at")
     assert "another session holds a lock on it" in found["made"].undescribed
     assert probe.catalogue()[0].undescribed == ""
+
+
+def test_where_a_step_takes_longer_than_a_statement_may_the_table_is_not_read_in_ranges(
+    world: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = orders(world)
+    probe = SqlProbe(replace(world.address, statement_timeout=timedelta(seconds=1)), "shop")
+    assert probe.key_ranges(spec, None, 2) is not None
+    monkeypatch.setattr(key_ranges, "relation", lambda _: "(SELECT * FROM orders WHERE SLEEP(30) = 0) AS o")
+    assert probe.key_ranges(spec, None, 2) is None
+    probe.close()

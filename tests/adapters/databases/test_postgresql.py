@@ -14,6 +14,7 @@ import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql import described
+from incremental_assets.adapters.databases.postgresql.rows import key_ranges
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.core.checks.doctor import Wanted
@@ -337,6 +338,23 @@ def test_rows_of_some_hundred_ranges_are_hashed_from_range_to_range_by_the_index
     probe.close()
     of_table, of_index = world.scanned("sales")
     assert (of_table, of_index) == (0, 2 * (500 * 32 - 1))
+
+
+def test_where_a_step_takes_longer_than_a_statement_may_the_table_is_not_read_in_ranges(
+    world: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.execute(
+        "CREATE TABLE slow (id bigint PRIMARY KEY, at timestamptz NOT NULL)",
+        "INSERT INTO slow SELECT n, now() FROM generate_series(1, 9) AS n",
+        "ANALYZE slow",
+    )
+    spec = replace(spec_of(world, "slow"), cursor=Cursor("at", CursorType.TIMESTAMP))
+    probe = SqlProbe(replace(world.address, statement_timeout=timedelta(milliseconds=500)), "shop")
+    assert probe.key_ranges(spec, None, 100) is not None
+    monkeypatch.setattr(key_ranges, "relation", lambda _: "(SELECT * FROM public.slow WHERE pg_sleep(30) IS NOT NULL) AS t")
+    assert probe.key_ranges(spec, None, 100) is None
+    assert probe.key_ends(spec) == (1, 9)
+    probe.close()
 
 
 def test_the_ends_of_a_key_are_told_by_its_index_and_each_row_in_its_window(world: Server) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pyarrow as pa
@@ -103,12 +104,16 @@ def test_of_two_files_that_are_broken_the_first_one_is_named_whichever_is_found_
     drop.put("a.parquet", ids(1))
     drop.put("d.parquet", ids(1))
     process = drop.world.process()
-    ready = reading_ahead.begun
+    ready, later_one_failed = reading_ahead.begun, Event()
 
     def slow(files: Any, path: str, content: Any) -> Any:
         if path == "b.parquet":
-            time.sleep(0.2)
-        return ready(files, path, content)
+            assert later_one_failed.wait(60)
+        try:
+            return ready(files, path, content)
+        finally:
+            if path == "c.parquet":
+                later_one_failed.set()
 
     monkeypatch.setattr(reading_ahead, "begun", slow)
     spec = drop.spec

@@ -36,7 +36,7 @@ _PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE = 1045, 1049, 1044
 NO_TABLE, _NO_COLUMN, _ALTERED = 1146, 1054, 1412
 LOCK_WAIT = 1205
 _NOT_GRANTED = (1142, 1143, 1227)
-_TOO_LONG = (1969, 3024, 1317)
+TOO_LONG = (1969, 3024, 1317)
 _NO_ROOM = (1040, 1203, 1226)
 _TURNED_AWAY = (3118, 4151, 1820, 1862)
 """An account that is locked, in MySQL and in MariaDB, and a password that has expired."""
@@ -95,7 +95,7 @@ def _refused(number: int, words: str, address: Address, table: TableId | None) -
     if number in _NOT_GRANTED:
         cure = f"GRANT SELECT ON {relation(table)}" if table else "`doctor --sql` prints the grants"
         return f"the user {address.user} lacks a privilege ({words}); {cure}"
-    if number in _TOO_LONG:
+    if number in TOO_LONG:
         return cancelled(words, address)
     return REFUSED.format(words)
 

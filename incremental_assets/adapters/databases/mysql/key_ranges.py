@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pymysql
+
 from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.mysql.connect import Connection
+from incremental_assets.adapters.databases.mysql.errors import TOO_LONG, parts_of
 from incremental_assets.adapters.databases.mysql.sql import identifier, relation
-from incremental_assets.core.model.column import Column
+from incremental_assets.core.model.column import WHOLE, Column
 from incremental_assets.core.model.key_range import KeyRange, Place
 from incremental_assets.core.model.table import TableSpec
 
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
-
 
 def key_ranges(connection: Connection, spec: TableSpec, after: Place | None, rows: int) -> tuple[KeyRange, ...] | None:
-    """The next range, as one session reads it; None where the key is not the primary one, or not of whole numbers: what else a literal of ours is compared with, no index may find."""
+    """The next range, as one session reads it; None where the step takes longer than a statement may, where the key is not the primary one, or not of whole numbers: what else a literal of ours is compared with, no index may find."""
     if spec.key != spec.shape.primary_key or not all(map(_is_whole, spec.key_columns)):
         return None
     where = EVERY if after is None else _beyond(spec, after)
     names = ", ".join(map(identifier, spec.key))
-    with connection.snapshot():
-        found = connection.rows(
-            f"SELECT {names} FROM {relation(spec.id)} WHERE {where.sql} ORDER BY {names} LIMIT 1 OFFSET {rows - 1}",
-            where.values,
-        )
+    step = f"SELECT {names} FROM {relation(spec.id)} WHERE {where.sql} ORDER BY {names} LIMIT 1 OFFSET {rows - 1}"
+    try:
+        with connection.snapshot():
+            found = connection.rows(step, where.values)
+    except pymysql.Error as error:
+        number, _ = parts_of(error)
+        if number not in TOO_LONG:
+            raise
+        # The read itself may take as long as it takes.
+        return None
     return (KeyRange(after, tuple(str(value) for value in found[0]) if found else None),)
 
 
@@ -48,7 +54,5 @@ def _beyond(spec: TableSpec, place: Place, sign: str = ">", last: str = ">") -> 
 
 
 def _is_whole(column: Column) -> bool:
-    kind = column.spark_type in _WHOLE or (
-        column.spark_type.startswith("decimal") and column.spark_type.endswith(",0)")
-    )
+    kind = column.spark_type in WHOLE or (column.spark_type.startswith("decimal") and column.spark_type.endswith(",0)"))
     return kind and not column.source_type.startswith("bit")

@@ -21,12 +21,13 @@ from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.quarantine.unit import KeyTexts
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
-from incremental_assets.adapters.delta.tasks.files.skipping import WHOLE, Among, file_may_hold
+from incremental_assets.adapters.delta.tasks.files.skipping import Among, file_may_hold
 from incremental_assets.adapters.delta.tasks.files.stored_rows import row_groups
 from incremental_assets.adapters.spark.arrow_types import FLOATING, comparable, required_type
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_COLUMN, REJECT_REASON, RESOLVED_AT
 from incremental_assets.core.errors import LakeRefused, StoreUnreachable, TargetChanged
+from incremental_assets.core.model.column import WHOLE
 from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.quarantine import NONE_UNFIT, UnfitRows
 from incremental_assets.core.model.table import TableSpec

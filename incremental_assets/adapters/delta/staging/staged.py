@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incremental_assets.core.model.batch import KeyRange
+from incremental_assets.core.model.column import WHOLE
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import TableSpec
 
@@ -39,5 +40,5 @@ class Staged:
 
 def whole_keys(spec: TableSpec) -> list[str]:
     """Columns of an upsert's key that hold whole numbers, which a reader of Parquet compares with the statistics of a row group."""
-    whole = {found.name for found in spec.columns if found.spark_type in ("tinyint", "smallint", "int", "bigint")}
+    whole = {found.name for found in spec.columns if found.spark_type in WHOLE}
     return [name for name in spec.key if name in whole] if spec.traits.one_row_per_key else []

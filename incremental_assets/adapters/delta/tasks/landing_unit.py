@@ -6,12 +6,13 @@ from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import vectors
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.tasks.files.columns import Columns
-from incremental_assets.adapters.delta.tasks.files.skipping import WHOLE, Reach, file_may_hold, ordinal
+from incremental_assets.adapters.delta.tasks.files.skipping import Reach, file_may_hold, ordinal
 from incremental_assets.adapters.delta.tasks.files.unit import Adding, ApplyUnit, Overwriting, Replacing, Stored
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing
 from incremental_assets.adapters.spark.not_by_tasks import NotByTasks
 from incremental_assets.core.landing.overlap import eras
+from incremental_assets.core.model.column import WHOLE
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableSpec
 

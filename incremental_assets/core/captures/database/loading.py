@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from incremental_assets.core.captures.database.position import DatabasePosition, Loading, position_of
 from incremental_assets.core.captures.database.reading import DatabaseReading
+from incremental_assets.core.model.column import WHOLE
 from incremental_assets.core.model.key_range import KeyRange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -21,8 +22,13 @@ RANGE_BYTES = 2**30
 WORTH_IT = 4 * RANGE_BYTES
 """A smaller table is read in one snapshot, which takes some minutes."""
 UNDER_WAY = "its first load has not ended"
-_UNCOLLATED = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
+_UNCOLLATED = (*WHOLE, "date", "timestamp", "timestamp_ntz")
 _UUID = "uuid"
+
+
+def is_large(spec: TableSpec) -> bool:
+    """Whether the table has so many bytes in the source that its first load goes range by range, if its key lets it."""
+    return spec.shape.bytes >= WORTH_IT
 
 
 def rows_of_range(spec: TableSpec, request: Request, state: State | None) -> int | None:
@@ -31,7 +37,7 @@ def rows_of_range(spec: TableSpec, request: Request, state: State | None) -> int
     The order of a key must be the same at each look. That of texts follows a collation, which may be another one after an upgrade.
     """
     loading = loading_of(state)
-    begins = state is None and spec.shape.bytes >= WORTH_IT and spec.shape.rows > 0 and not spec.capture
+    begins = state is None and is_large(spec) and spec.shape.rows > 0 and not spec.capture
     goes_on = loading is not None and loading.key == spec.key
     if request.mode is not Mode.SYNC or spec.read_by is None or not (begins or goes_on):
         return None

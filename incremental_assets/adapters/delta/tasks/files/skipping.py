@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import Any
 
 from incremental_assets.adapters.delta.tasks.files.whole_numbers import Numbers
+from incremental_assets.core.model.column import WHOLE
 
-WHOLE = ("tinyint", "smallint", "int", "bigint")
 MOMENTS = ("timestamp", "timestamp_ntz")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

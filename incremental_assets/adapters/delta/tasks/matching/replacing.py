@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 from incremental_assets.adapters.delta.tasks.files.data_file import shaped
 from incremental_assets.adapters.delta.tasks.files.key_set import KeySet
 from incremental_assets.adapters.delta.tasks.files.row_numbers import vector_of
-from incremental_assets.adapters.delta.tasks.files.skipping import MOMENTS, WHOLE, Among, Reach, file_may_hold
+from incremental_assets.adapters.delta.tasks.files.skipping import MOMENTS, Among, Reach, file_may_hold
 from incremental_assets.adapters.delta.tasks.files.staged_rows import (
     UNFIT,
     Flags,
@@ -27,6 +27,7 @@ from incremental_assets.adapters.delta.tasks.files.stored_rows import RowGroup, 
 from incremental_assets.adapters.delta.tasks.files.unit import ApplyUnit, Replacing, Staying, Stored
 from incremental_assets.adapters.delta.tasks.files.whole_numbers import Numbers
 from incremental_assets.adapters.spark.arrow_types import FLOATING
+from incremental_assets.core.model.column import WHOLE
 
 _HELD_ROWS = 2**20
 """The rows of a file whose keys are looked up together: to make keys ready for that takes as long as to look as many up."""
