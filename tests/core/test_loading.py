@@ -1,8 +1,11 @@
 """A first load that goes range by range of the key: whatever a run dies of, and whoever writes meanwhile, no row is missing and none is there twice."""
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from unittest import mock
 
 import pytest
 
@@ -39,17 +42,30 @@ APPENDED = replace(LARGE, strategy=Strategy.APPEND)
 BOTH = pytest.mark.parametrize("spec", [LARGE, APPENDED], ids=["upsert", "append"])
 
 
-@pytest.fixture(autouse=True)
-def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def in_small_ranges() -> Iterator[None]:
     """Two rows are a range, and seven a large table."""
-    monkeypatch.setattr(ranges, "WORTH_IT", 70)
-    monkeypatch.setattr(ranges, "RANGE_BYTES", 20)
+    with mock.patch.multiple(ranges, WORTH_IT=70, RANGE_BYTES=20):
+        yield
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """A run reads one range."""
+    with in_small_ranges(), mock.patch.object(loading, "PATIENCE", timedelta(seconds=-1)):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def small_ranges() -> Iterator[None]:
+    with in_small_ranges():
+        yield
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run reads one range."""
-    monkeypatch.setattr(loading, "PATIENCE", timedelta(seconds=-1))
+def impatient() -> Iterator[None]:
+    with one_at_a_time():
+        yield
 
 
 def large() -> World:
@@ -214,6 +230,8 @@ def test_a_sync_that_knows_of_no_ranges_reads_what_is_left_at_once() -> None:
 def test_where_another_key_is_named_meanwhile_all_is_read_and_compared() -> None:
     """Of an append the key is no term of the copy."""
     world = large()
+    for number in range(1, 8):
+        world.database.update(ORDERS, {"id": number}, status=str(8 - number))
     load(world, APPENDED)
     load(world, APPENDED)
     columns = tuple(replace(each, spark_type="bigint") if each.name == "status" else each for each in APPENDED.columns)

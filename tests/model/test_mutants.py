@@ -33,6 +33,7 @@ from tests.core import (
     test_key_parts,
     test_last_read,
     test_late_commits,
+    test_loading,
     test_lost_checkpoints,
     test_outliers,
     test_parts,
@@ -72,7 +73,49 @@ SEEDS = (1, 2, 3, 4)
 
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
 
+
+def ranged(story: Callable[..., None], *given: object) -> Callable[[], None]:
+    """The story of a load of which each run reads one range."""
+
+    def told() -> None:
+        with test_loading.one_at_a_time():
+            story(*given)
+
+    return told
+
+
 STORIES: dict[str, Callable[[], None]] = {
+    "a range of a first load moves its watermark on": ranged(
+        test_loading.test_what_is_written_while_it_goes_on_is_there_at_its_end, test_loading.LARGE
+    ),
+    "what is held back of a range is left to nobody": ranged(
+        test_loading.test_what_a_longer_holdback_keeps_from_later_ranges_is_read_once_it_is_let_go
+    ),
+    "a load that goes on has read its table": ranged(
+        test_loading.test_while_it_goes_on_nothing_is_known_to_have_been_read
+    ),
+    "a backfill between two ranges lands nothing": ranged(
+        test_loading.test_what_a_backfill_or_a_repair_lands_between_two_ranges_lands_once,
+        test_loading.LARGE,
+        Mode.BACKFILL,
+    ),
+    "the highest cursor of a backfill between two ranges counts for nothing": ranged(
+        test_loading.test_what_a_backfill_or_a_repair_lands_between_two_ranges_lands_once,
+        test_loading.APPENDED,
+        Mode.BACKFILL,
+    ),
+    "the first range has read all that its snapshot shows": ranged(
+        test_loading.test_what_is_written_while_it_goes_on_is_there_at_its_end, test_loading.LARGE
+    ),
+    "a place means the same in the order of any key": ranged(
+        test_loading.test_where_another_key_is_named_meanwhile_all_is_read_and_compared
+    ),
+    "a column that comes in the middle of a load is there from its first range on": ranged(
+        test_loading.test_a_column_that_comes_meanwhile_has_its_values_in_every_row
+    ),
+    "what the last range saw of the definition is what all rows were read by": ranged(
+        test_loading.test_a_table_that_is_altered_meanwhile_is_compared_with_what_had_landed_before
+    ),
     "a file with a dead process's journal is no file": lambda: (
         test_sqlite_files.test_a_journal_from_which_the_file_has_to_be_put_right_is_told_and_what_it_names_is_the_cure(
             Path(tempfile.mkdtemp())

@@ -351,7 +351,9 @@ def test_where_a_step_takes_longer_than_a_statement_may_the_table_is_not_read_in
     spec = replace(spec_of(world, "slow"), cursor=Cursor("at", CursorType.TIMESTAMP))
     probe = SqlProbe(replace(world.address, statement_timeout=timedelta(milliseconds=500)), "shop")
     assert probe.key_ranges(spec, None, 100) is not None
-    monkeypatch.setattr(key_ranges, "relation", lambda _: "(SELECT * FROM public.slow WHERE pg_sleep(30) IS NOT NULL) AS t")
+    monkeypatch.setattr(
+        key_ranges, "relation", lambda _: "(SELECT * FROM public.slow WHERE pg_sleep(30) IS NOT NULL) AS t"
+    )
     assert probe.key_ranges(spec, None, 100) is None
     assert probe.key_ends(spec) == (1, 9)
     probe.close()
