@@ -68,7 +68,7 @@ def schema_of(opened: Any) -> tuple[pa.Schema, Any]:
     return pa.schema([(each.name, each.kind) for each in _columns(reader.writer_schema)]), reader
 
 
-def rows_of_avro(_: Any, reader: Any, types: Mapping[str, str]) -> Iterator[Rows | Unfitted]:
+def rows_of_avro(reader: Any, types: Mapping[str, str]) -> Iterator[Rows | Unfitted]:
     """The columns of these names and types. Raises Broken, SourceRefused."""
     columns = _columns(reader.writer_schema)
     wanted = [each for each in columns if each.name in types]

@@ -46,7 +46,7 @@ def rows_of(spec: TableSpec, files: Files, path: str, opened: Any, read: Any) ->
     types = {each.name: each.spark_type for each in spec.columns if each.name not in NAMES}
     if files.format.names_types:
         _, rows_of_typed = _TYPED[files.format]
-        return rows_of_typed(opened, read, types)
+        return rows_of_typed(read, types)
     if files.format is FileFormat.CSV:
         return rows_of_csv(unpacked(path, opened), files.csv, _in_order(files, types))
     return rows_of_json(unpacked(path, opened), [each for each in files.columns if each[0] in types])

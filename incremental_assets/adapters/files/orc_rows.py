@@ -20,7 +20,7 @@ def schema_of(opened: Any) -> tuple[pa.Schema, orc.ORCFile]:
     return file.schema, file
 
 
-def rows_of_orc(_: Any, file: orc.ORCFile, types: Mapping[str, str]) -> Iterator[Rows | Unfitted]:
+def rows_of_orc(file: orc.ORCFile, types: Mapping[str, str]) -> Iterator[Rows | Unfitted]:
     """The columns of these names and types. Raises Broken."""
     wanted = [name for name in file.schema.names if name in types]
     with sound():

@@ -17,14 +17,15 @@ _ROWS = 64 * 1024
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)  # noqa: DTZ001 - as Arrow gives moments of INT96
 
 
-def schema_of(opened: Any) -> tuple[pa.Schema, pq.ParquetFile]:
-    """What a file says of its columns, and the file, whose end is read once. Raises Broken."""
+def schema_of(opened: Any) -> tuple[pa.Schema, tuple[Any, pq.ParquetFile]]:
+    """What a file says of its columns, and the file as it was opened and as it is read, its end once. Raises Broken."""
     file = _file(opened)
-    return file.schema_arrow, file
+    return file.schema_arrow, (opened, file)
 
 
-def rows_of_parquet(opened: Any, file: pq.ParquetFile, types: Mapping[str, str]) -> Iterator[Rows | Unfitted]:
+def rows_of_parquet(read: tuple[Any, pq.ParquetFile], types: Mapping[str, str]) -> Iterator[Rows | Unfitted]:
     """The columns of these names and types. Raises Broken."""
+    opened, file = read
     wanted = [name for name in file.schema_arrow.names if name in types]
     with sound():
         # A column of its own for each: a name of a nested field would ask for its parts.

@@ -99,7 +99,7 @@ def test_what_is_nested_and_what_may_be_of_several_types_becomes_a_text(tmp_path
 def test_of_a_file_that_has_no_column_of_the_table_the_rows_are_counted() -> None:
     content = io.BytesIO(written({"id": "long"}, (1,), (2,), (3,)))
     _, reader = avro_rows.schema_of(content)
-    (rows,) = avro_rows.rows_of_avro(content, reader, {"other": "string"})
+    (rows,) = avro_rows.rows_of_avro(reader, {"other": "string"})
     assert isinstance(rows, Rows)
     assert ([*rows.numbers], rows.columns, rows.faults) == ([1, 2, 3], {}, {})
 

@@ -59,7 +59,7 @@ def test_values_of_orc_are_what_they_are(tmp_path: Path) -> None:
 def test_of_a_file_that_has_no_column_of_the_table_the_rows_are_counted() -> None:
     content = io.BytesIO(written(pa.table({"id": [1, 2, 3]})))
     _, file = orc_rows.schema_of(content)
-    (rows,) = orc_rows.rows_of_orc(content, file, {"other": "string"})
+    (rows,) = orc_rows.rows_of_orc(file, {"other": "string"})
     assert isinstance(rows, Rows)
     assert ([*rows.numbers], rows.columns, rows.faults) == ([1, 2, 3], {}, {})
 
